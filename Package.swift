@@ -1,0 +1,99 @@
+// swift-tools-version: 6.2
+// The floor plan as a build file: imports go down only, and never sideways on floor 2.
+import PackageDescription
+
+/// What every lupin target is compiled with. No `unsafeFlags`: they would bar others from depending on us.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+let argumentParser = Target.Dependency.product(
+    name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+let package = Package(
+    name: "lupin",
+    products: [
+        .library(name: "LupinCore", targets: ["LupinCore"]),
+        .library(name: "LupinProxy", targets: ["LupinProxy"]),
+        .executable(name: "lupin", targets: ["lupin"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
+    targets: [
+        // Floor 4
+        .executableTarget(
+            name: "lupin",
+            dependencies: [
+                "LupinProxy", "LupinRules", "LupinIO", "LupinTLS", "LupinWire", "LupinCore",
+                argumentParser, logging,
+            ],
+            swiftSettings: strict),
+
+        // Floor 3
+        .target(
+            name: "LupinProxy",
+            dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinRules", "LupinCore", logging],
+            swiftSettings: strict),
+
+        // Floor 2
+        .target(name: "LupinIO", dependencies: ["LupinCore", "CLinux"], swiftSettings: strict),
+        .target(name: "LupinTLS", dependencies: ["LupinCore", "COpenSSL"], swiftSettings: strict),
+        .target(name: "LupinWire", dependencies: ["LupinCore", "CNghttp2"], swiftSettings: strict),
+        .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+
+        // Floor 1
+        .target(name: "LupinCore", swiftSettings: strict),
+
+        // Tests
+        .target(
+            name: "LupinTestKit", dependencies: ["LupinIO", "LupinCore"],
+            path: "Tests/LupinTestKit", swiftSettings: strict),
+        .testTarget(name: "LupinCoreTests", dependencies: ["LupinCore"], swiftSettings: strict),
+        .testTarget(
+            name: "LupinIOTests", dependencies: ["LupinIO", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "LupinTLSTests", dependencies: ["LupinTLS", "LupinCore"], swiftSettings: strict),
+        .testTarget(
+            name: "LupinWireTests", dependencies: ["LupinWire", "LupinCore"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "LupinRulesTests", dependencies: ["LupinRules", "LupinCore"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "LupinProxyTests",
+            dependencies: ["LupinProxy", "LupinIO", "LupinTLS", "LupinCore", logging],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ScenarioTests",
+            dependencies: [
+                "LupinProxy", "LupinIO", "LupinRules", "LupinCore", "LupinTestKit", "lupin",
+                logging,
+            ],
+            swiftSettings: strict),
+        .testTarget(name: "TidyTests", swiftSettings: strict),
+        .executableTarget(
+            name: "fuzz-http1", dependencies: ["LupinWire", "LupinCore"], path: "Tests/Fuzz/HTTP1",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "lupin-bench", dependencies: ["LupinIO", "LupinCore", argumentParser],
+            path: "Tests/Benchmarks", exclude: ["README.md"], swiftSettings: strict),
+    ]
+)

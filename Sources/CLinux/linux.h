@@ -1,0 +1,160 @@
+// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2.
+// Static inline functions only; no logic.
+#pragma once
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+// Declared here because the headers show them only under _GNU_SOURCE, which would give types that
+// Swift's Glibc module has already seen a second definition.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+extern int pipe2(int[2], int);
+extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
+extern int sched_getaffinity(int, size_t, void *);
+
+enum {
+    LINUX_EPOLLIN = EPOLLIN,
+    LINUX_EPOLLOUT = EPOLLOUT,
+    LINUX_EPOLLERR = EPOLLERR,
+    LINUX_EPOLLHUP = EPOLLHUP,
+    LINUX_EPOLLRDHUP = EPOLLRDHUP,
+};
+static const uint32_t LINUX_EPOLLET = 1u << 31;
+static const uint32_t LINUX_EPOLLEXCLUSIVE = 1u << 28;
+
+static inline int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int linux_epoll_add(int epoll, int fd, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data.u64 = data};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static inline int linux_epoll_delete(int epoll, int fd) {
+    return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static inline uint64_t linux_event_data(const struct epoll_event *_Nonnull events, int i) {
+    return events[i].data.u64;
+}
+
+static inline uint32_t linux_event_bits(const struct epoll_event *_Nonnull events, int i) {
+    return events[i].events;
+}
+
+static inline int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+static inline int linux_socket(int family) {
+    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static inline int linux_accept(
+    int fd, struct sockaddr_storage *_Nonnull address, socklen_t *_Nonnull length) {
+    *length = sizeof *address;
+    return accept4(fd, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline int linux_pipe(int *_Nonnull read_end, int *_Nonnull write_end) {
+    int ends[2];
+    int result = pipe2(ends, O_NONBLOCK | O_CLOEXEC);
+    if (result == 0) { *read_end = ends[0]; *write_end = ends[1]; }
+    return result;
+}
+
+static inline ssize_t linux_splice(int from, int to, size_t count) {
+    return splice(from, NULL, to, NULL, count, 0x01 | 0x02 /* MOVE | NONBLOCK */);
+}
+
+static inline int linux_set_pipe_size(int fd, int size) {
+    return fcntl(fd, 1031 /* F_SETPIPE_SZ */, size);
+}
+
+static inline int linux_signalfd(const sigset_t *_Nonnull mask) {
+    return signalfd(-1, mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static inline int linux_set_option(int fd, int level, int option, int value) {
+    return setsockopt(fd, level, option, &value, sizeof value);
+}
+
+static inline int linux_set_linger_zero(int fd) {
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    return setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+static inline int linux_socket_error(int fd) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : -1;
+}
+
+/// Fills `out` with an address; `bytes` are in network order, 4 or 16 of them by `family`.
+static inline socklen_t linux_make_address(
+    int family, const uint8_t *_Nonnull bytes, uint16_t port,
+    struct sockaddr_storage *_Nonnull out) {
+    memset(out, 0, sizeof *out);
+    if (family == AF_INET) {
+        struct sockaddr_in *in = (struct sockaddr_in *)out;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        memcpy(&in->sin_addr, bytes, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(port);
+    memcpy(&in6->sin6_addr, bytes, 16);
+    return sizeof *in6;
+}
+
+/// Reads an address; returns 4 or 16 for the bytes written in network order, 0 for other families.
+static inline int linux_read_address(
+    const struct sockaddr_storage *_Nonnull in, uint8_t *_Nonnull bytes,
+    uint16_t *_Nonnull port) {
+    if (in->ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)in;
+        memcpy(bytes, &v4->sin_addr, 4);
+        *port = ntohs(v4->sin_port);
+        return 4;
+    }
+    if (in->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)in;
+        memcpy(bytes, &v6->sin6_addr, 16);
+        *port = ntohs(v6->sin6_port);
+        return 16;
+    }
+    return 0;
+}
+
+static inline int linux_bind(
+    int fd, const struct sockaddr_storage *_Nonnull address, socklen_t length) {
+    return bind(fd, (const struct sockaddr *)address, length);
+}
+
+static inline int linux_connect(
+    int fd, const struct sockaddr_storage *_Nonnull address, socklen_t length) {
+    return connect(fd, (const struct sockaddr *)address, length);
+}
+
+static inline int linux_local_address(int fd, struct sockaddr_storage *_Nonnull address) {
+    socklen_t length = sizeof *address;
+    return getsockname(fd, (struct sockaddr *)address, &length);
+}
+
+static inline int linux_cpu_count(void) {
+    unsigned long mask[16] = {0};
+    int count = 0;
+    if (sched_getaffinity(0, sizeof mask, mask) < 0) return 1;
+    for (int i = 0; i < 16; i++) count += __builtin_popcountl(mask[i]);
+    return count > 0 ? count : 1;
+}

@@ -1,0 +1,128 @@
+// Every way an exchange can fail: the RFC 9209 token and what follows from it.
+
+/// Why lupin could not deliver what the client asked for: the error types of RFC 9209 §2.3.
+///
+/// The raw value is the token, as it stands in `Proxy-Status` and in the record's `error.type`.
+package enum ErrorKind: String, Sendable, CaseIterable {
+    case dnsTimeout = "dns_timeout"
+    case dnsError = "dns_error"
+    case destinationNotFound = "destination_not_found"
+    case destinationUnavailable = "destination_unavailable"
+    case destinationIPProhibited = "destination_ip_prohibited"
+    case destinationIPUnroutable = "destination_ip_unroutable"
+    case connectionRefused = "connection_refused"
+    case connectionTerminated = "connection_terminated"
+    case connectionTimeout = "connection_timeout"
+    case connectionReadTimeout = "connection_read_timeout"
+    case connectionWriteTimeout = "connection_write_timeout"
+    case connectionLimitReached = "connection_limit_reached"
+    case tlsProtocolError = "tls_protocol_error"
+    case tlsCertificateError = "tls_certificate_error"
+    case tlsAlertReceived = "tls_alert_received"
+    case httpRequestError = "http_request_error"
+    case httpRequestDenied = "http_request_denied"
+    case httpResponseIncomplete = "http_response_incomplete"
+    case httpResponseHeaderSectionSize = "http_response_header_section_size"
+    case httpResponseHeaderSize = "http_response_header_size"
+    case httpResponseBodySize = "http_response_body_size"
+    case httpResponseTrailerSectionSize = "http_response_trailer_section_size"
+    case httpResponseTrailerSize = "http_response_trailer_size"
+    case httpResponseTransferCoding = "http_response_transfer_coding"
+    case httpResponseContentCoding = "http_response_content_coding"
+    case httpResponseTimeout = "http_response_timeout"
+    case httpUpgradeFailed = "http_upgrade_failed"
+    case httpProtocolError = "http_protocol_error"
+    case proxyInternalResponse = "proxy_internal_response"
+    case proxyInternalError = "proxy_internal_error"
+    case proxyConfigurationError = "proxy_configuration_error"
+    case proxyLoopDetected = "proxy_loop_detected"
+
+    /// The token of RFC 9209.
+    package var token: String { rawValue }
+}
+
+/// Who is to blame; the raw value is the record's `error.side`.
+package enum ErrorSide: String, Sendable {
+    case downstream = "client"
+    case upstream
+    case lupin = "proxy"
+    case config
+}
+
+/// What a retry policy's `errors:` list says about a failure; the raw value is its word there.
+package enum RetryClass: String, Sendable, CaseIterable {
+    case dns
+    case connect
+    /// The connection broke on a request that may have been processed.
+    case reset
+    /// The connection came from the pool and turned out to be closed already.
+    case staleConnection = "stale-connection"
+    case timeout
+    case tlsTransient = "tls-transient"
+    /// Trying again can't help, or would do harm.
+    case never
+}
+
+extension ErrorKind {
+    /// The status of the response that lupin makes when nothing else decides it.
+    ///
+    /// RFC 9209 §2.3 recommends all of them but one: `destination_not_found` is 502 here, because
+    /// a host that nobody knows is not an error inside lupin.
+    package var defaultStatus: UInt16 {
+        switch self {
+        case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
+            .httpResponseTimeout:
+            504
+        case .destinationUnavailable, .connectionLimitReached:
+            503
+        case .dnsError, .destinationNotFound, .destinationIPProhibited, .destinationIPUnroutable,
+            .connectionRefused, .connectionTerminated, .tlsProtocolError, .tlsCertificateError,
+            .tlsAlertReceived, .httpResponseIncomplete, .httpResponseHeaderSectionSize,
+            .httpResponseHeaderSize, .httpResponseBodySize, .httpResponseTrailerSectionSize,
+            .httpResponseTrailerSize, .httpResponseTransferCoding, .httpResponseContentCoding,
+            .httpUpgradeFailed, .httpProtocolError, .proxyLoopDetected:
+            502
+        case .httpRequestError: 400
+        case .httpRequestDenied: 403
+        case .proxyInternalResponse, .proxyInternalError, .proxyConfigurationError: 500
+        }
+    }
+
+    /// How a retry policy names the failure, unless the connection came from the pool.
+    package var retryClass: RetryClass {
+        switch self {
+        case .dnsTimeout, .dnsError: .dns
+        case .destinationUnavailable, .destinationIPUnroutable, .connectionRefused,
+            .connectionTimeout, .connectionLimitReached:
+            .connect
+        case .connectionTerminated, .httpResponseIncomplete: .reset
+        case .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout: .timeout
+        case .tlsProtocolError, .tlsAlertReceived: .tlsTransient
+        case .destinationNotFound, .destinationIPProhibited, .tlsCertificateError,
+            .httpRequestError, .httpRequestDenied, .httpResponseHeaderSectionSize,
+            .httpResponseHeaderSize, .httpResponseBodySize, .httpResponseTrailerSectionSize,
+            .httpResponseTrailerSize, .httpResponseTransferCoding, .httpResponseContentCoding,
+            .httpUpgradeFailed, .httpProtocolError, .proxyInternalResponse, .proxyInternalError,
+            .proxyConfigurationError, .proxyLoopDetected:
+            .never
+        }
+    }
+
+    /// Who is to blame when nothing else is known.
+    package var defaultSide: ErrorSide {
+        switch self {
+        case .httpRequestError, .httpRequestDenied: .downstream
+        case .connectionLimitReached, .proxyInternalError, .proxyInternalResponse: .lupin
+        case .destinationIPProhibited, .proxyConfigurationError, .proxyLoopDetected: .config
+        case .dnsTimeout, .dnsError, .destinationNotFound, .destinationUnavailable,
+            .destinationIPUnroutable, .connectionRefused, .connectionTerminated,
+            .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
+            .tlsProtocolError, .tlsCertificateError, .tlsAlertReceived, .httpResponseIncomplete,
+            .httpResponseHeaderSectionSize, .httpResponseHeaderSize, .httpResponseBodySize,
+            .httpResponseTrailerSectionSize, .httpResponseTrailerSize,
+            .httpResponseTransferCoding, .httpResponseContentCoding, .httpResponseTimeout,
+            .httpUpgradeFailed, .httpProtocolError:
+            .upstream
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// The sentence a user reads for each kind of error: what failed, at which host, what to try.
+
+extension ErrorKind {
+    /// What failed at `host` and what to try, for people.
+    ///
+    /// A kind without a sentence does not compile. The status that the client gets tells refusals
+    /// of a request apart.
+    package func sentence(host: String, status: UInt16) -> String {
+        switch self {
+        case .dnsTimeout, .dnsError, .destinationNotFound, .destinationUnavailable,
+            .destinationIPProhibited, .destinationIPUnroutable:
+            destinationSentence(host)
+        case .connectionRefused, .connectionTerminated, .connectionTimeout,
+            .connectionReadTimeout, .connectionWriteTimeout, .connectionLimitReached,
+            .tlsProtocolError, .tlsCertificateError, .tlsAlertReceived:
+            connectionSentence(host)
+        case .httpRequestError: Self.requestErrorSentence(status)
+        case .httpRequestDenied: Self.requestDeniedSentence(host, status)
+        case .httpResponseIncomplete, .httpResponseHeaderSectionSize, .httpResponseHeaderSize,
+            .httpResponseBodySize, .httpResponseTrailerSectionSize, .httpResponseTrailerSize,
+            .httpResponseTransferCoding, .httpResponseContentCoding, .httpResponseTimeout,
+            .httpUpgradeFailed, .httpProtocolError:
+            responseSentence(host)
+        case .proxyInternalResponse: "A rule of lupin answered this request for \(host)."
+        case .proxyInternalError:
+            "lupin itself failed on this request for \(host). "
+                + "The log has the details under this id; please report it."
+        case .proxyConfigurationError:
+            "The rules file asks for something that cannot be done for \(host). "
+                + "Run `lupin check`."
+        case .proxyLoopDetected:
+            "The request for \(host) came back to lupin itself. "
+                + "Check `upstream.proxy` and the proxy variables of the server."
+        }
+    }
+
+    private func destinationSentence(_ host: String) -> String {
+        switch self {
+        case .dnsTimeout:
+            "The name server did not answer in time for \(host). Check the network, or try again."
+        case .dnsError:
+            "The name \(host) could not be resolved. Check the spelling and the network."
+        case .destinationNotFound:
+            "There is no way to \(host): the name exists but has no address."
+        case .destinationUnavailable:
+            "\(host) failed so often lately that lupin gives it a rest. Try again shortly."
+        case .destinationIPProhibited:
+            "The address of \(host) is on the list `access.deny_targets` of lupin.yaml."
+        default:
+            "There is no route to the address of \(host). Check the network or the VPN."
+        }
+    }
+
+    private func connectionSentence(_ host: String) -> String {
+        switch self {
+        case .connectionRefused:
+            "\(host) refused the connection. Is the server running, and is the port right?"
+        case .connectionTerminated:
+            "\(host) closed the connection before it answered. Try again."
+        case .connectionTimeout:
+            "\(host) could not be reached in time. "
+                + "Check the network, or raise `timeouts.connect`."
+        case .connectionReadTimeout:
+            "\(host) stopped sending. If it may be silent for long, raise `timeouts.idle`."
+        case .connectionWriteTimeout:
+            "\(host) stopped reading the request. "
+                + "If it may be busy for long, raise `timeouts.idle`."
+        case .connectionLimitReached:
+            "All connections lupin may open are in use. Raise `limits.connections`, or try again."
+        case .tlsProtocolError:
+            "The TLS handshake with \(host) failed. Does the port speak TLS, and TLS 1.2 or newer?"
+        case .tlsCertificateError:
+            "The certificate of \(host) is not trusted, so nothing was sent. "
+                + "If this server is yours, write a `trust` rule for it."
+        default:
+            "\(host) broke off the TLS handshake. It may want a client certificate."
+        }
+    }
+
+    private func responseSentence(_ host: String) -> String {
+        switch self {
+        case .httpResponseIncomplete:
+            "The response of \(host) broke off before its end. Try again."
+        case .httpResponseHeaderSectionSize, .httpResponseHeaderSize:
+            "The response of \(host) has a larger header than `limits.header_bytes` allows."
+        case .httpResponseBodySize:
+            "The response of \(host) is larger than `limits.body` allows."
+        case .httpResponseTrailerSectionSize, .httpResponseTrailerSize:
+            "The response of \(host) has larger trailers than `limits.trailer_bytes` allows."
+        case .httpResponseTransferCoding:
+            "\(host) sent a body whose end cannot be told (transfer coding)."
+        case .httpResponseContentCoding:
+            "\(host) sent a body that cannot be decoded (content coding)."
+        case .httpResponseTimeout:
+            "\(host) took the request and did not answer in time. "
+                + "If it may take long, raise `timeouts.response_header`."
+        case .httpUpgradeFailed:
+            "\(host) did not switch to the protocol that the client asked for."
+        default:
+            "\(host) sent something that is not valid HTTP."
+        }
+    }
+
+    private static func requestErrorSentence(_ status: UInt16) -> String {
+        switch status {
+        case 405: "The method is not allowed here."
+        case 408: "The request did not arrive in time."
+        case 413: "The request body is larger than `limits.body` allows."
+        case 414: "The URL of the request is longer than `limits.request_line` allows."
+        case 417: "The request expects something lupin does not know; only 100-continue is known."
+        case 431:
+            "The request has larger header fields than `limits.header_bytes` "
+                + "or more than `limits.header_fields` allow."
+        case 501: "The request uses a transfer coding that lupin does not know."
+        case 505: "The request uses an HTTP version that lupin does not speak here."
+        default: "The request is not valid HTTP, so nothing was sent."
+        }
+    }
+
+    private static func requestDeniedSentence(_ host: String, _ status: UInt16) -> String {
+        switch status {
+        case 407: "lupin wants to know who asks: put user and password into the proxy setting."
+        case 421: "The request for \(host) came through a connection made for another host."
+        default: "lupin does not allow this request for \(host)."
+        }
+    }
+}

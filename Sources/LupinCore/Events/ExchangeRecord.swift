@@ -1,0 +1,195 @@
+// What the engine notes down while an exchange runs; how it is written is another file's question.
+
+/// The record of one exchange.
+///
+/// Filling it is a handful of stores: heads are kept by value (two reference counts until somebody
+/// changes them) and become text only when a line is written.
+package struct ExchangeRecord: Sendable {
+    /// How the exchange ended; the raw value is the record's word.
+    package enum Outcome: String, Sendable, CaseIterable {
+        /// A complete response was delivered, whatever its status.
+        case ok
+        /// lupin made the response because something failed.
+        case error
+        /// The client left.
+        case aborted
+        /// Upstream failed after the head of its response had been sent on.
+        case truncated
+        /// A rule or a list forbade it.
+        case denied
+    }
+
+    /// How the client used the proxy.
+    package enum Mode: String, Sendable {
+        case http, intercept, tunnel, upgrade
+    }
+
+    package var id: ExchangeID
+    /// Start of the exchange: wall clock, µs since 1970-01-01T00:00:00Z.
+    package var startMicroseconds: Int64
+    package var outcome = Outcome.ok
+    package var mode = Mode.http
+    package var client = ClientRecord()
+
+    /// The client's original request; nil when its head could not be read.
+    package var request: RequestHead?
+    /// Where the client wanted to go: its scheme, host and port.
+    package var origin: Origin?
+    /// HTTP version on the client's side.
+    package var version = ProtocolVersion.http11
+    /// The final response as the client got it; nil when it got none.
+    package var response: ResponseHead?
+    /// Payload bytes as transferred, without framing; nil when there was no message.
+    package var requestBodyBytes: UInt64?
+    package var responseBodyBytes: UInt64?
+
+    package var bytes = ByteCounts()
+    package var rules = RulesRecord()
+    package var attempts: [AttemptRecord] = []
+    package var timing = Timing()
+    /// Set for outcomes `error`, `denied` and `truncated`.
+    package var error: LupinError?
+    package var tunnel: TunnelRecord?
+
+    /// Which field names and values the line holds.
+    package var headers = LogSettings.Headers.names
+    /// `log: off` holds for this exchange.
+    package var isLogOff = false
+
+    package init(id: ExchangeID, startMicroseconds: Int64) {
+        self.id = id
+        self.startMicroseconds = startMicroseconds
+    }
+
+    /// Whether a line is due: `log: off` silences outcome `ok` only (RULES.md 3.9).
+    package var isDue: Bool { !isLogOff || outcome != .ok }
+}
+
+/// 128 bits that name an exchange everywhere.
+package struct ExchangeID: Hashable, Sendable {
+    package var high: UInt64
+    package var low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// 32 lower-case hex digits.
+    package var text: String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(32)
+        bytes.append(hex: high, digits: 16)
+        bytes.append(hex: low, digits: 16)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Who asked.
+package struct ClientRecord: Sendable {
+    package var address: IPAddress?
+    package var port: UInt16 = 0
+    /// Looked up only where a rule or `log: {program: true}` wants it; the client can forge it.
+    package var program: String?
+    package var pid: Int32?
+
+    package init() {}
+}
+
+/// An HTTP version as records write it.
+package enum ProtocolVersion: UInt8, Sendable {
+    case http10, http11, http2
+}
+
+/// Bytes on the wire with framing, without TLS.
+package struct ByteCounts: Sendable {
+    package var clientIn: UInt64 = 0
+    package var clientOut: UInt64 = 0
+    package var upstreamOut: UInt64 = 0
+    package var upstreamIn: UInt64 = 0
+
+    package init() {}
+}
+
+/// Which rules ruled.
+package struct RulesRecord: Sendable {
+    /// `Configuration.version` of the snapshot that the exchange began with.
+    package var version = ""
+    /// Names of the rules that matched, in file order.
+    package var matched: [String] = []
+    /// Summaries of the steps that were really applied.
+    package var steps: [String] = []
+
+    package init() {}
+}
+
+/// One try to get an answer from upstream.
+package struct AttemptRecord: Sendable {
+    /// Why it was made; the raw value is the record's word.
+    package enum Cause: String, Sendable {
+        case first, retry, auth, redirect, resume, revalidate
+        case collapseLeader = "collapse-leader"
+    }
+
+    /// What was decided on its result; the raw value is the record's word.
+    package enum Decision: String, Sendable {
+        case deliver, retry, refresh, follow, resume
+        case giveUp = "give-up"
+    }
+
+    package var cause = Cause.first
+    /// Where it went, when a step or a redirect changed the client's URL.
+    package var url: String?
+    /// Status of the final response; 0 when there was none.
+    package var status: UInt16 = 0
+    package var error: LupinError?
+    package var decision = Decision.deliver
+    /// Why, as a sentence for people; empty when the decision needs none.
+    package var reason = ""
+    /// The address that was connected to.
+    package var peer: IPAddress?
+    package var peerPort: UInt16 = 0
+    package var version: ProtocolVersion?
+    /// The connection came from the pool.
+    package var isReused = false
+    /// Every byte of the request body could have been sent again.
+    package var isReplayable = true
+    /// Wait before this attempt began.
+    package var delayMicroseconds: Int64?
+    package var timing = Timing()
+
+    package init() {}
+}
+
+/// Where the time went: monotonic, in µs; nil where the phase did not happen or is unknown.
+package struct Timing: Sendable {
+    /// Waiting inside lupin: queue, pool, token, back-off.
+    package var blocked: Int64?
+    package var dns: Int64?
+    package var tcp: Int64?
+    package var send: Int64?
+    /// Last byte of the request to first byte of the response.
+    package var wait: Int64?
+    package var receive: Int64?
+    package var total: Int64?
+
+    package init() {}
+}
+
+/// What went through a tunnel or an upgraded connection.
+package struct TunnelRecord: Sendable {
+    /// Who ended it; the raw value is the record's word.
+    package enum Closer: String, Sendable {
+        case client, upstream
+        /// The idle time-out or the stop of lupin.
+        case lupin = "proxy"
+    }
+
+    /// Client to upstream.
+    package var sentBytes: UInt64 = 0
+    /// Upstream to client.
+    package var receivedBytes: UInt64 = 0
+    package var closedBy: Closer?
+
+    package init() {}
+}

@@ -1,0 +1,120 @@
+// How a JSON object is put together byte by byte: one line, no whitespace, no exponents.
+
+/// An append-only JSON writer.
+///
+/// It keeps no state but the bytes: whether a comma is due follows from the last one. Keys are
+/// literals of lupin and need no escaping; values get it.
+package struct JSONLine: Sendable {
+    /// What was written; several lines may follow one another.
+    package var bytes: [UInt8] = []
+
+    package init() {}
+
+    /// Opens the object of a line, or of a list.
+    package mutating func openObject() {
+        comma()
+        bytes.append(0x7B)
+    }
+
+    package mutating func openObject(_ key: String) {
+        add(key)
+        bytes.append(0x7B)
+    }
+
+    package mutating func closeObject() { bytes.append(0x7D) }
+
+    package mutating func openList(_ key: String) {
+        add(key)
+        bytes.append(0x5B)
+    }
+
+    package mutating func closeList() { bytes.append(0x5D) }
+
+    package mutating func endLine() { bytes.append(0x0A) }
+
+    /// Appends a text that comes from lupin's own source: no escaping.
+    package mutating func add(_ key: String, literal: String) {
+        add(key)
+        quote(literal)
+    }
+
+    /// Appends a text from lupin's own source to the open list.
+    package mutating func element(literal: String) {
+        comma()
+        quote(literal)
+    }
+
+    private mutating func quote(_ literal: String) {
+        let text = literal.utf8Span.span
+        bytes.append(addingCapacity: text.count + 2) { output in
+            output.append(0x22)
+            for i in text.indices { output.append(text[i]) }
+            output.append(0x22)
+        }
+    }
+
+    package mutating func add(_ key: String, _ value: UInt64) {
+        add(key)
+        bytes.append(decimal: value)
+    }
+
+    package mutating func add(_ key: String, _ value: Bool) {
+        add(key)
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
+    /// Appends a duration in ms, or nothing.
+    package mutating func add(_ key: String, milliseconds: Int64?) {
+        guard let milliseconds else { return }
+        add(key)
+        bytes.append(milliseconds: milliseconds)
+    }
+
+    package mutating func add(_ key: String, text: String) {
+        add(key)
+        element(text.utf8Span.span)
+    }
+
+    package mutating func add(_ key: String, text: Span<UInt8>) {
+        add(key)
+        element(text)
+    }
+
+    /// Appends a string to the open list, or as the value of the key just written.
+    package mutating func element(_ text: Span<UInt8>) {
+        comma()
+        bytes.append(0x22)
+        LogText.append(text, as: .json, to: &bytes)
+        bytes.append(0x22)
+    }
+
+    /// Appends `"key":`.
+    ///
+    /// The key is lupin's own.
+    package mutating func add(_ key: String) {
+        let needsComma = needsComma
+        let key = key.utf8Span.span
+        bytes.append(addingCapacity: key.count + 4) { output in
+            if needsComma { output.append(0x2C) }
+            output.append(0x22)
+            for i in key.indices { output.append(key[i]) }
+            output.append(0x22)
+            output.append(0x3A)
+        }
+    }
+
+    /// Separates what follows from what stands before it, if anything does.
+    package mutating func comma() {
+        if needsComma { bytes.append(0x2C) }
+    }
+
+    /// Whether a comma is due: not behind what opened something, ended a key or ended a line.
+    ///
+    /// A value never ends with one of these bytes, since strings end with a quotation mark.
+    private var needsComma: Bool {
+        switch bytes.last {
+        case nil, 0x7B, 0x5B, 0x3A, 0x0A: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// How bytes of strangers become text that can neither inject into a terminal nor break a line.
+
+/// Escaping for records.
+///
+/// Everything lupin logs goes through here, because a header value may hold escape sequences for
+/// the terminal of whoever reads the log.
+package enum LogText {
+    /// Bytes of one string that are written; what is beyond becomes `…+n`.
+    package static let bytesMax = 4096
+
+    /// What a string becomes: a JSON string's inside, or a line for people.
+    package enum Form: Sendable { case json, plain }
+
+    /// Appends `text`, escaped and cut.
+    package static func append(_ text: String, as form: Form, to output: inout [UInt8]) {
+        append(text.utf8Span.span, as: form, to: &output)
+    }
+
+    /// Appends `bytes`, escaped and cut: control characters, U+007F to U+009F and characters that
+    /// reorder text as `\u00NN`, bytes that are not UTF-8 as the text `\xNN`.
+    package static func append(
+        _ bytes: Span<UInt8>,
+        as form: Form,
+        to output: inout [UInt8]
+    ) {
+        let end = cut(bytes)
+        var i = appendPlain(bytes, from: 0, to: end, &output)
+        while i < end {
+            i += appendOne(bytes, at: i, as: form, to: &output)
+            i = appendPlain(bytes, from: i, to: end, &output)
+        }
+        if end < bytes.count {
+            output.append(contentsOf: "…+".utf8)
+            output.append(decimal: UInt64(bytes.count - end))
+        }
+    }
+
+    /// `text` for people, escaped and cut.
+    package static func plain(_ text: String) -> String {
+        var output: [UInt8] = []
+        append(text, as: .plain, to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Where to stop: at `bytesMax`, or up to three bytes before it if that splits a character.
+    private static func cut(_ bytes: Span<UInt8>) -> Int {
+        guard bytes.count > bytesMax else { return bytes.count }
+        var end = bytesMax
+        while end > bytesMax - 3, bytes[end] & 0xC0 == 0x80 { end -= 1 }
+        return end
+    }
+
+    /// Appends the bytes from `start` on that stand for themselves in both forms, and returns where
+    /// they end.
+    private static func appendPlain(
+        _ bytes: Span<UInt8>,
+        from start: Int,
+        to end: Int,
+        _ output: inout [UInt8]
+    ) -> Int {
+        var i = start
+        output.append(addingCapacity: end - start) { output in
+            while i < end {
+                let byte = bytes[i]
+                // Visible ASCII but `"` and `\`.
+                if byte &- 0x20 >= 0x5F || byte == 0x22 || byte == 0x5C { break }
+                output.append(byte)
+                i &+= 1
+            }
+        }
+        return i
+    }
+
+    /// Appends the one character at `i` and returns how many bytes it has.
+    private static func appendOne(
+        _ bytes: Span<UInt8>,
+        at i: Int,
+        as form: Form,
+        to output: inout [UInt8]
+    ) -> Int {
+        let byte = bytes[i]
+        if byte < 0x80 {
+            appendASCII(byte, as: form, to: &output)
+            return 1
+        }
+        guard let (scalar, length) = scalar(in: bytes, at: i) else {
+            if form == .json { output.append(0x5C) }
+            output.append(0x5C)
+            output.append(0x78)
+            output.append(hex: UInt64(byte), digits: 2)
+            return 1
+        }
+        if isHarmful(scalar) {
+            output.append(0x5C)
+            output.append(0x75)
+            output.append(hex: UInt64(scalar), digits: 4)
+        } else {
+            output.append(copying: bytes.extracting(i..<i + length))
+        }
+        return length
+    }
+
+    private static func appendASCII(_ byte: UInt8, as form: Form, to output: inout [UInt8]) {
+        switch (byte, form) {
+        case (0x22, .json), (0x5C, .json):
+            output.append(0x5C)
+            output.append(byte)
+        case (0x20..<0x7F, _): output.append(byte)
+        case (0x0A, _): output.append(contentsOf: "\\n".utf8)
+        case (0x0D, _): output.append(contentsOf: "\\r".utf8)
+        case (0x09, _): output.append(contentsOf: "\\t".utf8)
+        default:
+            output.append(contentsOf: "\\u00".utf8)
+            output.append(hex: UInt64(byte), digits: 2)
+        }
+    }
+
+    /// C1 controls, line separators, and what reorders or hides the text around it.
+    private static func isHarmful(_ scalar: UInt32) -> Bool {
+        switch scalar {
+        case 0x80...0x9F, 0x061C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF: true
+        default: false
+        }
+    }
+
+    /// The character whose UTF-8 begins at `i`, or nil when that is not UTF-8 (RFC 3629 §4:
+    /// no overlong forms, no surrogates, nothing above U+10FFFF).
+    private static func scalar(in bytes: Span<UInt8>, at i: Int) -> (scalar: UInt32, length: Int)? {
+        let first = bytes[i]
+        let length: Int
+        let minimum: UInt32
+        switch first {
+        case 0xC2...0xDF: (length, minimum) = (2, 0x80)
+        case 0xE0...0xEF: (length, minimum) = (3, 0x800)
+        case 0xF0...0xF4: (length, minimum) = (4, 0x1_0000)
+        default: return nil
+        }
+        guard bytes.count - i >= length else { return nil }
+        var scalar = UInt32(first) & (0x7F >> UInt32(length))
+        for j in 1..<length {
+            let next = bytes[i + j]
+            guard next & 0xC0 == 0x80 else { return nil }
+            scalar = scalar << 6 | UInt32(next & 0x3F)
+        }
+        guard scalar >= minimum, scalar <= 0x10_FFFF, !(0xD800...0xDFFF ~= scalar) else {
+            return nil
+        }
+        return (scalar, length)
+    }
+}

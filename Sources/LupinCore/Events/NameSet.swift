@@ -1,0 +1,57 @@
+// Whether a field or parameter name is on a list of names and globs, without regard to case.
+
+/// Names, some with `*` for any run of bytes.
+package struct NameSet: Sendable {
+    /// Exact names in lower case; the index is their length.
+    private var byLength: [[[UInt8]]] = []
+    private var globs: [[UInt8]] = []
+
+    package init(_ names: [String]) {
+        for name in names {
+            let bytes = name.utf8.map(\.asciiLowercased)
+            guard !bytes.contains(0x2A) else {
+                globs.append(bytes)
+                continue
+            }
+            while byLength.count <= bytes.count { byLength.append([]) }
+            byLength[bytes.count].append(bytes)
+        }
+    }
+
+    package func contains(_ name: Span<UInt8>) -> Bool {
+        if name.count < byLength.count {
+            for candidate in byLength[name.count]
+            where candidate.span.equalsIgnoringCase(name) {
+                return true
+            }
+        }
+        for glob in globs where NameSet.matches(glob.span, name) { return true }
+        return false
+    }
+
+    /// Walks both once and comes back to the last `*` only: at most glob × name steps.
+    private static func matches(_ glob: Span<UInt8>, _ name: Span<UInt8>) -> Bool {
+        var g = 0
+        var n = 0
+        var star = -1
+        var resume = 0
+        while n < name.count {
+            if g < glob.count, glob[g] == 0x2A {
+                star = g
+                resume = n
+                g += 1
+            } else if g < glob.count, glob[g] == name[n].asciiLowercased {
+                g += 1
+                n += 1
+            } else if star >= 0 {
+                resume += 1
+                n = resume
+                g = star + 1
+            } else {
+                return false
+            }
+        }
+        while g < glob.count, glob[g] == 0x2A { g += 1 }
+        return g == glob.count
+    }
+}

@@ -1,0 +1,130 @@
+// Which records somebody wants to see, and what a JSON line of the log says in short.
+
+/// The filter of `lupin tail`: every condition that is given must hold.
+package struct RecordFilter: Sendable {
+    /// An option that can't be understood; the text says what would be.
+    package struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let hosts: NameSet?
+    private let statuses: ClosedRange<UInt64>?
+    private let rule: String?
+    private let outcome: String?
+
+    /// A filter of the texts of options; nil is no condition.
+    ///
+    /// - Parameters:
+    ///   - host: A host name in which `*` stands for any run of characters.
+    ///   - status: `404`, `5xx` or `200-299`.
+    ///   - rule: The name of a rule that matched.
+    ///   - outcome: One of the words of ``ExchangeRecord/Outcome``.
+    /// - Throws: What can't be understood, with what would be.
+    package init(
+        host: String? = nil,
+        status: String? = nil,
+        rule: String? = nil,
+        outcome: String? = nil
+    ) throws(Problem) {
+        hosts = host.map { NameSet([$0]) }
+        self.rule = rule
+        self.outcome = outcome
+        if let status {
+            guard let range = RecordFilter.statuses(status) else {
+                throw Problem(
+                    description: "unknown status \"\(status)\"; write 404, 5xx or 200-299"
+                )
+            }
+            statuses = range
+        } else {
+            statuses = nil
+        }
+        if let outcome, ExchangeRecord.Outcome(rawValue: outcome) == nil {
+            let known = ExchangeRecord.Outcome.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Problem(description: "unknown outcome \"\(outcome)\"; known are \(known)")
+        }
+    }
+
+    package func matches(_ summary: RecordSummary) -> Bool {
+        if let hosts, !hosts.contains(summary.host.utf8Span.span) { return false }
+        if let statuses, !statuses.contains(summary.status) { return false }
+        if let rule, !summary.rules.contains(rule) { return false }
+        if let outcome, summary.outcome != outcome { return false }
+        return true
+    }
+
+    private static func statuses(_ text: String) -> ClosedRange<UInt64>? {
+        let bytes = Array(text.utf8)
+        if bytes.count == 3, 0x31...0x35 ~= bytes[0], bytes[1] | 0x20 == 0x78,
+            bytes[2] | 0x20 == 0x78
+        {
+            let first = UInt64(bytes[0] - 0x30) * 100
+            return first...first + 99
+        }
+        let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
+        guard let first = ends.first ?? nil, let last = ends.last ?? nil, ends.count <= 2,
+            100...599 ~= first, 100...599 ~= last, first <= last
+        else { return nil }
+        return first...last
+    }
+}
+
+extension RecordSummary {
+    /// The summary of one line of the log; nil when the line is not an exchange record.
+    package init?(jsonLine: Span<UInt8>) {
+        guard let json = JSONValue(parsing: jsonLine), json["event"]?.string == "exchange",
+            let start = json["ts"]?.string.flatMap({ Self.microseconds(ofDate: $0) })
+        else { return nil }
+        self.init()
+        startMicroseconds = start
+        program = json["client", "program"]?.string ?? ""
+        status = json["http", "response", "status_code"]?.count ?? 0
+        let request = json["http", "request"]
+        method = request?["method_original"]?.string ?? request?["method"]?.string ?? ""
+        host = json["url", "domain"]?.string ?? ""
+        url = json["url", "full"]?.string ?? host
+        if json["url", "full"] == nil, let port = json["url", "port"]?.count {
+            url = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
+        sizeBytes =
+            json["tunnel", "received"]?.count ?? json["http", "response", "body", "size"]?.count
+        // Beyond a century the number is none of ours.
+        totalMicroseconds = json["timing", "total"]?.number.flatMap {
+            abs($0) < 4e12 ? Int64(($0 * 1000).rounded()) : nil
+        }
+        outcome = json["outcome"]?.string ?? ""
+        errorType = json["error", "type"]?.string ?? ""
+        errorDetail = json["error", "detail"]?.string ?? ""
+        rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []
+        attempts = json["attempts"]?.list?.count ?? 0
+        dropped = json["dropped"]?.count ?? 0
+    }
+
+    /// µs since 1970 of `2026-11-20T22:41:07.123456Z`, the one form lupin writes.
+    private static func microseconds(ofDate text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        let separators: [(Int, UInt8)] = [
+            (4, 0x2D), (7, 0x2D), (10, 0x54), (13, 0x3A), (16, 0x3A), (19, 0x2E), (26, 0x5A),
+        ]
+        guard bytes.count == 27, separators.allSatisfy({ bytes[$0.0] == $0.1 }) else { return nil }
+        func number(_ range: Range<Int>) -> Int64? {
+            var value: Int64 = 0
+            for byte in bytes[range] {
+                guard byte.isASCIIDigit else { return nil }
+                value = value * 10 + Int64(byte - 0x30)
+            }
+            return value
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16),
+            let second = number(17..<19), let fraction = number(20..<26),
+            1...12 ~= month, 1...31 ~= day
+        else { return nil }
+        // Years counted from 1 March, so that leap days come last.
+        let shiftedYear = month <= 2 ? year - 1 : year
+        let shiftedMonth = month <= 2 ? month + 9 : month - 3
+        let leapDays = shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400
+        let days = 365 * shiftedYear + leapDays + (153 * shiftedMonth + 2) / 5 + day - 1 - 719_468
+        return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
+    }
+}

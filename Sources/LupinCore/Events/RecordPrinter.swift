@@ -1,0 +1,48 @@
+// How a stream of JSON lines becomes what `lupin tail` prints.
+
+/// Cuts input into lines, drops what the filter does not want, and formats the rest.
+package struct RecordPrinter: Sendable {
+    /// A longer line is none of lupin's and is dropped.
+    private static let lineBytesMax = 4 << 20
+
+    private let filter: RecordFilter
+    private let keepsJSON: Bool
+    private var text: SummaryText
+
+    package init(filter: RecordFilter, keepsJSON: Bool, text: SummaryText) {
+        self.filter = filter
+        self.keepsJSON = keepsJSON
+        self.text = text
+    }
+
+    /// Takes all complete lines from the front of `input` and returns what is to be printed.
+    package mutating func take(from input: inout [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        var start = 0
+        for i in input.indices where input[i] == 0x0A {
+            print(input.span.extracting(start..<i), to: &output)
+            start = i + 1
+        }
+        input.removeFirst(start)
+        if input.count > RecordPrinter.lineBytesMax { input = [] }
+        return output
+    }
+
+    /// Takes the rest as a last line that lacks its end.
+    package mutating func finish(_ input: inout [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        print(input.span, to: &output)
+        input = []
+        return output
+    }
+
+    private mutating func print(_ line: Span<UInt8>, to output: inout [UInt8]) {
+        guard let summary = RecordSummary(jsonLine: line), filter.matches(summary) else { return }
+        if keepsJSON {
+            output.append(copying: line)
+            output.append(0x0A)
+        } else {
+            text.append(summary, to: &output)
+        }
+    }
+}

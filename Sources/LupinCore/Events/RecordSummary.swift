@@ -1,0 +1,173 @@
+// The line about an exchange that people read: what it shows, how it fits a terminal.
+
+/// What the text format shows of a record; `lupin tail` makes it from a JSON line, lupin itself
+/// from the record.
+///
+/// Texts are redacted already, and escaped only when they are printed.
+package struct RecordSummary: Sendable, Equatable {
+    package var startMicroseconds: Int64 = 0
+    package var program = ""
+    /// 0 when the client got no response.
+    package var status: UInt64 = 0
+    package var method = ""
+    package var url = ""
+    package var host = ""
+    /// Bytes the client got: of the body, or through the tunnel.
+    package var sizeBytes: UInt64?
+    package var totalMicroseconds: Int64?
+    package var outcome = ""
+    package var errorType = ""
+    package var errorDetail = ""
+    package var rules: [String] = []
+    package var attempts = 0
+    package var dropped: UInt64 = 0
+
+    package init() {}
+
+    /// What people see of `record`.
+    package init(_ record: borrowing ExchangeRecord, dropped: Int, redactor: Redactor) {
+        startMicroseconds = record.startMicroseconds
+        program = redactor.cleaned(record.client.program ?? "")
+        status = UInt64(record.response?.status ?? 0)
+        if let origin = record.origin { host = redactor.cleaned(origin.host.text) }
+        if let request = record.request {
+            method = redactor.cleaned(request.method.token)
+            if let origin = record.origin { url = redactor.recordedURL(of: request, at: origin) }
+        } else if let origin = record.origin {
+            url = redactor.cleaned(origin.hostAndPort)
+        }
+        sizeBytes = record.tunnel?.receivedBytes ?? record.responseBodyBytes
+        totalMicroseconds = record.timing.total
+        outcome = record.outcome.rawValue
+        if let error = record.error {
+            errorType = error.kind.token
+            errorDetail = redactor.cleaned(error.detail)
+        }
+        rules = record.rules.matched.map { redactor.cleaned($0) }
+        attempts = record.attempts.count
+        self.dropped = UInt64(max(0, dropped))
+    }
+}
+
+extension Redactor {
+    fileprivate func recordedURL(of request: RequestHead, at origin: Origin) -> String {
+        if request.form == .authority { return cleaned(origin.hostAndPort) }
+        let start = "\(origin.scheme.name)://\(origin.authority)"
+        if request.form == .asterisk { return start }
+        return start + String(decoding: recordedPath(of: request), as: UTF8.self)
+    }
+}
+
+/// Writes summaries as lines for people.
+package struct SummaryText: Sendable {
+    package var isColoured: Bool
+    /// Columns of the terminal; longer URLs lose their middle.
+    ///
+    /// nil: lines may be of any length.
+    package var columns: Int?
+    private var timestamp: TimestampText
+
+    package init(isColoured: Bool, columns: Int? = nil, utcOffsetSeconds: Int64 = 0) {
+        self.isColoured = isColoured
+        self.columns = columns
+        timestamp = TimestampText(utcOffsetSeconds: utcOffsetSeconds)
+    }
+
+    /// Appends `22:41:07.123 200 GET https://api.github.com/user 5.0KiB 743ms curl [github]`.
+    package mutating func append(_ summary: RecordSummary, to bytes: inout [UInt8]) {
+        var time: [UInt8] = []
+        timestamp.append(timeOfDay: summary.startMicroseconds, to: &time)
+        let status = summary.status > 0 ? String(summary.status) : "---"
+        var method = LogText.plain(summary.method)
+        while method.utf8.count < 4 { method += " " }
+        let tail = SummaryText.tail(of: summary)
+        let head = String(decoding: time, as: UTF8.self)
+        let url = fitted(
+            LogText.plain(summary.url),
+            taken: head.utf8.count + status.utf8.count + method.count + tail.text.count + 4
+        )
+        add(head, .dim, to: &bytes)
+        bytes.append(0x20)
+        add(status, SummaryText.colour(of: summary), to: &bytes)
+        bytes.append(contentsOf: " \(method) \(url) ".utf8)
+        add(tail.text, tail.isBad ? .red : .dim, to: &bytes)
+        if summary.dropped > 0 {
+            bytes.append(0x20)
+            add("(\(summary.dropped) lines lost before this one)", .red, to: &bytes)
+        }
+        bytes.append(0x0A)
+    }
+
+    /// What stands behind the URL.
+    private static func tail(of summary: RecordSummary) -> (text: String, isBad: Bool) {
+        var parts: [String] = []
+        if let size = summary.sizeBytes { parts.append(SummaryText.size(size)) }
+        if let total = summary.totalMicroseconds { parts.append(SummaryText.duration(total)) }
+        if summary.attempts > 1 { parts.append("×\(summary.attempts)") }
+        if !summary.program.isEmpty { parts.append(summary.program) }
+        if !summary.rules.isEmpty { parts.append("[\(summary.rules.joined(separator: ", "))]") }
+        let isBad = summary.outcome != "ok"
+        if isBad { parts.append(summary.outcome) }
+        if !summary.errorType.isEmpty {
+            let detail = summary.errorDetail.isEmpty ? "" : ": \(summary.errorDetail)"
+            parts.append(summary.errorType + detail)
+        }
+        return (LogText.plain(parts.joined(separator: " ")), isBad)
+    }
+
+    /// `url` with its middle replaced by `…` when the line would be too long.
+    ///
+    /// A URL keeps at least 24 columns.
+    private func fitted(_ url: String, taken: Int) -> String {
+        guard let columns else { return url }
+        let room = max(24, columns - taken)
+        guard url.count > room else { return url }
+        let end = (room - 1) / 3
+        return "\(url.prefix(room - 1 - end))…\(url.suffix(end))"
+    }
+
+    /// `512B`, `5.0KiB`, `1.2GiB`.
+    private static func size(_ bytes: UInt64) -> String {
+        if bytes < 1024 { return "\(bytes)B" }
+        var unit = 0
+        var tenths = bytes
+        while tenths >= 1024 << 10, unit < 4 {
+            tenths >>= 10
+            unit += 1
+        }
+        // `tenths` is below 1 MiB unless the last unit is reached, so nothing overflows.
+        tenths = tenths < 1 << 50 ? tenths * 10 / 1024 : tenths / 1024 * 10
+        return "\(tenths / 10).\(tenths % 10)" + ["KiB", "MiB", "GiB", "TiB", "PiB"][unit]
+    }
+
+    /// `743ms`, `12.3s`, `5m03s`.
+    private static func duration(_ microseconds: Int64) -> String {
+        let milliseconds = max(0, microseconds) / 1000
+        if milliseconds < 10_000 { return "\(milliseconds)ms" }
+        let seconds = milliseconds / 1000
+        if seconds < 100 { return "\(seconds).\(milliseconds % 1000 / 100)s" }
+        return "\(seconds / 60)m\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s"
+    }
+
+    private enum Colour: String {
+        case dim = "2", red = "31", green = "32", yellow = "33", cyan = "36"
+    }
+
+    private static func colour(of summary: RecordSummary) -> Colour {
+        switch summary.status {
+        case 200..<300: .green
+        case 300..<400: .cyan
+        case 400..<500: .yellow
+        case 100..<200: .dim
+        default: .red
+        }
+    }
+
+    private func add(_ text: String, _ colour: Colour, to bytes: inout [UInt8]) {
+        guard isColoured, !text.isEmpty else {
+            bytes.append(contentsOf: text.utf8)
+            return
+        }
+        bytes.append(contentsOf: "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m".utf8)
+    }
+}

@@ -1,0 +1,100 @@
+// Which parts of URLs give something away: userinfo and the values of some parameters.
+
+/// Finds secrets in URLs by their place.
+///
+/// It reads any text with any number of URLs in it, because that is what `Link`, `Refresh` and
+/// error messages are.
+package struct URLRedaction: Sendable {
+    /// A part of a text and what happens to it.
+    package enum Finding: Sendable, Equatable {
+        /// Userinfo with its `@`: dropped.
+        case userinfo(Range<Int>)
+        /// The value of a parameter: replaced.
+        case value(Range<Int>)
+
+        package var range: Range<Int> {
+            switch self {
+            case .userinfo(let range), .value(let range): range
+            }
+        }
+    }
+
+    /// Longer names are no parameter of anybody's list.
+    private static let nameBytesMax = 64
+
+    private let parameters: NameSet
+
+    package init(parameters: NameSet) { self.parameters = parameters }
+
+    /// What to redact, in order; nothing for most texts, found out in one pass.
+    package func findings(in text: Span<UInt8>) -> [Finding] {
+        var findings: [Finding] = []
+        var i = 0
+        while i < text.count {
+            switch text[i] {
+            case 0x2F where i > 0 && text[i - 1] == 0x2F:
+                if let end = userinfoEnd(in: text, from: i + 1) {
+                    findings.append(.userinfo(i + 1..<end))
+                    i = end - 1
+                }
+            case 0x3F, 0x26, 0x23, 0x3B:
+                if let value = secretValue(in: text, after: i) {
+                    findings.append(.value(value))
+                    i = value.upperBound - 1
+                }
+            default: break
+            }
+            i += 1
+        }
+        return findings
+    }
+
+    /// The end of `user:password@` at `start`, if there is one (RFC 3986 §3.2: the authority ends
+    /// with the first slash, question mark or number sign).
+    private func userinfoEnd(in text: Span<UInt8>, from start: Int) -> Int? {
+        var i = start
+        var end: Int?
+        while i < text.count {
+            switch text[i] {
+            case 0x2F, 0x3F, 0x23, 0x5C, 0x3E, 0x22, 0...0x20: return end
+            case 0x40: end = i + 1
+            default: break
+            }
+            i += 1
+        }
+        return end
+    }
+
+    /// The value of `name=value` behind the separator at `separator`, if the name is on the list.
+    private func secretValue(in text: Span<UInt8>, after separator: Int) -> Range<Int>? {
+        var i = separator + 1
+        var name: [UInt8] = []
+        while i < text.count, text[i] != 0x3D {
+            guard name.count < URLRedaction.nameBytesMax else { return nil }
+            switch text[i] {
+            case 0x26, 0x3F, 0x23, 0x3B, 0x3E, 0...0x1F: return nil
+            case 0x20 where !name.isEmpty: return nil
+            case 0x20: break
+            case 0x25 where i + 2 < text.count:
+                guard let high = text[i + 1].hexValue, let low = text[i + 2].hexValue else {
+                    return nil
+                }
+                name.append(high << 4 | low)
+                i += 2
+            default: name.append(text[i])
+            }
+            i += 1
+        }
+        guard i < text.count, !name.isEmpty, parameters.contains(name.span) else { return nil }
+        let start = i + 1
+        var end = start
+        // Not at `;`: a value may hold one, and hiding too much is the smaller harm.
+        while end < text.count {
+            switch text[end] {
+            case 0x26, 0x23, 0x3E, 0x22, 0...0x20: return start..<end
+            default: end += 1
+            }
+        }
+        return start == end ? nil : start..<end
+    }
+}

@@ -1,0 +1,81 @@
+// Which fields a step may touch, and what the author of another one should write instead.
+
+extension RequestStep {
+    /// Why a step may not set or change the field `name`; nil if it may (E-HEADER).
+    package static func problem(withFieldName name: String) -> String? {
+        if name.isEmpty { return "a field name is missing" }
+        if name.hasPrefix(":") {
+            return "`\(name)` is a pseudo-header; `url: {host: …}` and its other keys change the"
+                + " target"
+        }
+        for character in name {
+            guard let byte = character.asciiValue, byte.isTokenByte else {
+                return "`\(name)` is no field name: \(description(of: character)) may not stand in"
+                    + " one"
+            }
+        }
+        switch FieldName(name.utf8.span) {
+        case .host: return "`Host` follows the URL; `url: {host: …}` changes it"
+        case .contentLength, .transferEncoding, .trailer:
+            return "`\(name)` frames the message; lupin writes it itself"
+        case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings:
+            return "`\(name)` is about one connection and goes no further; lupin writes it itself"
+        case .proxyAuthorization, .proxyAuthenticate, .proxyAuthenticationInfo:
+            return "`\(name)` is for a proxy, never for an origin; credentials for a parent proxy"
+                + " stand in its URL: `proxy: http://user:password@host:port`"
+        default: return nil
+        }
+    }
+
+    /// Why `pattern` is nothing to remove; nil if it is (E-HEADER).
+    ///
+    /// A glob passes over the fields that no step may touch.
+    package static func problem(withRemoval pattern: String) -> String? {
+        guard pattern.contains("*") else { return problem(withFieldName: pattern) }
+        for character in pattern {
+            guard let byte = character.asciiValue, byte.isTokenByte else {
+                return "`\(pattern)` matches no field name: \(description(of: character)) may not"
+                    + " stand in one"
+            }
+        }
+        return nil
+    }
+
+    /// Why `value` cannot be a field's value; nil if it can (RFC 9110 §5.5).
+    package static func problem(withFieldValue value: String) -> String? {
+        for scalar in value.unicodeScalars where scalar.value < 0x20 || scalar.value == 0x7F {
+            if scalar != "\t" {
+                return "\(description(of: Character(scalar))) may not stand in a field value"
+            }
+        }
+        return nil
+    }
+
+    private static func description(of character: Character) -> String {
+        guard let scalar = character.unicodeScalars.first else { return "it" }
+        switch scalar {
+        case " ": return "a space"
+        case "\r", "\n": return "a line end"
+        case "\0": return "NUL"
+        default:
+            return scalar.value < 0x20 || scalar.value == 0x7F ? "a control byte" : "`\(character)`"
+        }
+    }
+}
+
+extension FieldSection.Line {
+    /// Whether steps may see and change the line: not what is about this connection, the framing or
+    /// the target.
+    ///
+    /// A tool's `Connection: Authorization` hides nothing that a step sets.
+    var isForSteps: Bool {
+        if isHopByHop { return false }
+        return switch known {
+        case .host, .contentLength, .transferEncoding, .trailer, .connection, .keepAlive,
+            .proxyConnection, .te, .upgrade, .http2Settings, .proxyAuthorization,
+            .proxyAuthenticate, .proxyAuthenticationInfo:
+            false
+        default: true
+        }
+    }
+}

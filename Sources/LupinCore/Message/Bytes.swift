@@ -1,0 +1,91 @@
+// Small questions about bytes that several rooms ask: ASCII case, digits, trimming, text.
+
+/// A range of bytes in a storage of at most 4 GiB; half the size of `Range<Int>`.
+package struct ByteRange: Hashable, Sendable {
+    package var start: UInt32
+    package var count: UInt32
+
+    @inlinable @inline(__always) package init(start: Int, count: Int) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.count = UInt32(truncatingIfNeeded: count)
+    }
+
+    @inlinable @inline(__always) package init(_ range: Range<Int>) {
+        self.init(start: range.lowerBound, count: range.count)
+    }
+
+    package static let empty = ByteRange(start: 0, count: 0)
+
+    @inlinable @inline(__always) package var isEmpty: Bool { count == 0 }
+    @inlinable @inline(__always) package var lowerBound: Int { Int(start) }
+    @inlinable @inline(__always) package var upperBound: Int { Int(start) + Int(count) }
+    @inlinable @inline(__always) package var range: Range<Int> { lowerBound..<upperBound }
+}
+
+extension UInt8 {
+    /// The byte with an ASCII upper-case letter turned to lower case.
+    @inlinable @inline(__always) package var asciiLowercased: UInt8 {
+        self &- 0x41 < 26 ? self | 0x20 : self
+    }
+
+    @inlinable @inline(__always) package var isASCIIDigit: Bool { self &- 0x30 < 10 }
+
+    /// Whether RFC 9110 §5.6.2 allows the byte in a token.
+    @inlinable @inline(__always) package var isTokenByte: Bool {
+        if (self | 0x20) &- 0x61 < 26 { return true }
+        // One bit per byte: letters, digits and !#$%&'*+-.^_`|~
+        let low: UInt64 = 0x03FF_6CFA_0000_0000
+        let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+        if self < 64 { return low &>> UInt64(self) & 1 == 1 }
+        return self < 128 && high &>> UInt64(self & 63) & 1 == 1
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether both are equal when ASCII letters are compared without case.
+    @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        var i = 0
+        while i < count {
+            if self[i].asciiLowercased != other[i].asciiLowercased { return false }
+            i &+= 1
+        }
+        return true
+    }
+
+    /// Whether the bytes are exactly those of `text`.
+    package func equals(_ text: StaticString) -> Bool {
+        text.utf8CodeUnitCount == count && String(copying: self) == text.description
+    }
+
+    /// The bytes without leading and trailing spaces and tabs (OWS, RFC 9110 §5.6.3).
+    @inlinable package var trimmedRange: Range<Int> {
+        var start = 0
+        var end = count
+        while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
+        while end > start, self[end - 1] == 0x20 || self[end - 1] == 0x09 { end -= 1 }
+        return start..<end
+    }
+}
+
+extension String {
+    /// A copy of `bytes` as text; bytes that are not UTF-8 become U+FFFD.
+    package init(copying bytes: Span<UInt8>) {
+        self = String(decoding: [UInt8](copying: bytes), as: UTF8.self)
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// A copy of `bytes`, for callers off the hot path.
+    package init(copying bytes: Span<UInt8>) {
+        self = []
+        append(copying: bytes)
+    }
+
+    /// Appends a copy of `bytes`.
+    package mutating func append(copying bytes: Span<UInt8>) {
+        append(addingCapacity: bytes.count) { output in
+            for i in bytes.indices { output.append(bytes[i]) }
+        }
+    }
+}

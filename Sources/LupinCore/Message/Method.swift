@@ -1,0 +1,42 @@
+// What a request method is, and what RFC 9110 says of each: safe, idempotent, or neither.
+
+/// A request method (RFC 9110 §9). Methods are case-sensitive; an unknown one keeps its token.
+public enum Method: Hashable, Sendable {
+    case get, head, post, put, delete, connect, options, trace, patch
+    /// A token that RFC 9110 does not define, such as `PROPFIND`.
+    case other(String)
+
+    /// The method whose token is `token`.
+    public init(_ token: String) {
+        self = Method.defined.first { $0.token == token } ?? .other(token)
+    }
+
+    /// The method as it stands on the wire.
+    public var token: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .delete: "DELETE"
+        case .connect: "CONNECT"
+        case .options: "OPTIONS"
+        case .trace: "TRACE"
+        case .patch: "PATCH"
+        case .other(let token): token
+        }
+    }
+
+    /// Whether sending it twice has the effect of sending it once (RFC 9110 §9.2.2).
+    public var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .put, .delete, .options, .trace: true
+        case .post, .connect, .patch, .other: false
+        }
+    }
+
+    /// The methods that RFC 9110 §9.3 and RFC 5789 define.
+    public static let defined: [Method] = [
+        .get, .head, .post, .put, .delete, .connect, .options, .trace, .patch,
+    ]
+}

@@ -1,0 +1,22 @@
+// What a response says before its body: status and fields.
+
+/// The head of a response, interim or final. Ranges point into `fields.storage`.
+public struct ResponseHead: Sendable {
+    /// The status code, 100 to 599.
+    public package(set) var status: UInt16 = 0
+    /// The reason phrase as received; empty when there was none.
+    package var reason = ByteRange.empty
+    /// The minor version of HTTP/1: 0 or 1.
+    package var minorVersion: UInt8 = 1
+    /// The field lines.
+    public var fields = FieldSection()
+
+    /// An empty head, for parsers and tests.
+    package init() {}
+
+    /// A head that lupin makes itself.
+    package init(status: UInt16) { self.status = status }
+
+    /// Whether more responses to the same request follow (RFC 9110 §15.2).
+    package var isInterim: Bool { status < 200 && status != 101 }
+}

@@ -1,0 +1,22 @@
+// One loaded rules file: settings and rules together, immutable.
+
+/// A snapshot: what an exchange is ruled by from its first byte to its last.
+package struct Configuration: Sendable {
+    package var settings: Settings
+    package var rules: RuleSet
+    /// Eight hex digits that change when the file's content does; the record's `rules.version`.
+    package var version: String
+    /// Texts that came from `${env}`, `${file}` or `${secret}` in a secret place, to be redacted.
+    package var secrets: [String]
+
+    package init(settings: Settings, rules: RuleSet, version: String, secrets: [String]) {
+        self.settings = settings
+        self.rules = rules
+        self.version = version
+        self.secrets = secrets
+    }
+
+    /// What lupin does without any file: the transparent proxy of the defaults.
+    package static let defaults = Configuration(
+        settings: Settings(), rules: RuleSet([]), version: "00000000", secrets: [])
+}

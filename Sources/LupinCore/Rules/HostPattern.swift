@@ -1,0 +1,205 @@
+// Which hosts a pattern stands for, and the canonical form in which they compare.
+
+/// An exact host, an address, a glob over labels, or `/regex/`.
+///
+/// Names compare as lower-case A-labels without a trailing dot. `*.x.dev` is exactly one label
+/// below `x.dev`; `**.x.dev` is `x.dev` and everything below.
+package struct HostPattern: Sendable {
+    /// The pattern in canonical form.
+    package let source: String
+    /// What the file should say instead, if it is not written in canonical form (E-HOST).
+    package private(set) var canonicalNote: String?
+    private let kind: Kind
+
+    private enum Kind: Sendable {
+        case exact(Host)
+        case glob(SegmentGlob)
+        case expression(RegularExpression)
+    }
+
+    /// - Throws: What is wrong, and what to write instead.
+    package init(_ text: String) throws(PatternProblem) {
+        guard !text.isEmpty else { throw PatternProblem("a host name is missing", at: 0) }
+        if text.hasPrefix("/") {
+            guard let expression = try RegularExpression(literal: text) else {
+                throw PatternProblem(
+                    "a host has no path; a regular expression ends with `/`",
+                    at: 0
+                )
+            }
+            source = text
+            kind = .expression(expression)
+            return
+        }
+        if let problem = Self.problem(withMoreThanHost: text) { throw problem }
+        if text.contains("*") {
+            let labels = try Self.labels(of: text)
+            source = labels.map(\.text).joined(separator: ".")
+            kind = .glob(SegmentGlob(labels.map(\.segment), separator: 0x2E))
+        } else {
+            guard let host = Host(text) else { throw Self.problem(withName: text) }
+            source = host.text
+            kind = .exact(host)
+        }
+        let plain = text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text
+        if case .exact(let host) = kind, case .v6 = host.address, plain == text {
+            canonicalNote = "written `[\(source)]` in URLs; compared as `\(source)`"
+        } else if source != plain.lowercased() {
+            canonicalNote = "compared as `\(source)`"
+        }
+    }
+
+    /// Whether `host` is one of those it stands for.
+    package func matches(_ host: Host) -> Bool {
+        switch kind {
+        case .exact(let exact): exact == host
+        case .glob(let glob): glob.matches(host.text.utf8.span)
+        case .expression(let expression): expression.matches(host.text.utf8.span)
+        }
+    }
+
+    /// How a host that it matches is found in an index.
+    enum Key: Equatable {
+        /// Every match is this host or, with `**`, ends in it behind a dot.
+        case suffix([UInt8])
+        case none
+    }
+
+    var key: Key {
+        switch kind {
+        case .exact(let host): return .suffix(Array(host.text.utf8))
+        case .glob(let glob):
+            let suffix = glob.fixedSuffix
+            return suffix.isEmpty ? .none : .suffix(suffix)
+        case .expression: return .none
+        }
+    }
+
+    /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
+    func provablyContains(_ other: HostPattern) -> Bool {
+        if self == other { return true }
+        switch (kind, other.kind) {
+        case (.glob(let glob), .glob(let inner)): return glob.provablyContains(inner)
+        case (_, .exact(let host)): return matches(host)
+        case (.glob(let glob), .expression): return glob.segments == [.any]
+        default: return false
+        }
+    }
+}
+
+extension HostPattern: Equatable {
+    /// Whether both have the same canonical form.
+    package static func == (a: Self, b: Self) -> Bool { a.source == b.source }
+}
+
+// MARK: Reading
+
+extension HostPattern {
+    /// What to say about a scheme, a path, a port or userinfo beside the host.
+    private static func problem(withMoreThanHost text: String) -> PatternProblem? {
+        func offset(of index: String.Index) -> Int {
+            text.distance(from: text.startIndex, to: index)
+        }
+        if let slashes = text.firstRange(of: "://") {
+            return PatternProblem(
+                "a host has no scheme; write `scheme: \(text[..<slashes.lowerBound])` beside it",
+                at: 0
+            )
+        }
+        if let at = text.firstIndex(of: "@") {
+            return PatternProblem("a host has no user name", at: offset(of: at))
+        }
+        if let slash = text.firstIndex(of: "/") {
+            if CIDR(text) != nil {
+                return PatternProblem(
+                    "a network is not a host; write an address or a glob",
+                    at: offset(of: slash)
+                )
+            }
+            return PatternProblem(
+                "a host has no path; write `path: \(text[slash...])` beside it",
+                at: offset(of: slash)
+            )
+        }
+        // Of two colons and more only `[…]:` has a port; without brackets it is an address.
+        guard let colon = text.lastIndex(of: ":"), IPAddress(text) == nil,
+            !text.hasPrefix("[") || text[..<colon].hasSuffix("]")
+        else { return nil }
+        let port = text[text.index(after: colon)...]
+        let isPort = port == "*" || (!port.isEmpty && port.utf8.allSatisfy(\.isASCIIDigit))
+        return PatternProblem(
+            isPort
+                ? "a host has no port; write `port: \(port)` beside it"
+                : "`:` does not belong in a host name",
+            at: offset(of: colon)
+        )
+    }
+
+    private static func problem(withName text: String) -> PatternProblem {
+        if text.hasPrefix("[") {
+            return PatternProblem("not an IPv6 address in brackets", at: 0)
+        }
+        for (offset, character) in text.enumerated() where !mayStandInName(character) {
+            return PatternProblem("`\(character)` does not belong in a host name", at: offset)
+        }
+        return PatternProblem("not a host name: a label is empty, too long or not valid", at: 0)
+    }
+
+    private static func mayStandInName(_ character: Character) -> Bool {
+        guard let byte = character.asciiValue else { return !character.isWhitespace }
+        return byte.asciiLowercased.isHostNameByte
+    }
+
+    private struct Label {
+        var text: String
+        var segment: SegmentGlob.Segment
+    }
+
+    private static func labels(of text: String) throws(PatternProblem) -> [Label] {
+        var parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        if parts.count > 1, parts.last == "" { parts.removeLast() }
+        var labels: [Label] = []
+        for part in parts {
+            let offset = text.distance(from: text.startIndex, to: part.startIndex)
+            labels.append(try label(part, at: offset))
+        }
+        return labels
+    }
+
+    private static func label(_ part: Substring, at offset: Int) throws(PatternProblem) -> Label {
+        guard !part.isEmpty else { throw PatternProblem("a label is empty", at: offset) }
+        if part == "*" { return Label(text: "*", segment: .one) }
+        if part == "**" { return Label(text: "**", segment: .any) }
+        for (index, character) in part.enumerated()
+        where character != "*" && !mayStandInName(character) {
+            throw PatternProblem(
+                "`\(character)` does not belong in a host name",
+                at: offset + index
+            )
+        }
+        guard part.utf8.count <= 63 else { throw PatternProblem("a label is too long", at: offset) }
+        let pieces = part.split(separator: "*", omittingEmptySubsequences: false)
+        guard pieces.count <= 2 else {
+            throw PatternProblem(
+                "`*` stands twice in one label; `**` is a label of its own, and for more write"
+                    + " a regular expression `/…/`",
+                at: offset
+            )
+        }
+        guard part.utf8.allSatisfy({ $0 < 0x80 }) else {
+            guard pieces.count == 1, let host = Host(String(part)) else {
+                throw PatternProblem(
+                    "`*` cannot stand beside letters that are not ASCII; write the A-label, `xn--…`",
+                    at: offset
+                )
+            }
+            return Label(text: host.text, segment: .literal(Array(host.text.utf8)))
+        }
+        let bytes = pieces.map { $0.utf8.map(\.asciiLowercased) }
+        return Label(
+            text: part.lowercased(),
+            segment: bytes.count == 1
+                ? .literal(bytes[0]) : .partial(prefix: bytes[0], suffix: bytes[1])
+        )
+    }
+}

@@ -1,0 +1,56 @@
+// What rules are asked about: the client's original request, or a CONNECT.
+
+/// What a rule may test.
+///
+/// Everything is the client's original request (RULES.md language line 6).
+package struct MatchSubject: Sendable {
+    package var method: Method
+    /// For a CONNECT: `.https`, what the tunnel most likely carries.
+    package var scheme: Scheme
+    package var host: Host
+    package var port: UInt16
+    /// Path and query, a range of `fields.storage`; empty means `/`.
+    package var pathAndQuery: ByteRange
+    package var fields: FieldSection
+    package var client: IPAddress
+    /// The client's program; look it up only if `RuleSet.needsProgram`.
+    package var program: String?
+    package var isConnect: Bool
+
+    package init(
+        method: Method,
+        scheme: Scheme,
+        host: Host,
+        port: UInt16,
+        pathAndQuery: ByteRange,
+        fields: FieldSection,
+        client: IPAddress,
+        program: String?,
+        isConnect: Bool
+    ) {
+        self.method = method
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.pathAndQuery = pathAndQuery
+        self.fields = fields
+        self.client = client
+        self.program = program
+        self.isConnect = isConnect
+    }
+
+    /// The subject that `head` is when it asks for something at `origin`.
+    package init(_ head: RequestHead, origin: Origin, client: IPAddress, program: String?) {
+        self.init(
+            method: head.method,
+            scheme: origin.scheme,
+            host: origin.host,
+            port: origin.port,
+            pathAndQuery: head.pathAndQuery,
+            fields: head.fields,
+            client: client,
+            program: program,
+            isConnect: head.method == .connect
+        )
+    }
+}

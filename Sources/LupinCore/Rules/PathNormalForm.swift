@@ -1,0 +1,123 @@
+// The form in which paths compare: percent-encoding normalised, dot segments removed.
+
+/// The normal form of a path (RFC 3986 §6.2.2): unreserved characters decoded, hexadecimal digits
+/// in upper case, dot segments removed.
+///
+/// `%2F` stays what it is, and the query has no part in it.
+package struct NormalPath: Sendable, Equatable {
+    /// How many bytes of the given text are the path; the query follows them.
+    package let pathCount: Int
+    /// The normal form; nil if the path is in it already, which is the usual case.
+    package let rewritten: [UInt8]?
+    /// Whether there were dot segments: then the normal form must be sent, too, so that rules and
+    /// the origin see the same path.
+    package let differsInDotSegments: Bool
+
+    /// Judges `pathAndQuery`; allocates only if something must change.
+    package init(_ pathAndQuery: Span<UInt8>) {
+        var i = 0
+        var isNormal = true
+        while i < pathAndQuery.count, pathAndQuery[i] != 0x3F {
+            let byte = pathAndQuery[i]
+            if byte == 0x25 || byte == 0x2F {
+                isNormal = isNormal && Self.isNormal(at: i, in: pathAndQuery)
+            }
+            i &+= 1
+        }
+        pathCount = i
+        if i == 0 {
+            // An empty path of http and https is `/` (RFC 9110 §4.2.3).
+            rewritten = [0x2F]
+            differsInDotSegments = false
+        } else if isNormal {
+            rewritten = nil
+            differsInDotSegments = false
+        } else {
+            let decoded = Self.normalizingEscapes(pathAndQuery.extracting(0..<i))
+            let clean = Self.removingDotSegments(decoded)
+            rewritten = clean ?? decoded
+            differsInDotSegments = clean != nil
+        }
+    }
+
+    /// Whether the `%` or `/` at `i` begins nothing that must change.
+    private static func isNormal(at i: Int, in text: Span<UInt8>) -> Bool {
+        if text[i] == 0x25 {
+            guard let value = escape(at: i, in: text) else { return true }
+            return !value.isUnreserved && text[i + 1] < 0x61 && text[i + 2] < 0x61
+        }
+        var end = i + 1
+        while end < text.count, end < i + 4, text[end] == 0x2E { end += 1 }
+        let dots = end - i - 1
+        let isWhole = end == text.count || text[end] == 0x2F || text[end] == 0x3F
+        return !(isWhole && (dots == 1 || dots == 2))
+    }
+
+    /// The byte that `%HH` at `i` stands for; nil if it is no escape.
+    static func escape(at i: Int, in text: Span<UInt8>) -> UInt8? {
+        guard i + 2 < text.count, text[i] == 0x25,
+            let high = text[i + 1].hexDigit, let low = text[i + 2].hexDigit
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// `text` with unreserved characters decoded and other escapes in upper case.
+    static func normalizingEscapes(_ text: Span<UInt8>) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(text.count)
+        var i = 0
+        while i < text.count {
+            guard let value = escape(at: i, in: text) else {
+                output.append(text[i])
+                i += 1
+                continue
+            }
+            if value.isUnreserved { output.append(value) } else { output.append(escaping: value) }
+            i += 3
+        }
+        return output
+    }
+
+    /// RFC 3986 §5.2.4 for a path that begins with `/`; nil if it has no dot segment.
+    private static func removingDotSegments(_ path: [UInt8]) -> [UInt8]? {
+        guard path.first == 0x2F else { return nil }
+        var output: [UInt8] = []
+        var hasDots = false
+        var start = 1
+        while start <= path.count {
+            var end = start
+            while end < path.count, path[end] != 0x2F { end += 1 }
+            let segment = path[start..<end]
+            let isParent = segment.elementsEqual([0x2E, 0x2E])
+            if isParent || segment.elementsEqual([0x2E]) {
+                hasDots = true
+                if isParent {
+                    while let last = output.popLast(), last != 0x2F {}
+                }
+                if end == path.count { output.append(0x2F) }
+            } else {
+                output.append(0x2F)
+                output += segment
+            }
+            start = end + 1
+        }
+        return hasDots ? output : nil
+    }
+}
+
+extension UInt8 {
+    /// Whether RFC 3986 §2.3 lists the byte as unreserved.
+    var isUnreserved: Bool {
+        asciiLowercased &- 0x61 < 26 || isASCIIDigit
+            || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// Appends `%HH`.
+    mutating func append(escaping byte: UInt8) {
+        append(0x25)
+        append(byte >> 4 < 10 ? 0x30 + byte >> 4 : 0x37 + byte >> 4)
+        append(byte & 15 < 10 ? 0x30 + byte & 15 : 0x37 + byte & 15)
+    }
+}

@@ -1,0 +1,24 @@
+// What all matching rules say together for one exchange.
+
+/// The sum of the rules that match one request.
+package struct Plan: Sendable {
+    /// Indices into the rule set, in file order.
+    package internal(set) var matched: [Int] = []
+    /// The steps of all matching rules, in file order.
+    package internal(set) var steps: [(rule: Int, step: RequestStep)] = []
+    /// The answer of the last matching rule that has one (RULES.md 3.9).
+    package internal(set) var respond: CannedResponse?
+    package internal(set) var timeouts = TimeoutOverrides()
+    package internal(set) var log = LogOverrides()
+    /// nil inherits `upstream.proxy`.
+    package internal(set) var proxy: UpstreamProxy?
+    var rules: [Rule] = []
+
+    init() {}
+
+    /// The plan of a request that no rule matches.
+    package static let none = Plan()
+
+    /// The names of the matching rules, in file order.
+    package var names: [String] { matched.map { rules[$0].name } }
+}

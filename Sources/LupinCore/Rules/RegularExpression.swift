@@ -1,0 +1,156 @@
+// What a regular expression of the rules file answers: whether, where, and what to put instead.
+
+/// A regular expression that is matched in linear time.
+///
+/// Patterns come from a file and inputs from strangers, so nothing here backtracks: a search takes
+/// at most `input × program` steps. Supported are literals, `.`, classes, `\d \w \s \b` and their
+/// opposites, `\n \r \t \xHH`, groups, `|`, `* + ? {n,m}` greedy and lazy, `^ $` (the ends of the
+/// text) and a leading `(?i)`, which folds ASCII letters. Inputs are bytes: a character is a UTF-8
+/// scalar or a byte that belongs to none, and `\xHH` is a byte.
+package struct RegularExpression: Sendable, Equatable {
+    /// The text it was made from.
+    package let pattern: String
+    /// How many groups `( )` it has.
+    package let groupCount: Int
+    private let program: RegularExpressionProgram
+
+    /// Compiles `pattern`, which stands without slashes around it.
+    ///
+    /// - Throws: What is wrong or not supported, and where.
+    package init(_ pattern: String, ignoringCase: Bool = false) throws(PatternProblem) {
+        var parser = RegularExpressionParser(pattern, ignoringCase: ignoringCase)
+        let node = try parser.parse()
+        self.pattern = pattern
+        groupCount = parser.groupCount
+        program = try RegularExpressionProgram(
+            node,
+            groupCount: parser.groupCount,
+            ignoringCase: parser.isIgnoringCase
+        )
+    }
+
+    /// Whether it matches anywhere in `bytes`.
+    package func matches(_ bytes: Span<UInt8>) -> Bool {
+        RegularExpressionMachine.run(program, over: bytes, wantsSlots: false) != nil
+    }
+
+    /// The leftmost match and its groups, or nil.
+    ///
+    /// Element 0 is the whole match.
+    ///
+    /// Among the matches at the leftmost position the preferences are those of Perl: earlier
+    /// alternatives first, greedy repetitions long and lazy ones short.
+    package func captures(in bytes: Span<UInt8>) -> [Range<Int>?]? {
+        guard let slots = RegularExpressionMachine.run(program, over: bytes, wantsSlots: true)
+        else { return nil }
+        return (0...groupCount).map { group in
+            let (start, end) = (slots[2 * group], slots[2 * group + 1])
+            return start >= 0 && end >= start ? start..<end : nil
+        }
+    }
+
+    /// `text` with the leftmost match replaced, or nil if there is none.
+    ///
+    /// In `replacement`, `$1` and `${1}` are groups, `$0` is the match and `$$` is `$`.
+    package func replacingFirst(in text: String, with replacement: String) -> String? {
+        replacingFirst(in: Array(text.utf8).span, with: replacement)
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// ``replacingFirst(in:with:)-(String,_)`` for bytes that need not be UTF-8.
+    package func replacingFirst(in bytes: Span<UInt8>, with replacement: String) -> [UInt8]? {
+        guard let groups = captures(in: bytes), let match = groups[0] else { return nil }
+        var result: [UInt8] = []
+        result.append(copying: bytes.extracting(0..<match.lowerBound))
+        Replacement(replacement).append(to: &result, groups: groups, of: bytes)
+        result.append(copying: bytes.extracting(match.upperBound..<bytes.count))
+        return result
+    }
+
+    /// What is wrong with `replacement` for this expression, such as a group that does not exist.
+    package func problem(inReplacement replacement: String) -> PatternProblem? {
+        Replacement.problem(in: replacement, groupCount: groupCount)
+    }
+}
+
+/// What stands in place of a match: text with `$1`, `${1}`, `$0` and `$$`.
+package struct Replacement: Sendable, Equatable {
+    private enum Part: Equatable {
+        case text(String)
+        case group(Int)
+    }
+    private var parts: [Part] = []
+
+    /// Reads `text`; a `$` that means nothing stands for itself.
+    package init(_ text: String) {
+        var rest = text[...]
+        while let dollar = rest.firstIndex(of: "$") {
+            if dollar > rest.startIndex { parts.append(.text(String(rest[..<dollar]))) }
+            rest = rest[rest.index(after: dollar)...]
+            if rest.first == "$" {
+                parts.append(.text("$"))
+                rest = rest.dropFirst()
+            } else if let group = Self.group(&rest) {
+                parts.append(.group(group))
+            } else {
+                parts.append(.text("$"))
+            }
+        }
+        if !rest.isEmpty { parts.append(.text(String(rest))) }
+    }
+
+    /// Appends the text with the groups of a match filled in; one that took no part is empty.
+    package func append(
+        to output: inout [UInt8],
+        groups: [Range<Int>?],
+        of bytes: Span<UInt8>
+    ) {
+        for part in parts {
+            switch part {
+            case .text(let text): output.append(contentsOf: text.utf8)
+            case .group(let group):
+                guard group < groups.count, let range = groups[group] else { continue }
+                output.append(copying: bytes.extracting(range))
+            }
+        }
+    }
+
+    /// The first `$` of `text` that means nothing or names a group above `groupCount`.
+    package static func problem(in text: String, groupCount: Int) -> PatternProblem? {
+        var rest = text[...]
+        while let dollar = rest.firstIndex(of: "$") {
+            let offset = text.distance(from: text.startIndex, to: dollar)
+            rest = rest[rest.index(after: dollar)...]
+            if rest.first == "$" {
+                rest = rest.dropFirst()
+            } else if let group = group(&rest) {
+                if group > groupCount {
+                    let count = groupCount == 1 ? "1 group" : "\(groupCount) groups"
+                    return PatternProblem(
+                        "`$\(group)` names no group: the expression has \(count)",
+                        at: offset
+                    )
+                }
+            } else {
+                return PatternProblem(
+                    "`$` needs a group's number; a literal one is `$$`",
+                    at: offset
+                )
+            }
+        }
+        return nil
+    }
+
+    /// Takes `1` or `{1}` from the front of `rest`.
+    private static func group(_ rest: inout Substring) -> Int? {
+        let isBraced = rest.first == "{"
+        let digits = rest.dropFirst(isBraced ? 1 : 0).prefix {
+            $0.asciiValue.map(\.isASCIIDigit) ?? false
+        }
+        guard !digits.isEmpty, let group = Int(digits) else { return nil }
+        let after = rest[digits.endIndex...]
+        if isBraced, after.first != "}" { return nil }
+        rest = after.dropFirst(isBraced ? 1 : 0)
+        return group
+    }
+}

@@ -1,0 +1,182 @@
+// What one rule of the file says, checked and ready to be asked.
+
+/// A rule: whom it concerns and what it wants.
+package struct Rule: Sendable {
+    package var name: String
+    /// 1-based line of the rule in its file.
+    package var line: Int
+    /// Alternatives: the rule matches when one of them does.
+    package var matches: [Match]
+    /// `request:` steps in file order.
+    package var steps: [RequestStep] = []
+    package var respond: CannedResponse?
+    package var stop = false
+    package var timeouts = TimeoutOverrides()
+    package var log = LogOverrides()
+    /// nil inherits `upstream.proxy`.
+    package var proxy: UpstreamProxy?
+
+    package init(name: String, line: Int, matches: [Match]) {
+        self.name = name
+        self.line = line
+        self.matches = matches
+    }
+
+    /// Whether the rule has a key that acts on clear text: on requests, not on a blind CONNECT
+    /// (RULES.md 3.4).
+    package var needsClearText: Bool {
+        !steps.isEmpty || (respond != nil && testsClearText)
+    }
+
+    /// Whether one of its matches asks something that a CONNECT does not show (RULES.md 3.3).
+    package var testsClearText: Bool { matches.contains(where: \.testsClearText) }
+}
+
+/// One alternative of `match:`: all of its keys must hold; an absent key always does.
+package struct Match: Sendable {
+    package var hosts: [HostPattern]?
+    package var schemes: [Scheme]?
+    package var ports: PortSet?
+    package var paths: [PathPattern]?
+    package var methods: [Method]?
+    /// Field name (lower case) and the patterns of which one value must match one.
+    package var headers: [(name: String, values: [ValuePattern])] = []
+    /// Query parameter (decoded) and the patterns of which one value must match one.
+    package var query: [(name: String, values: [ValuePattern])] = []
+    package var clients: [CIDR]?
+    package var programs: [ValuePattern]?
+    /// None of these may hold.
+    package var not: [Match] = []
+
+    package init() {}
+
+    /// Whether it asks something that a CONNECT does not show (RULES.md 3.3).
+    ///
+    /// A list of methods with CONNECT in it means the CONNECT itself.
+    package var testsClearText: Bool {
+        testsInsideTunnel || methods.map { !$0.contains(.connect) } ?? false
+            || not.contains(where: \.testsClearText)
+    }
+
+    /// Whether it asks for the client's program, which costs a look-up per connection.
+    package var testsProgram: Bool {
+        programs != nil || not.contains(where: \.testsProgram)
+    }
+}
+
+/// What a `respond:` rule answers.
+package struct CannedResponse: Sendable, Equatable {
+    package var status: UInt16
+    package var fields: [(name: String, value: String)] = []
+    package var body: String?
+
+    package init(status: UInt16) { self.status = status }
+
+    package static func == (a: Self, b: Self) -> Bool {
+        a.status == b.status && a.body == b.body
+            && a.fields.elementsEqual(b.fields) { $0.name == $1.name && $0.value == $1.value }
+    }
+}
+
+/// `timeouts:` under a rule; merged leaf by leaf, nil keeps what was there.
+package struct TimeoutOverrides: Sendable, Equatable {
+    package var minRateBytesPerSecond: Int??
+    package var expect: Duration?
+    package var dns: Duration?
+    package var connect: Duration?
+    package var responseHeader: Duration?
+    package var idle: Duration?
+    package var tunnelIdle: Duration?
+    package var total: Duration??
+
+    package init() {}
+}
+
+/// `log:` under a rule; merged leaf by leaf, nil keeps what was there.
+package struct LogOverrides: Sendable, Equatable {
+    /// `log: off`: no line for outcome `ok`.
+    package var off: Bool?
+    package var headers: LogSettings.Headers?
+
+    package init() {}
+}
+
+/// One `request:` step, in the order of the file.
+package enum RequestStep: Sendable, Equatable {
+    case set(name: String, value: Template)
+    case add(name: String, value: Template)
+    case `default`(name: String, value: Template)
+    /// A glob over field names, lower case.
+    case remove(pattern: String)
+    case rewrite(name: String, from: ValuePattern, to: String)
+    case query(set: [(name: String, value: Template)], remove: [String])
+    case url(URLStep)
+
+    /// The step as the record names it, such as `set x-request-id`.
+    package var summary: String {
+        switch self {
+        case .set(let name, _): "set \(name.lowercased())"
+        case .add(let name, _): "add \(name.lowercased())"
+        case .default(let name, _): "default \(name.lowercased())"
+        case .remove(let pattern): "remove \(pattern)"
+        case .rewrite(let name, _, _): "rewrite \(name.lowercased())"
+        case .query(let set, let remove):
+            "query \((set.map(\.name) + remove).joined(separator: " "))"
+        case .url(let step): "url \(step.summary)"
+        }
+    }
+
+    package static func == (a: Self, b: Self) -> Bool {
+        switch (a, b) {
+        case (.set(let a, let x), .set(let b, let y)): a == b && x == y
+        case (.add(let a, let x), .add(let b, let y)): a == b && x == y
+        case (.default(let a, let x), .default(let b, let y)): a == b && x == y
+        case (.remove(let a), .remove(let b)): a == b
+        case (.rewrite(let a, let p, let x), .rewrite(let b, let q, let y)):
+            a == b && p == q && x == y
+        case (.query(let a, let x), .query(let b, let y)): a.elementsEqual(b, by: ==) && x == y
+        case (.url(let a), .url(let b)): a == b
+        default: false
+        }
+    }
+}
+
+/// `url:`: where the request goes instead.
+package struct URLStep: Sendable, Equatable {
+    package var scheme: Scheme?
+    package var host: Host?
+    package var port: UInt16?
+    /// A literal path, or a rewrite of the path in its normal form.
+    package enum Path: Sendable, Equatable {
+        case literal(Template)
+        case rewrite(from: ValuePattern, to: String)
+    }
+    package var path: Path?
+
+    package init() {}
+
+    package var summary: String {
+        var parts: [String] = []
+        if let scheme { parts.append("scheme=\(scheme.name)") }
+        if let host { parts.append("host=\(host.text)") }
+        if let port { parts.append("port=\(port)") }
+        if path != nil { parts.append("path") }
+        return parts.joined(separator: " ")
+    }
+}
+
+/// A value with `${…}` parts (RULES.md language line 8).
+package struct Template: Sendable, Equatable {
+    package enum Part: Sendable, Equatable {
+        /// Text of the file, `${env:…}` included: resolved when the file is loaded.
+        case text(String)
+        /// `${header:N}`: the first value of a field of the client's request.
+        case header(String)
+        /// `${id}`: the exchange's id.
+        case id
+    }
+    package var parts: [Part]
+
+    package init(_ parts: [Part]) { self.parts = parts }
+    package init(_ text: String) { parts = [.text(text)] }
+}

@@ -1,0 +1,96 @@
+// Whether a match holds for a request, asking the cheap questions first and none twice.
+
+/// What has been worked out about one subject so far.
+///
+/// Most rules never ask for it.
+struct SubjectFacts {
+    private var path: NormalPath?
+    private var query: [(name: [UInt8], value: [UInt8])]?
+
+    init() {}
+
+    /// Whether one of `patterns` matches the path in its normal form.
+    mutating func pathMatches(_ patterns: [PathPattern], of subject: MatchSubject) -> Bool {
+        let text = subject.fields.storage.span.extracting(subject.pathAndQuery.range)
+        let normal = path ?? NormalPath(text)
+        path = normal
+        if let rewritten = normal.rewritten {
+            return patterns.contains { $0.matches(rewritten.span) }
+        }
+        for pattern in patterns where pattern.matches(text.extracting(0..<normal.pathCount)) {
+            return true
+        }
+        return false
+    }
+
+    /// Whether a parameter called `name` has a value that one of `patterns` matches.
+    mutating func queryMatches(
+        _ name: String,
+        _ patterns: [ValuePattern],
+        of subject: MatchSubject
+    ) -> Bool {
+        if query == nil {
+            let text = subject.fields.storage.span.extracting(subject.pathAndQuery.range)
+            query = QueryParameters.decoded(of: text)
+        }
+        for parameter in query ?? [] where parameter.name.elementsEqual(name.utf8) {
+            if patterns.isEmpty { return true }
+            for pattern in patterns where pattern.matches(parameter.value.span) { return true }
+        }
+        return false
+    }
+}
+
+extension Match {
+    /// Whether all keys hold and no `not:` does.
+    ///
+    /// A CONNECT has no path, and its fields are not those of the requests inside: a match that
+    /// tests them never holds for it (RULES.md 3.3).
+    func holds(for subject: MatchSubject, _ facts: inout SubjectFacts) -> Bool {
+        if subject.isConnect, testsInsideTunnel { return false }
+        if let schemes, !schemes.contains(subject.scheme) { return false }
+        if let ports, !ports.contains(subject.port) { return false }
+        if let methods, !methods.contains(subject.method) { return false }
+        if let hosts, !hosts.contains(where: { $0.matches(subject.host) }) { return false }
+        if let clients, !clients.contains(where: { $0.contains(subject.client) }) { return false }
+        if let programs, !Self.programMatches(programs, subject.program) { return false }
+        if let paths {
+            guard subject.hasPath, facts.pathMatches(paths, of: subject) else { return false }
+        }
+        for header in headers where !subject.fields.matches(header.name, header.values) {
+            return false
+        }
+        for parameter in query
+        where !facts.queryMatches(parameter.name, parameter.values, of: subject) {
+            return false
+        }
+        for excluded in not where excluded.holds(for: subject, &facts) { return false }
+        return true
+    }
+
+    /// Whether a key asks for what only the requests in a tunnel have.
+    var testsInsideTunnel: Bool { paths != nil || !headers.isEmpty || !query.isEmpty }
+
+    private static func programMatches(_ patterns: [ValuePattern], _ program: String?) -> Bool {
+        guard let program else { return false }
+        return patterns.contains { $0.matches(program.utf8.span) }
+    }
+}
+
+extension MatchSubject {
+    /// False for `OPTIONS *`, which is about the whole server (RFC 9110 §9.3.7).
+    var hasPath: Bool { method != .options || !pathAndQuery.isEmpty }
+}
+
+extension FieldSection {
+    /// Whether a line called `name` has a value that one of `patterns` matches; without patterns
+    /// the line is enough.
+    fileprivate func matches(_ name: String, _ patterns: [ValuePattern]) -> Bool {
+        for line in lines where nameEquals(line, name.utf8.span) {
+            if patterns.isEmpty { return true }
+            let value = storage.span.extracting(line.value.range)
+            for pattern in patterns where pattern.matches(value) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,97 @@
+// Who is served, and which targets are refused whatever the rules say (RULES.md `access`, 3.7).
+
+/// The access settings, asked before any rule.
+package struct AccessPolicy: Sendable {
+    private let settings: AccessSettings
+    /// Where this process listens.
+    private let listeners: [(address: IPAddress, port: UInt16)]
+
+    package init(
+        _ settings: AccessSettings, listeners: [(address: IPAddress, port: UInt16)]
+    ) {
+        self.settings = settings
+        self.listeners = listeners
+    }
+
+    /// Whether a client at `address` is served at all.
+    package func admits(client address: IPAddress) -> Bool {
+        settings.clients.contains { $0.contains(address) }
+    }
+
+    package func allowsConnect(toPort port: UInt16) -> Bool {
+        settings.connectPorts?.contains(port) ?? true
+    }
+
+    /// Why a host may not be reached, by its name alone; nil when nothing speaks against it.
+    package func denial(ofName host: Host) -> LupinError? {
+        for case .host(let pattern) in settings.denyTargets where pattern.matches(host) {
+            return LupinError.request(
+                status: 403, host: host.text,
+                detail: "access.deny_targets lists \(host.text).")
+        }
+        return nil
+    }
+
+    /// Why an address may not be connected to; nil when nothing speaks against it.
+    ///
+    /// - Parameters:
+    ///   - host: The name that was resolved to it.
+    ///   - client: Clients that are not on this machine are kept from its loopback too.
+    ///   - isHostFromFile: The host stands literally in a `url:` step or is the parent proxy: the
+    ///     file's owner chose it, so `loopback` and `private` do not apply.
+    package func denial(
+        of address: IPAddress, port: UInt16, host: Host, client: IPAddress, isHostFromFile: Bool
+    ) -> LupinError? {
+        if isOwn(address, port) {
+            return LupinError(
+                .proxyLoopDetected, host: host.text,
+                detail: "\(address.text):\(port) is lupin itself.")
+        }
+        for target in settings.denyTargets
+        where denies(target, address, isExempt: isHostFromFile) {
+            return prohibited(address, host, because: "access.deny_targets forbids it")
+        }
+        if !isLocal(client), !isHostFromFile, address.reachesLoopback {
+            return prohibited(
+                address, host, because: "clients from elsewhere may not reach this machine")
+        }
+        return nil
+    }
+
+    private func denies(
+        _ target: DeniedTarget, _ address: IPAddress, isExempt: Bool
+    ) -> Bool {
+        switch target {
+        case .linkLocal: address.isLinkLocal || address.isMetadata
+        case .metadata: address.isMetadata
+        case .privateNetwork: !isExempt && address.isPrivate
+        case .loopback: !isExempt && address.reachesLoopback
+        case .network(let network): network.contains(address)
+        case .own, .host: false
+        }
+    }
+
+    private func isOwn(_ address: IPAddress, _ port: UInt16) -> Bool {
+        guard settings.denyTargets.contains(.own) else { return false }
+        for listener in listeners where listener.port == port {
+            if listener.address == address.unmapped { return true }
+            let reachesListener = listener.address.reachesLoopback
+            if address.reachesLoopback, reachesListener { return true }
+        }
+        return false
+    }
+
+    /// On this machine by the address itself; addresses that merely embed a loopback one do not
+    /// count.
+    private func isLocal(_ client: IPAddress) -> Bool {
+        CIDR(.v4(0x7F00_0000), prefix: 8).contains(client)
+            || CIDR(.v6(high: 0, low: 1), prefix: 128).contains(client)
+    }
+
+    private func prohibited(
+        _ address: IPAddress, _ host: Host, because reason: String
+    ) -> LupinError {
+        LupinError(
+            .destinationIPProhibited, host: host.text, detail: "\(address.text): \(reason).")
+    }
+}

@@ -1,0 +1,245 @@
+// What `http_proxy` and its relatives mean: which parent proxy, and which hosts go without one.
+
+/// One entry of `upstream.no_proxy` or of the `NO_PROXY` variable.
+///
+/// Programs disagree about the forms, so every one in use is understood: a name covers itself and
+/// all names below it, with or without a leading dot or `*.`; `*` covers everything; addresses and
+/// networks cover literal addresses; each may end in `:port`.
+package struct NoProxyEntry: Sendable, Equatable {
+    package enum Target: Sendable, Equatable {
+        case everything
+        /// A canonical name without leading dot: itself and what is below it.
+        case name(String)
+        case network(CIDR)
+    }
+
+    package var target: Target
+    /// nil covers every port.
+    package var port: UInt16?
+
+    package init(_ target: Target, port: UInt16? = nil) {
+        self.target = target
+        self.port = port
+    }
+
+    /// The entry that `text` spells, or nil when it is none of the forms.
+    package init?(_ text: String) {
+        if let network = CIDR(text) {
+            self.init(.network(network))
+            return
+        }
+        var name = Substring(text)
+        var port: UInt16?
+        if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") {
+            guard let number = UInt16(name[name.index(after: colon)...]), number > 0 else {
+                return nil
+            }
+            port = number
+            name = name[..<colon]
+        }
+        if name == "*" {
+            self.init(.everything, port: port)
+            return
+        }
+        if name.hasPrefix("*.") { name = name.dropFirst(2) }
+        if name.hasPrefix(".") { name = name.dropFirst() }
+        guard !name.contains("*"), let host = Host(String(name)) else { return nil }
+        if let address = host.address, let network = CIDR(address.text) {
+            self.init(.network(network), port: port)
+        } else {
+            self.init(.name(host.text), port: port)
+        }
+    }
+
+    /// Whether a request to `host` and `port` goes without the parent proxy.
+    package func bypasses(host: Host, port: UInt16) -> Bool {
+        if let wanted = self.port, wanted != port { return false }
+        switch target {
+        case .everything:
+            return true
+        case .network(let network):
+            guard let address = host.address else { return false }
+            return network.contains(address)
+        case .name(let name):
+            guard host.address == nil, host.text.hasSuffix(name) else { return false }
+            let rest = host.text.utf8.dropLast(name.utf8.count)
+            return rest.isEmpty || rest.last == UInt8(ascii: ".")
+        }
+    }
+}
+
+extension [NoProxyEntry] {
+    /// `[localhost, 127.0.0.0/8, "::1"]`: what no parent proxy could reach for us.
+    package static let localOnly: [NoProxyEntry] = [
+        NoProxyEntry(.name("localhost")),
+        NoProxyEntry(.network(CIDR(.v4(0x7F00_0000), prefix: 8))),
+        NoProxyEntry(.network(CIDR(.v6(high: 0, low: 1), prefix: 128))),
+    ]
+
+    /// Whether one of the entries covers `host` and `port`.
+    package func bypasses(host: Host, port: UInt16) -> Bool {
+        for entry in self where entry.bypasses(host: host, port: port) { return true }
+        return false
+    }
+}
+
+/// Why a text is not the URL of a proxy that lupin can use.
+package struct ProxyURLProblem: Error, Equatable {
+    /// A sentence without the URL, which may hold a password.
+    package var message: String
+    /// The kind of proxy is understood and comes with a later version.
+    package var isUnavailable = false
+}
+
+extension ParentProxy {
+    /// The proxy at `url`, which is `http://[user:password@]host[:port]`.
+    ///
+    /// The scheme may be missing, as many programs accept it in variables. Userinfo is
+    /// percent-decoded (RFC 3986 §2.1).
+    package init(url: String) throws(ProxyURLProblem) {
+        var rest = Substring(url)
+        if let marker = rest.firstRange(of: "://") {
+            let scheme = rest[..<marker.lowerBound].lowercased()
+            guard scheme == "http" else {
+                throw ParentProxy.problem(withScheme: scheme)
+            }
+            rest = rest[marker.upperBound...]
+        }
+        if let end = rest.firstIndex(where: { $0 == "/" || $0 == "?" || $0 == "#" }) {
+            guard rest[end...] == "/" else {
+                throw ProxyURLProblem(message: "a proxy is a host and a port, without a path")
+            }
+            rest = rest[..<end]
+        }
+        var userinfo: String?
+        if let at = rest.lastIndex(of: "@") {
+            guard let decoded = percentDecoded(rest[..<at]) else {
+                throw ProxyURLProblem(message: "a % in the user or password must be written %25")
+            }
+            userinfo = decoded
+            rest = rest[rest.index(after: at)...]
+        }
+        var port: UInt16 = 80
+        if let colon = rest.lastIndex(of: ":"), !rest.hasSuffix("]") {
+            guard let number = UInt16(rest[rest.index(after: colon)...]), number > 0 else {
+                throw ProxyURLProblem(message: "the port of a proxy is a number from 1 to 65535")
+            }
+            port = number
+            rest = rest[..<colon]
+        }
+        guard !rest.isEmpty, let host = Host(String(rest)) else {
+            throw ProxyURLProblem(message: "the host of the proxy is not a name or an address")
+        }
+        self.init(host: host, port: port, userinfo: userinfo)
+    }
+
+    private static func problem(withScheme scheme: String) -> ProxyURLProblem {
+        switch scheme {
+        case "https":
+            ProxyURLProblem(message: "TLS towards a parent proxy", isUnavailable: true)
+        case "socks", "socks4", "socks4a", "socks5", "socks5h":
+            ProxyURLProblem(message: "a SOCKS parent proxy", isUnavailable: true)
+        default:
+            ProxyURLProblem(message: "a parent proxy is reached by http")
+        }
+    }
+}
+
+/// What the variables of lupin's own environment say, read once when the file is loaded.
+package struct ProxyEnvironment: Sendable, Equatable {
+    /// For `http` requests; nil is direct.
+    package var http: ParentProxy?
+    /// For CONNECT and `https`; nil is direct.
+    package var https: ParentProxy?
+    package var noProxy: [NoProxyEntry] = []
+    /// What could not be understood: the variable and a sentence.
+    package var problems: [(variable: String, problem: ProxyURLProblem)] = []
+
+    package init() {}
+
+    /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; lower case wins over upper.
+    ///
+    /// `HTTP_PROXY` is ignored where `REQUEST_METHOD` is set: there a client's `Proxy` field would
+    /// have chosen it. A variable that is set but empty means direct.
+    package init(_ environment: [String: String]) {
+        func variable(_ name: String, upper: Bool = true) -> (name: String, value: String)? {
+            if let value = environment[name] { return (name, value) }
+            guard upper, let value = environment[name.uppercased()] else { return nil }
+            return (name.uppercased(), value)
+        }
+        let all = variable("all_proxy")
+        let runsAsCGI = environment["REQUEST_METHOD"] != nil
+        http = read(variable("http_proxy", upper: !runsAsCGI) ?? all)
+        https = read(variable("https_proxy") ?? all)
+        guard let (name, value) = variable("no_proxy") else { return }
+        for text in value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }) {
+            if let entry = NoProxyEntry(String(text)) {
+                noProxy.append(entry)
+            } else {
+                let message = "\"\(text)\" is not a host, an address or a network"
+                problems.append((name, ProxyURLProblem(message: message)))
+            }
+        }
+    }
+
+    /// The proxy for a request, or nil for the direct way.
+    package func proxy(for scheme: Scheme, host: Host, port: UInt16) -> ParentProxy? {
+        guard let proxy = scheme == .http ? http : https else { return nil }
+        return noProxy.bypasses(host: host, port: port) ? nil : proxy
+    }
+
+    private mutating func read(_ variable: (name: String, value: String)?) -> ParentProxy? {
+        guard let (name, value) = variable, !value.isEmpty else { return nil }
+        do {
+            return try ParentProxy(url: value)
+        } catch {
+            problems.append((name, error))
+            return nil
+        }
+    }
+
+    package static func == (a: Self, b: Self) -> Bool {
+        a.http == b.http && a.https == b.https && a.noProxy == b.noProxy
+            && a.problems.elementsEqual(b.problems) {
+                $0.variable == $1.variable && $0.problem == $1.problem
+            }
+    }
+}
+
+extension UpstreamSettings {
+    /// The parent proxy that a request goes to, or nil for the direct way.
+    ///
+    /// `scheme` is `https` for a CONNECT; `override` is the `proxy:` of a rule.
+    package func nextHop(
+        for scheme: Scheme,
+        host: Host,
+        port: UInt16,
+        override: UpstreamProxy? = nil
+    ) -> ParentProxy? {
+        if noProxy.bypasses(host: host, port: port) { return nil }
+        switch override ?? proxy {
+        case .direct: return nil
+        case .parent(let parent): return parent
+        case .environment(let environment):
+            return environment.proxy(for: scheme, host: host, port: port)
+        }
+    }
+}
+
+/// `text` with `%41` turned to bytes; nil when a percent sign has no two hex digits behind it or
+/// the bytes are no UTF-8.
+private func percentDecoded(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+        guard byte == UInt8(ascii: "%") else {
+            bytes.append(byte)
+            continue
+        }
+        guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else {
+            return nil
+        }
+        bytes.append(high << 4 | low)
+    }
+    return String(validating: bytes, as: UTF8.self)
+}

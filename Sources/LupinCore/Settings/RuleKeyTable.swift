@@ -1,0 +1,117 @@
+// Every key that a rule may have, in its three places: the rule, its match, its request steps.
+
+/// One key of a rule.
+package struct RuleKey: Sendable {
+    package var key: String
+    /// What stands behind the key, in words or as an example.
+    package var form: String
+    package var sentence: String
+    package var availability = Setting.Availability.now
+    /// Values that are accepted while the key is not available, because they ask for nothing.
+    package var offValues: [String] = []
+}
+
+/// The keys of rules, in the order of the documentation.
+package enum RuleKeyTable {
+    package static let rule: [RuleKey] = [
+        RuleKey(key: "name", form: "text", sentence: "unique; without it the rule is rule@LINE"),
+        RuleKey(
+            key: "match",
+            form: "{host: api.example, path: /v1/**}",
+            sentence: "whom the rule concerns; {} is everything"
+        ),
+        RuleKey(key: "request", form: "list of steps", sentence: "what changes in the request"),
+        later(
+            "response",
+            "list of steps",
+            "what changes in the response",
+            "changing of responses",
+            ["[]"]
+        ),
+        later("retry", "standard", "a retry policy", "retry by policy", []),
+        later("cache", "standard", "a cache policy", "the response cache", ["off"]),
+        later("trust", "system", "a trust policy", "trust by policy", []),
+        later("validate", "{status: 200-399}", "what a good response is", "validation", []),
+        RuleKey(
+            key: "respond",
+            form: "{status: 403}",
+            sentence: "lupin answers itself; on a CONNECT too if the match tests nothing in clear"
+        ),
+        later("redirect", "pass", "who follows redirects", "following of redirects", ["pass"]),
+        later("resume", "false", "finish broken downloads", "resuming of downloads", ["false"]),
+        later("throttle", "none", "bytes per second", "throttling", ["none"]),
+        later("cookies", "off", "a cookie jar", "the cookie jar", ["off"]),
+        later(
+            "client_cert",
+            "none",
+            "a client certificate",
+            "TLS towards origins",
+            ["none"]
+        ),
+        later("tls", "{min: \"1.2\"}", "TLS of the upstream side", "TLS towards origins", ["{}"]),
+        later("intercept", "auto", "decrypt for this rule", "interception of https", []),
+        RuleKey(
+            key: "proxy",
+            form: "direct",
+            sentence: "the parent proxy; absent: upstream.proxy"
+        ),
+        RuleKey(key: "timeouts", form: "{total: 90s}", sentence: "as above, leaf by leaf"),
+        RuleKey(key: "log", form: "off", sentence: "off, or {headers: all}"),
+        RuleKey(key: "stop", form: "false", sentence: "no later rule is looked at"),
+    ]
+
+    package static let match: [RuleKey] = [
+        RuleKey(key: "host", form: "\"*.api.example\"", sentence: "globs or /regex/"),
+        RuleKey(key: "scheme", form: "http", sentence: "http or https"),
+        RuleKey(key: "port", form: "8000-8999", sentence: "ports and ranges"),
+        RuleKey(key: "path", form: "/v1/**", sentence: "globs or /regex/, without the query"),
+        RuleKey(key: "method", form: "[GET, HEAD]", sentence: "case-sensitive"),
+        RuleKey(key: "header", form: "{X-Env: staging}", sentence: "field names and values"),
+        RuleKey(key: "query", form: "{debug: \"1\"}", sentence: "parameters and values"),
+        RuleKey(key: "client", form: "192.168.0.0/16", sentence: "addresses and networks"),
+        RuleKey(key: "program", form: "\"curl*\"", sentence: "the client's program"),
+        later("user", "alice", "the authenticated user", "authentication of clients", []),
+        RuleKey(key: "not", form: "{path: /health}", sentence: "must not hold"),
+    ]
+
+    package static let step: [RuleKey] = [
+        RuleKey(key: "set", form: "{X-Env: dev}", sentence: "replaces the field"),
+        RuleKey(key: "add", form: "{X-Feature: beta}", sentence: "adds a line"),
+        RuleKey(key: "default", form: "{Accept: text/html}", sentence: "only if absent"),
+        RuleKey(key: "remove", form: "[Cookie, \"X-Debug-*\"]", sentence: "names or globs"),
+        RuleKey(
+            key: "rewrite",
+            form: "{header: User-Agent, from: /^(\\S+).*/, to: \"$1\"}",
+            sentence: "changes a value by a pattern"
+        ),
+        RuleKey(
+            key: "query",
+            form: "{set: {tenant: dev}, remove: [debug]}",
+            sentence: "changes the query"
+        ),
+        RuleKey(
+            key: "url",
+            form: "{host: staging.example, port: 8080}",
+            sentence: "sends the request elsewhere"
+        ),
+        later("auth", "github", "attaches a credential", "the token store", []),
+        later("compress", "{with: gzip}", "compresses the body", "compression", []),
+        later("delay", "0s", "waits before sending", "delaying of requests", ["0s", "0"]),
+    ]
+
+    private static func later(
+        _ key: String,
+        _ form: String,
+        _ sentence: String,
+        _ what: String,
+        _ off: [String]
+    ) -> RuleKey {
+        RuleKey(
+            key: key,
+            form: form,
+            sentence: sentence,
+            availability: .later(what),
+            offValues: off
+        )
+    }
+}

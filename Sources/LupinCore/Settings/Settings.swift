@@ -1,0 +1,169 @@
+// What a checked rules file says outside its rules; every default lives in these initial values.
+
+/// The settings of one snapshot.
+///
+/// Values are checked: whoever holds one need not check again.
+package struct Settings: Sendable, Equatable {
+    /// Event loops; nil is `auto`: cores, at most 4.
+    package var workers: Int?
+    package var listeners: [ListenerSettings] = [ListenerSettings()]
+    package var access = AccessSettings()
+    package var upstream = UpstreamSettings()
+    package var timeouts = Timeouts()
+    package var limits = Limits()
+    package var log = LogSettings()
+
+    package init() {}
+}
+
+/// One address that lupin accepts connections on.
+package struct ListenerSettings: Sendable, Equatable {
+    /// A literal address; port 0 lets the kernel choose.
+    package var address = IPAddress.v4(0x7F00_0001)
+    package var port: UInt16 = 8080
+
+    package init() {}
+
+    package init(address: IPAddress, port: UInt16) {
+        self.address = address
+        self.port = port
+    }
+}
+
+/// Who may use the proxy and where they may go, before any rule is asked.
+package struct AccessSettings: Sendable, Equatable {
+    /// Client addresses that are served; others get 403.
+    package var clients: [CIDR] = [
+        CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
+    ]
+    /// Ports that CONNECT may reach; nil is `any`.
+    package var connectPorts: PortSet?
+    package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
+
+    package init() {}
+}
+
+/// One entry of `access.deny_targets`.
+package enum DeniedTarget: Sendable, Equatable {
+    /// `link-local`: 169.254.0.0/16, fe80::/10 and what cloud metadata services answer on.
+    case linkLocal
+    /// `self`: lupin's own listeners.
+    case own
+    /// `private`: RFC 1918 and unique local addresses.
+    case privateNetwork
+    /// `loopback`: 127.0.0.0/8, ::1 and the unspecified address.
+    case loopback
+    /// `metadata`: the addresses of cloud metadata services.
+    case metadata
+    case network(CIDR)
+    case host(HostPattern)
+}
+
+/// A set of ports, as ranges.
+package struct PortSet: Sendable, Equatable {
+    package var ranges: [ClosedRange<UInt16>]
+
+    package init(_ ranges: [ClosedRange<UInt16>]) { self.ranges = ranges }
+
+    package func contains(_ port: UInt16) -> Bool {
+        ranges.contains { $0.contains(port) }
+    }
+}
+
+/// How lupin reaches origins.
+package struct UpstreamSettings: Sendable, Equatable {
+    package var proxy = UpstreamProxy.direct
+    package var noProxy: [NoProxyEntry] = .localOnly
+    /// Idle and busy connections to one host, for the whole process.
+    package var poolPerHost = 32
+    package var poolIdle = Duration.seconds(60)
+    package var dnsTTL = Duration.seconds(30)
+    /// Whether `Via` is added, both ways.
+    package var via = true
+
+    package init() {}
+}
+
+/// The next hop towards all origins.
+package enum UpstreamProxy: Sendable, Equatable {
+    case direct
+    /// `http_proxy` and friends of lupin's own environment, read once when the file is loaded.
+    case environment(ProxyEnvironment)
+    case parent(ParentProxy)
+}
+
+/// A parent HTTP proxy.
+package struct ParentProxy: Sendable, Equatable, Hashable {
+    package var host: Host
+    package var port: UInt16
+    /// `user:password` for Basic, percent-decoded; a secret.
+    package var userinfo: String?
+
+    package init(host: Host, port: UInt16, userinfo: String? = nil) {
+        self.host = host
+        self.port = port
+        self.userinfo = userinfo
+    }
+}
+
+/// Names and defaults of RULES.md `timeouts`; nil is `none`.
+package struct Timeouts: Sendable, Equatable {
+    package var clientIdle = Duration.seconds(75)
+    package var clientHeader = Duration.seconds(10)
+    /// Bytes a request body must bring per second, measured over 30 s; nil is off.
+    package var minRateBytesPerSecond: Int?
+    package var expect = Duration.seconds(1)
+    package var dns = Duration.seconds(5)
+    package var connect = Duration.seconds(15)
+    package var responseHeader = Duration.seconds(600)
+    package var idle = Duration.seconds(600)
+    package var tunnelIdle = Duration.seconds(7200)
+    package var drain = Duration.seconds(30)
+    package var total: Duration?
+
+    package init() {}
+}
+
+/// Names and defaults of RULES.md `limits`; nil is `none`.
+package struct Limits: Sendable, Equatable {
+    package var connections = 4096
+    package var clientConnections: Int?
+    package var requestLineBytes = 32 << 10
+    package var headerBytes = 64 << 10
+    package var headerFields = 256
+    package var trailerBytes = 8 << 10
+    package var bodyBytes: Int?
+    package var streamBufferBytes = 256 << 10
+    package var replayMemoryBytes = 64 << 20
+
+    package init() {}
+}
+
+/// Where exchange records go and what they hold.
+package struct LogSettings: Sendable, Equatable {
+    package enum Destination: Sendable, Equatable { case off, stdout, stderr, file(String) }
+    package enum Format: Sendable, Equatable { case auto, json, text }
+    package enum Headers: Sendable, Equatable { case none, names, all, listed([String]) }
+
+    package var to = Destination.stdout
+    package var format = Format.auto
+    package var headers = Headers.names
+    package var redact = RedactionSettings()
+    /// Bytes after which a file is rotated; 0 never.
+    package var rotateBytes = 100 << 20
+    package var rotateKeep = 5
+    /// Look up the client's program and pid for every connection (`log: {program: true}`).
+    package var program = false
+
+    package init() {}
+}
+
+/// What is redacted beyond the built-in set of RECORD.md.
+package struct RedactionSettings: Sendable, Equatable {
+    /// Globs over lower-case field names.
+    package var headers: [String] = []
+    /// Names of query parameters.
+    package var query: [String] = []
+
+    package init() {}
+}

@@ -1,0 +1,379 @@
+// Every key of the rules file outside its rules, once: what the help, the sample file, the editor
+// schema and the checks are made of.
+
+/// The one table of settings, in the order of the file.
+package enum SettingsTable {
+    package static let settings: [Setting] =
+        general + access + upstream + intercept + timeouts + limits + policies + log + admin
+
+    /// Sections that a comment introduces in the sample file.
+    package static let sections: [String: String] = [
+        "listen": "where clients connect; several entries are allowed",
+        "access": "who may use the proxy and where it may go, before any rule",
+        "upstream": "how lupin reaches origins",
+        "upstream.pool": "idle connections that are kept for the next request; per process",
+        "intercept": "looking into https, for the hosts that rules need in clear",
+        "timeouts": "how long lupin waits",
+        "limits": "how much lupin accepts; per process",
+        "cache": "stored responses",
+        "log": "one record per exchange; `log: off` writes only lupin's own errors",
+        "log.redact": "what is redacted beyond the built-in set",
+        "log.rotate": "for a log file",
+        "admin": "the local interface of `lupin tail`, `lupin explain` and others",
+    ]
+
+    /// The setting called `name`.
+    package static func setting(_ name: String) -> Setting? { byName[name] }
+
+    /// The keys directly below `section` (`""` is the top level), in the order of the table.
+    package static func keys(in section: String) -> [String] { keysBySection[section] ?? [] }
+
+    /// What arrives later, where no key of `section` is available yet; nil for other sections.
+    package static func unavailability(of section: String) -> String? {
+        let inside = settings.filter { $0.name.hasPrefix(section + ".") }
+        guard !inside.contains(where: \.isAvailable),
+            case .later(let what) = inside.first?.availability
+        else { return nil }
+        return what
+    }
+
+    private static let byName: [String: Setting] =
+        Dictionary(settings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+
+    private static let keysBySection: [String: [String]] = {
+        var result: [String: [String]] = [:]
+        for setting in settings {
+            var section = ""
+            for part in setting.name.split(separator: ".") {
+                let key = String(part)
+                if result[section]?.contains(key) != true {
+                    result[section, default: []].append(key)
+                }
+                section = section.isEmpty ? key : "\(section).\(key)"
+            }
+        }
+        return result
+    }()
+}
+
+// MARK: Ranges that several settings share
+
+private let second: Int64 = 1000
+private let hour: Int64 = 3_600_000
+private let day: Int64 = 86_400_000
+/// Waiting: long enough to be meant, short enough to end.
+private let wait: ClosedRange<Int64> = 10...7 * day
+private let gibibyte = 1 << 30
+
+extension Setting {
+    fileprivate func later(_ what: String, off: [String] = []) -> Setting {
+        var copy = self
+        copy.availability = .later(what)
+        copy.offValues = off
+        return copy
+    }
+
+    fileprivate var perRule: Setting {
+        var copy = self
+        copy.isPerRule = true
+        return copy
+    }
+}
+
+private func row(
+    _ name: String,
+    _ kind: Setting.Kind,
+    _ defaultText: String,
+    _ sentence: String
+) -> Setting {
+    Setting(name: name, kind: kind, defaultText: defaultText, sentence: sentence)
+}
+
+// MARK: Rows
+
+extension SettingsTable {
+    private static let general: [Setting] = [
+        row("lupin", .number(1...1), "1", "format version, required"),
+        row(
+            "workers",
+            .number(1...256, or: "auto"),
+            "auto",
+            "event loops; auto = cores, at most 4"
+        ),
+        row(
+            "listen.address",
+            .text("address:port"),
+            "127.0.0.1:8080",
+            "IPv6 as \"[::1]:8080\"; port 0: any free one"
+        ),
+        row(
+            "listen.protocols",
+            .list("h1 and h2"),
+            "[h1]",
+            "what clients may speak; h2 comes later"
+        ),
+        row("listen.tls", .map("off or {cert, key}"), "off", "an HTTPS proxy")
+            .later("TLS between client and proxy", off: ["off"]),
+        row(
+            "listen.auth",
+            .map("none or {basic: {file, realm}}"),
+            "none",
+            "beyond loopback it must be written, even as none"
+        ).later("authentication of clients", off: ["none"]),
+    ]
+
+    private static let access: [Setting] = [
+        row(
+            "access.clients",
+            .list("addresses and networks"),
+            "[127.0.0.0/8, \"::1\"]",
+            "who is served; others get 403"
+        ),
+        row(
+            "access.credentials",
+            .text("owner, any or [users]"),
+            "owner",
+            "who may use rules with secrets: lupin's user and root | any | users"
+        ).later("the owner check of rules with secrets"),
+        row(
+            "access.connect_ports",
+            .list("ports and ranges, or any"),
+            "any",
+            "where CONNECT may go, such as [443, 8000-8999]; elsewhere 403"
+        ),
+        row(
+            "access.deny_targets",
+            .list("link-local, self, private, loopback, metadata, networks and host globs"),
+            "[link-local, self]",
+            "also private, loopback, metadata, networks, host globs"
+        ),
+    ]
+
+    private static let upstream: [Setting] = [
+        row(
+            "upstream.proxy",
+            .text("direct, environment or http://user:password@host:port"),
+            "direct",
+            "direct | environment | \"http://u:${env:PW}@proxy.corp:3128\""
+        ),
+        row(
+            "upstream.no_proxy",
+            .list("hosts, addresses and networks"),
+            "[localhost, 127.0.0.0/8, \"::1\"]",
+            "hosts that go without the parent proxy"
+        ),
+        row("upstream.tls.min", .choice(["1.2", "1.3"]), "\"1.2\"", "oldest TLS version")
+            .later("TLS towards origins"),
+        row("upstream.tls.alpn", .list("h2 and http/1.1"), "[h2, http/1.1]", "protocols offered")
+            .later("TLS towards origins"),
+        row("upstream.tls.roots", .list("system and PEM files"), "[system]", "trust anchors")
+            .later("TLS towards origins"),
+        row("upstream.tls.client_cert", .map("none or {cert, key}"), "none", "shown to origins")
+            .later("TLS towards origins", off: ["none"]),
+        row(
+            "upstream.tls.require_trust_rule",
+            .boolean,
+            "false",
+            "refuse tunnels that no trust rule matches"
+        ).later("TLS towards origins", off: ["false"]),
+        row("upstream.pool.per_host", .number(1...65536), "32", "connections to one host"),
+        row(
+            "upstream.pool.idle",
+            .duration(0...day),
+            "60s",
+            "how long an unused connection is kept"
+        ),
+        row("upstream.pool.streams", .number(1...10000), "100", "streams on one connection")
+            .later("HTTP/2"),
+        row("upstream.dns.ttl", .duration(0...day), "30s", "how long an address is remembered"),
+        row("upstream.via", .boolean, "true", "add Via to requests and responses"),
+    ]
+
+    private static let intercept: [Setting] = [
+        row(
+            "intercept.mode",
+            .choice(["auto", "all", "none"]),
+            "auto",
+            "auto: only hosts that some rule needs in clear"
+        ).later("interception of https", off: ["none"]),
+        row("intercept.except", .list("host globs"), "[]", "never decrypted")
+            .later("interception of https", off: ["[]"]),
+        row(
+            "intercept.client_rejects",
+            .map("{then: tunnel or fail, for: duration}"),
+            "{then: tunnel, for: 1h}",
+            "when a client refuses our certificate"
+        ).later("interception of https"),
+        row(
+            "intercept.ca",
+            .map("{cert, key, leaf, key_type}"),
+            "{cert: ~/.config/lupin/ca.pem, key: ~/.config/lupin/ca.key, leaf: 7d, key_type: p256}",
+            "the local certificate authority"
+        ).later("interception of https"),
+    ]
+
+    private static let timeouts: [Setting] = [
+        row(
+            "timeouts.client_idle",
+            .duration(wait),
+            "75s",
+            "between requests on a kept-alive connection"
+        ),
+        row(
+            "timeouts.client_header",
+            .duration(wait),
+            "10s",
+            "from a request's first byte to the end of its head"
+        ),
+        row(
+            "timeouts.min_rate",
+            .rate,
+            "none",
+            "bytes a request body must bring over 30 s, such as 64/s"
+        ).perRule,
+        row(
+            "timeouts.sniff",
+            .duration(wait),
+            "200ms",
+            "after CONNECT: time to see the first bytes"
+        )
+        .later("interception of https"),
+        row(
+            "timeouts.expect",
+            .duration(wait),
+            "1s",
+            "silent upstream after Expect: 100-continue"
+        ).perRule,
+        row("timeouts.dns", .duration(wait), "5s", "finding an address").perRule,
+        row("timeouts.connect", .duration(wait), "15s", "reaching the origin or the parent proxy")
+            .perRule,
+        row("timeouts.tls", .duration(wait), "15s", "the TLS handshake")
+            .later("TLS towards origins"),
+        row(
+            "timeouts.response_header",
+            .duration(wait),
+            "10m",
+            "from the request's end to the head of the response"
+        ).perRule,
+        row("timeouts.idle", .duration(wait), "10m", "no byte either way inside a body").perRule,
+        row("timeouts.tunnel_idle", .duration(wait), "2h", "no byte either way in a tunnel")
+            .perRule,
+        row("timeouts.drain", .duration(0...hour), "30s", "on stop: then connections are cut"),
+        row("timeouts.total", .duration(wait, orNone: true), "none", "the whole exchange").perRule,
+    ]
+
+    private static let limits: [Setting] = [
+        row(
+            "limits.connections",
+            .number(1...1_000_000),
+            "4096",
+            "beyond: accepting pauses, nothing is dropped"
+        ),
+        row(
+            "limits.client_connections",
+            .number(1...1_000_000, or: "none"),
+            "none",
+            "per client address"
+        ),
+        row("limits.request_line", .size(1024...1 << 20), "32KiB", "beyond: 414"),
+        row("limits.header_bytes", .size(1024...16 << 20), "64KiB", "beyond: 431"),
+        row("limits.header_fields", .number(16...10000), "256", "beyond: 431"),
+        row("limits.trailer_bytes", .size(0...1 << 20), "8KiB", "beyond: the message is refused"),
+        row("limits.body", .size(0...1 << 50, orNone: true), "none", "beyond: 413"),
+        row(
+            "limits.stream_buffer",
+            .size(16 << 10...64 << 20),
+            "256KiB",
+            "per direction; above it the sender is paused"
+        ),
+        row(
+            "limits.replay_memory",
+            .size(0...16 * gibibyte),
+            "64MiB",
+            "all buffers for repeating a request body together"
+        ),
+        row(
+            "limits.h2",
+            .map("{streams, resets, control, table, window}"),
+            "{streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto}",
+            "floods and windows"
+        ).later("HTTP/2"),
+    ]
+
+    private static let policies: [Setting] = [
+        row("tokens", .map("names and credentials"), "{}", "where credentials come from")
+            .later("the token store", off: ["{}"]),
+        row(
+            "retry",
+            .map("names and retry policies"),
+            "{}",
+            "your own policies beside none, safe, standard and connection-lost"
+        ).later("retry by policy", off: ["{}"]),
+        row("trust", .map("names and trust policies"), "{}", "who upstream may be")
+            .later("trust by policy", off: ["{}"]),
+        row(
+            "cache.store",
+            .map("{memory, disk, path, max_object, disk_max_object}"),
+            "{memory: 64MiB, disk: off, path: ~/.cache/lupin, max_object: 8MiB, disk_max_object: 1GiB}",
+            "where responses are kept"
+        ).later("the response cache"),
+        row(
+            "cache.standard",
+            .map(
+                "{mode, heuristic, stale_if_error, stale_while_revalidate, collapse, targeted, ttl, "
+                    + "ignore, variants, status_header}"
+            ),
+            "{mode: shared, heuristic: 10%, collapse: true}",
+            "the policy called standard"
+        ).later("the response cache"),
+    ]
+
+    private static let log: [Setting] = [
+        row("log.to", .text("stdout, stderr or a path"), "stdout", "stdout | stderr | file path"),
+        row(
+            "log.format",
+            .choice(["auto", "json", "text"]),
+            "auto",
+            "auto: text on a terminal, json elsewhere"
+        ),
+        row(
+            "log.level",
+            .choice(["exchange", "attempt", "event"]),
+            "exchange",
+            "attempt and event come later"
+        ).perRule,
+        row(
+            "log.headers",
+            .list("field names; or none, names, all"),
+            "names",
+            "none | names | [list] | all; secret values never"
+        ).perRule,
+        row("log.bodies", .map("off or {max, types}"), "off", "message content")
+            .later("logging of bodies", off: ["off"]).perRule,
+        row("log.redact.headers", .list("globs over field names"), "[]", "such as [\"*-token\"]"),
+        row("log.redact.query", .list("names of query parameters"), "[]", "such as [code]"),
+        row("log.redact.json", .list("names in JSON bodies"), "[]", "such as [password]")
+            .later("logging of bodies", off: ["[]"]),
+        row("log.har", .text("off or a path"), "off", "exchanges as an HTTP archive")
+            .later("HAR export", off: ["off"]),
+        row("log.rotate.size", .size(0...1 << 50), "100MiB", "0: never"),
+        row("log.rotate.keep", .number(0...1000), "5", "old files"),
+        row("log.sync", .choice(["off", "on"]), "off", "full queue: drop and count, or wait")
+            .later("waiting for the log", off: ["off"]),
+        row(
+            "log.program",
+            .boolean,
+            "false",
+            "look up the client's program and pid for every connection"
+        ),
+    ]
+
+    private static let admin: [Setting] = [
+        row("admin.socket", .text("auto or a path"), "auto", "a socket for lupin's user only")
+            .later("the admin socket"),
+        row("admin.history", .number(0...1_000_000), "1000", "exchanges kept in memory")
+            .later("the admin socket"),
+        row("admin.http", .map("off or {address, token}"), "off", "the same by HTTP")
+            .later("the admin socket", off: ["off"]),
+    ]
+}

@@ -1,0 +1,144 @@
+// Where lines are appended: a file of ours, or one of the process's standard streams.
+import Glibc
+
+/// An open destination for whole lines.
+///
+/// It blocks, so it belongs to a helper thread.
+package struct AppendFile: ~Copyable {
+    /// Where to append.
+    package enum Place: Sendable, Equatable {
+        case standardOutput, standardError
+        case file(String)
+    }
+
+    /// Bytes that a pipe which reported room takes without blocking (POSIX's PIPE_BUF).
+    private static let pieceBytes = 4096
+
+    private let descriptor: Descriptor?
+    private let raw: Int32
+    /// A regular file: it has a size that can be limited, and writing to it waits for nobody.
+    package let isRegularFile: Bool
+    /// Size of a regular file in bytes.
+    package private(set) var size: Int
+
+    /// Opens the place.
+    ///
+    /// A file is made with mode 0600; a symbolic link is refused.
+    /// - Throws: What open(2) said; ELOOP for a symbolic link.
+    package init(_ place: Place) throws(SystemError) {
+        switch place {
+        case .standardOutput:
+            descriptor = nil
+            raw = STDOUT_FILENO
+        case .standardError:
+            descriptor = nil
+            raw = STDERR_FILENO
+        case .file(let path):
+            // O_NONBLOCK: opening a FIFO that nobody reads must fail, not hang.
+            let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+            let opened = try SystemCall.check {
+                // Safety: the path is NUL-terminated for the call.
+                unsafe open(path, flags, 0o600)
+            }
+            descriptor = Descriptor(owning: opened)
+            raw = opened
+        }
+        let status = FileStatus(raw)
+        isRegularFile = status?.isRegular ?? false
+        size = isRegularFile ? status?.size ?? 0 : 0
+    }
+
+    /// Writes all of `bytes`, and returns how many were written and, if not all were, why.
+    ///
+    /// `mayWait` is asked every 100 ms while a pipe or terminal takes nothing; false gives up.
+    package mutating func write(
+        _ bytes: Span<UInt8>,
+        mayWait: () -> Bool
+    ) -> (written: Int, error: SystemError?) {
+        var written = 0
+        while written < bytes.count {
+            if !isRegularFile {
+                guard hasRoom(mayWait) else { return (written, .wouldBlock) }
+            }
+            let end = isRegularFile ? bytes.count : min(bytes.count, written + Self.pieceBytes)
+            let rest = bytes.extracting(written..<end)
+            let result = SystemCall.value {
+                // Safety: the kernel reads `count` bytes at most, all inside the span.
+                unsafe rest.withUnsafeBytes { unsafe Glibc.write(raw, $0.baseAddress, $0.count) }
+            }
+            if result == -Int(EAGAIN) { continue }
+            guard result > 0 else {
+                return (written, SystemError(code: Int32(truncatingIfNeeded: -result)))
+            }
+            written += result
+            size &+= result
+        }
+        return (written, nil)
+    }
+
+    /// Waits until something can be written.
+    ///
+    /// False when `mayWait` lost its patience.
+    private func hasRoom(_ mayWait: () -> Bool) -> Bool {
+        while true {
+            var entry = pollfd(fd: raw, events: Int16(POLLOUT), revents: 0)
+            // Safety: poll only uses the one entry it is given.
+            let ready = SystemCall.value { unsafe Int(poll(&entry, 1, 100)) }
+            if ready != 0 { return true }
+            if !mayWait() { return false }
+        }
+    }
+}
+
+/// What fstat(2) says about an open file.
+package struct FileStatus: Equatable, Sendable {
+    package let isRegular: Bool
+    package let size: Int
+    /// Device and inode: the file, whatever it is called now.
+    package let identity: [UInt64]
+
+    /// nil when the descriptor or path can't be asked.
+    package init?(_ descriptor: Int32) {
+        var status = stat()
+        // Safety: fstat fills the struct it is given.
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// The status of what a path leads to; nil when that is nothing.
+    package init?(path: String) {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    private init(_ status: stat) {
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        size = Int(status.st_size)
+        identity = [UInt64(status.st_dev), UInt64(status.st_ino)]
+    }
+}
+
+/// Renames that keep old log files.
+package enum FileRename {
+    /// Renames a file, replacing what has the new name.
+    ///
+    /// Atomic.
+    /// - Throws: What rename(2) said.
+    package static func rename(_ from: String, to target: String) throws(SystemError) {
+        _ = try SystemCall.check {
+            // Safety: both paths are NUL-terminated for the call.
+            unsafe Glibc.rename(from, target)
+        }
+    }
+
+    /// Removes a name.
+    /// - Throws: What unlink(2) said.
+    package static func remove(_ path: String) throws(SystemError) {
+        _ = try SystemCall.check {
+            // Safety: the path is NUL-terminated for the call.
+            unsafe unlink(path)
+        }
+    }
+}

@@ -1,0 +1,321 @@
+// A non-blocking socket: what it can do now, what was received, what waits to be sent.
+import CLinux
+import Glibc
+
+/// Runs while the task that owns a channel is parked: relays move bytes in it.
+package protocol ChannelPump: AnyObject {
+    /// Something changed: bytes to read, room to write, or the end.
+    func channelIsReady(_ channel: Channel)
+}
+
+/// A connected socket on one loop.
+///
+/// Every operation is an attempt that never waits. Whoever gets `.blocked` parks in `slot` for
+/// the channel's reasons, or has set `pump` and is called.
+package final class Channel {
+    /// What an attempt to receive brought.
+    package enum Received: Equatable { case bytes, blocked, end, full }
+
+    package let loop: EventLoop
+    package let peer: SocketAddress?
+    /// Bytes received and not yet consumed.
+    package var input: InputBuffer
+    package private(set) var isOpen = true
+    /// The peer has sent FIN, or the connection broke: what is in flight can still be read.
+    package private(set) var hasHungUp = false
+    /// The connection broke in both directions.
+    package private(set) var isBroken = false
+    package private(set) var bytesReceived: UInt64 = 0
+    package private(set) var bytesSent: UInt64 = 0
+
+    package var slot: ParkingSlot?
+    package var readableReason: WakeReasons = []
+    package var writableReason: WakeReasons = []
+    package var closedReason: WakeReasons = []
+    package var pump: (any ChannelPump)?
+
+    private let descriptor: Int32
+    private var token: UInt64 = 0
+    // Optimistic until the kernel says EAGAIN.
+    private var isReadable = true
+    private var isWritable = true
+    private var staged: [UInt8] = []
+    private var stagedSent = 0
+
+    /// Takes ownership of a connected or connecting socket.
+    package init(
+        owning descriptor: consuming Descriptor, on loop: EventLoop, peer: SocketAddress? = nil,
+        isConnected: Bool = true
+    ) throws(SystemError) {
+        self.loop = loop
+        self.peer = peer
+        self.descriptor = descriptor.release()
+        input = InputBuffer(pool: loop.memory)
+        isWritable = isConnected
+        isReadable = isConnected
+        token = loop.register(self)
+        do throws(SystemError) {
+            try loop.poller.addStream(self.descriptor, token: token)
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    deinit {
+        assert(!isOpen, "a channel was dropped without close()")
+    }
+
+    /// Closes the socket. With `reset` the peer sees RST: the way to abort a message that would
+    /// otherwise look complete.
+    package func close(reset: Bool = false) {
+        guard isOpen else { return }
+        isOpen = false
+        if reset { _ = linux_set_linger_zero(descriptor) }
+        input.release()
+        returnStaged()
+        slot = nil
+        pump = nil
+        loop.unregister(token)
+        _ = Glibc.close(descriptor)
+    }
+
+    // MARK: Events
+
+    func signal(_ readiness: Readiness) {
+        var reasons = WakeReasons(rawValue: 0)
+        if readiness.isPeerFinished || readiness.isBroken {
+            hasHungUp = true
+            if readiness.isBroken { isBroken = true }
+            reasons = reasons | closedReason
+        }
+        if readiness.isReadable {
+            isReadable = true
+            reasons = reasons | readableReason
+        }
+        if readiness.isWritable {
+            isWritable = true
+            reasons = reasons | writableReason
+        }
+        if let pump { pump.channelIsReady(self) }
+        slot?.wake(reasons)
+    }
+
+    // MARK: Receiving
+
+    /// The bytes of `input`, lent until the channel next receives, discards or closes.
+    package var inputBytes: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // Safety: the loop's one thread runs the borrower and the channel; the borrower keeps
+            // to the rule above, and a span can't cross a suspension.
+            unsafe _overrideLifetime(input.bytes, borrowing: self)
+        }
+    }
+
+    /// The same bytes, for decoders that compact them in place.
+    package var mutableInputBytes: MutableSpan<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // Safety: as above, and nobody else looks at the bytes while they are lent.
+            unsafe _overrideLifetime(input.mutableBytes, borrowing: self)
+        }
+    }
+
+    /// Reads what there is into `input`.
+    @inline(__always)
+    package func receive() throws(SystemError) -> Received {
+        guard isReadable else { return .blocked }
+        guard !input.isFull else { return .full }
+        let (result, room) = input.fill(from: descriptor)
+        if result > 0 {
+            bytesReceived &+= UInt64(result)
+            // A short read emptied the socket: EPOLLRDHUP tells of an end behind it.
+            if result < room && !hasHungUp { isReadable = false }
+            return .bytes
+        }
+        if result == 0 { return .end }
+        isReadable = false
+        if result == -Int(EAGAIN) { return .blocked }
+        throw SystemError(code: Int32(-result))
+    }
+
+    /// Whether an idle connection is as quiet as it must be: nothing to read, not closed.
+    ///
+    /// - Parameter asksKernel: Read from the socket even if no event announced anything: one call
+    ///   more, and no event can be on its way unseen.
+    package func isQuiet(asksKernel: Bool) -> Bool {
+        guard isOpen, !hasHungUp, input.isEmpty else { return false }
+        if asksKernel { isReadable = true }
+        guard isReadable else { return true }
+        return (try? receive()) == .blocked
+    }
+
+    // MARK: Sending
+
+    package var hasStaged: Bool { stagedSent < staged.count }
+
+    /// Puts bytes behind those that wait; they leave with the next `send` or `flush`.
+    package func stage(_ write: (inout [UInt8]) -> Void) {
+        if staged.capacity == 0 { staged = loop.memory.lendBytes() }
+        write(&staged)
+    }
+
+    /// Sends what is staged, then `payload`, then `suffix`, in one call to the kernel.
+    ///
+    /// - Returns: How many bytes of `payload` left. When all of them did, or there were none, what
+    ///   is left of `suffix` has been staged.
+    package func send(
+        _ payload: Span<UInt8>, suffix: StaticString? = nil
+    ) throws(SystemError) -> Int {
+        guard isWritable else { return postpone(payload, suffix) }
+        let waiting = staged.count - stagedSent
+        let suffixCount = suffix?.utf8CodeUnitCount ?? 0
+        let total = waiting + payload.count + suffixCount
+        guard total > 0 else { return 0 }
+        let sent = write(payload, suffix)
+        if sent < 0 {
+            isWritable = false
+            if sent == -Int(EAGAIN) { return postpone(payload, suffix) }
+            throw SystemError(code: Int32(-sent))
+        }
+        bytesSent &+= UInt64(sent)
+        if sent < total { isWritable = false }
+        stagedSent += min(sent, waiting)
+        if stagedSent == staged.count { returnStaged() }
+        let payloadSent = min(max(0, sent - waiting), payload.count)
+        if payloadSent == payload.count, let suffix {
+            stageRest(of: suffix, from: max(0, sent - waiting - payload.count))
+        }
+        return payloadSent
+    }
+
+    /// Sends what is staged. True when nothing is left of it.
+    package func flush() throws(SystemError) -> Bool {
+        if hasStaged { _ = try send(Span()) }
+        return !hasStaged
+    }
+
+    /// Tells the peer that nothing more comes; the other direction stays open.
+    package func finishSending() {
+        _ = shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    // MARK: Splicing
+
+    /// Moves up to `count` bytes from the socket into `pipe`.
+    package func splice(into pipe: SplicePipe, _ count: Int) throws(SystemError) -> Received {
+        guard isReadable else { return .blocked }
+        let wanted = min(count, pipe.room)
+        guard wanted > 0 else { return .full }
+        let moved = SystemCall.value { linux_splice(descriptor, pipe.writeEnd, wanted) }
+        if moved > 0 {
+            pipe.held += moved
+            bytesReceived &+= UInt64(moved)
+            return .bytes
+        }
+        if moved == 0 { return .end }
+        if moved == -Int(EAGAIN) {
+            // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
+            if pipe.held > 0 { return .full }
+            isReadable = false
+            return .blocked
+        }
+        throw SystemError(code: Int32(-moved))
+    }
+
+    /// Moves what `pipe` holds to the socket. True when the pipe is empty.
+    package func splice(from pipe: SplicePipe) throws(SystemError) -> Bool {
+        while pipe.held > 0 {
+            guard isWritable else { return false }
+            let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
+            if moved > 0 {
+                pipe.held -= moved
+                bytesSent &+= UInt64(moved)
+            } else {
+                isWritable = false
+                if moved == -Int(EAGAIN) { return false }
+                throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
+            }
+        }
+        return true
+    }
+
+    // MARK: Connecting
+
+    /// What became of a connect that was under way: nil while it still is.
+    package func connectResult() -> Result<Void, SystemError>? {
+        guard isWritable else { return nil }
+        let code = linux_socket_error(descriptor)
+        return code == 0 ? .success(()) : .failure(SystemError(code: code < 0 ? EIO : code))
+    }
+
+    /// TCP keep-alive, for connections that may be silent for hours.
+    package func enableKeepAlive() {
+        _ = linux_set_option(descriptor, Int32(SOL_SOCKET), SO_KEEPALIVE, 1)
+        _ = linux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 60)
+        _ = linux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 20)
+    }
+
+    /// The address on our side of the connection.
+    package var localAddress: SocketAddress? { SocketAddress.local(of: descriptor) }
+
+    // MARK: Private
+
+    private func write(_ payload: Span<UInt8>, _ suffix: StaticString?) -> Int {
+        // Safety: the three pieces outlive the call, which only reads them.
+        unsafe staged.withUnsafeBytes { all in
+            unsafe payload.withUnsafeBytes { second in
+                let first = unsafe UnsafeRawBufferPointer(rebasing: all[stagedSent...])
+                guard suffix == nil, unsafe first.isEmpty || second.isEmpty else {
+                    return unsafe writeGathered(first, second, suffix)
+                }
+                let only = unsafe first.isEmpty ? second : first
+                return SystemCall.value {
+                    unsafe Glibc.write(descriptor, only.baseAddress, only.count)
+                }
+            }
+        }
+    }
+
+    private func writeGathered(
+        _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, _ suffix: StaticString?
+    ) -> Int {
+        // Safety: writev only reads the vectors and what they point to.
+        var vectors = unsafe (piece(first), piece(second), iovec(iov_base: nil, iov_len: 0))
+        if let suffix {
+            unsafe vectors.2.iov_base = UnsafeMutableRawPointer(mutating: suffix.utf8Start)
+            unsafe vectors.2.iov_len = suffix.utf8CodeUnitCount
+        }
+        return unsafe withUnsafeBytes(of: &vectors) { raw in
+            let list = unsafe raw.assumingMemoryBound(to: iovec.self).baseAddress
+            return SystemCall.value { unsafe writev(descriptor, list, 3) }
+        }
+    }
+
+    private func piece(_ bytes: UnsafeRawBufferPointer) -> iovec {
+        // Safety: writev does not write through iov_base.
+        unsafe iovec(
+            iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+    }
+
+    /// Nothing could be sent: the caller keeps a payload, but a suffix alone would be lost.
+    private func postpone(_ payload: Span<UInt8>, _ suffix: StaticString?) -> Int {
+        if payload.isEmpty, let suffix { stageRest(of: suffix, from: 0) }
+        return 0
+    }
+
+    private func stageRest(of suffix: StaticString, from offset: Int) {
+        guard offset < suffix.utf8CodeUnitCount else { return }
+        stage { $0.append(contentsOf: suffix.description.utf8.dropFirst(offset)) }
+    }
+
+    private func returnStaged() {
+        if staged.capacity > 0 {
+            var bytes: [UInt8] = []
+            swap(&bytes, &staged)
+            loop.memory.giveBack(bytes)
+        }
+        stagedSent = 0
+    }
+}

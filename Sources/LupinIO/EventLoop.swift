@@ -1,0 +1,153 @@
+// One thread's life: run what is ready, wait for events, hand them to channels, wake who is due.
+
+/// An epoll loop. Everything it hands out is confined to its thread; only `executor` may leave it.
+package final class EventLoop {
+    package let executor: LoopExecutor
+    /// Microseconds of the loop's clock, taken once per batch of events.
+    package private(set) var now: UInt64
+    package let clock: LoopClock
+
+    let poller: Poller
+    private var wheel: TimerWheel
+    private var entries: [Entry] = []
+    private var freeEntries: [Int] = []
+    /// Entries closed during this batch: they must not be reused before it ends.
+    private var closedEntries: [Int] = []
+    private var isStopping = false
+    private var postponed: [() -> Void] = []
+    let memory = BufferPool()
+    package let pipes = PipePool()
+
+    private struct Entry {
+        var channel: Channel?
+        /// For descriptors that are no channel: the slot to wake with `.ready`.
+        var watcher: ParkingSlot?
+        var generation: UInt32 = 0
+    }
+
+    private static let mailToken = UInt64.max
+
+    /// Makes the loop of the calling thread; `run` must be called on the same one.
+    package init(executor: LoopExecutor, clock: LoopClock = .system) throws(SystemError) {
+        self.executor = executor
+        self.clock = clock
+        now = clock.now()
+        wheel = TimerWheel(now: now)
+        poller = try Poller()
+        executor.adoptThread(running: self)
+        try poller.addReader(executor.mailbox.descriptor, token: Self.mailToken)
+    }
+
+    /// Runs until `stop`.
+    package func run() {
+        while !isStopping {
+            executor.runReady()
+            let count = poller.wait(milliseconds: timeout)
+            now = clock.now()
+            for i in 0..<count {
+                let (token, readiness) = poller.event(i)
+                if token == Self.mailToken {
+                    readMail()
+                } else {
+                    dispatch(readiness, to: token)
+                }
+            }
+            if !postponed.isEmpty { runPostponed() }
+            for slot in wheel.advance(to: now) { slot.wake(.timedOut) }
+            executor.runReady()
+            if !closedEntries.isEmpty { releaseClosedEntries() }
+        }
+    }
+
+    /// Ends `run` after the current batch.
+    package func stop() { isStopping = true }
+
+    /// Runs `work` after the next batch of events: for whoever has had its turn.
+    package func later(_ work: @escaping () -> Void) { postponed.append(work) }
+
+    /// The deadline that lies `duration` ahead.
+    @inline(__always)
+    package func deadline(in duration: Duration) -> UInt64 {
+        let (deadline, isBeyond) = now.addingReportingOverflow(duration.microseconds)
+        return isBeyond ? .max : deadline
+    }
+
+    // MARK: For channels and slots
+
+    func register(_ channel: Channel) -> UInt64 {
+        let index = freeEntry()
+        entries[index].channel = channel
+        return UInt64(index) | UInt64(entries[index].generation) << 32
+    }
+
+    func register(watcher: ParkingSlot) -> UInt64 {
+        let index = freeEntry()
+        entries[index].watcher = watcher
+        return UInt64(index) | UInt64(entries[index].generation) << 32
+    }
+
+    /// Forgets a channel. Late events find another generation; its place is free after this batch.
+    func unregister(_ token: UInt64) {
+        let index = Int(token & 0xFFFF_FFFF)
+        entries[index].channel = nil
+        entries[index].watcher = nil
+        entries[index].generation &+= 1
+        closedEntries.append(index)
+    }
+
+    @inline(__always)
+    func fileTimer(_ slot: ParkingSlot) { wheel.file(slot) }
+
+    func removeTimer(_ slot: ParkingSlot) { wheel.remove(slot) }
+
+    // MARK: Private
+
+    private var timeout: Int32 {
+        if !executor.isIdle || !postponed.isEmpty { return 0 }
+        return clock.isVirtual ? -1 : wheel.millisecondsToNext(from: now)
+    }
+
+    private func freeEntry() -> Int {
+        if let free = freeEntries.popLast() { return free }
+        entries.append(Entry())
+        return entries.count - 1
+    }
+
+    @inline(__always)
+    private func dispatch(_ readiness: Readiness, to token: UInt64) {
+        let index = Int(token & 0xFFFF_FFFF)
+        guard entries[index].generation == UInt32(token >> 32) else { return }
+        if let channel = entries[index].channel {
+            channel.signal(readiness)
+        } else {
+            entries[index].watcher?.wake(.ready)
+        }
+    }
+
+    private func runPostponed() {
+        let works = postponed
+        postponed = []
+        for work in works { work() }
+    }
+
+    private func readMail() {
+        let (letters, jobs) = executor.mailbox.collect()
+        executor.adopt(jobs)
+        for letter in letters { letter() }
+    }
+
+    private func releaseClosedEntries() {
+        freeEntries.append(contentsOf: closedEntries)
+        closedEntries.removeAll(keepingCapacity: true)
+    }
+}
+
+extension Duration {
+    /// Whole microseconds, at least 0; for ever is `.max`.
+    package var microseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        guard seconds < 10_000_000_000_000 else { return .max }
+        return UInt64(seconds) &* 1_000_000 &+ UInt64(attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,208 @@
+// A named thread for work that blocks: name look-ups, writing records, disk. It decides nothing.
+
+import Glibc
+import Synchronization
+
+/// One thread with a bounded queue of jobs, run one after the other in the order of `submit`.
+///
+/// Jobs come back to a worker through its mailbox; the thread itself never resumes anybody.
+package final class HelperThread: Sendable {
+    /// The thread could not be made; `code` is an errno value.
+    package struct CannotStart: Error, Sendable {
+        package let code: Int32
+    }
+
+    private let queue: JobQueue
+    private let thread: pthread_t
+
+    /// Starts a thread called `name` (the kernel keeps 15 bytes of it) for at most `capacity`
+    /// waiting jobs.
+    ///
+    /// It receives no signals.
+    package init(name: String, capacity: Int) throws(CannotStart) {
+        queue = JobQueue(name: name, capacity: capacity)
+        var all = sigset_t()
+        var before = sigset_t()
+        var thread = pthread_t()
+        // Safety: the pointers live for the calls; the thread takes over the queue's retain count.
+        let context = unsafe Unmanaged.passRetained(queue).toOpaque()
+        unsafe sigfillset(&all)
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+        let code = unsafe pthread_create(&thread, nil, runJobs, context)
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
+        guard code == 0 else {
+            // Safety: no thread took the retain count over.
+            unsafe Unmanaged<JobQueue>.fromOpaque(context).release()
+            throw CannotStart(code: code)
+        }
+        // Last, so that `deinit` never sees a thread that was not made.
+        self.thread = thread
+    }
+
+    deinit { abandon() }
+
+    /// Hands a job over; never blocks.
+    ///
+    /// False when the queue is full or the thread is ending: then the job is not run.
+    @discardableResult
+    package func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
+        queue.append(job)
+    }
+
+    /// Runs every job that was submitted, then ends the thread and waits for it.
+    ///
+    /// Later submits are refused. Must not be called from a job.
+    package func join() {
+        guard queue.close(discarding: false) else { return }
+        // `close` says true once only, so the handle is joined once.
+        pthread_join(thread, nil)
+    }
+
+    /// Drops the jobs that wait and leaves the running one to itself, for work that may take
+    /// longer than anybody wants to wait.
+    package func abandon() {
+        guard queue.close(discarding: true) else { return }
+        // `close` says true once only, so the handle is detached once and never joined.
+        pthread_detach(thread)
+    }
+}
+
+// MARK: The thread's side
+
+private func runJobs(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context = unsafe context else { return nil }
+    // Safety: `init` passed a retained JobQueue and gave the retain count to this thread.
+    let queue = unsafe Unmanaged<JobQueue>.fromOpaque(context).takeRetainedValue()
+    nameThisThread(queue.name)
+    while let job = queue.next() { job() }
+    return nil
+}
+
+/// Names the calling thread for `ps -L` and debuggers.
+///
+/// Glibc's module lacks pthread_setname_np, and this file does the same; that it may fail harms
+/// nobody.
+private func nameThisThread(_ name: String) {
+    // Safety: the literal is NUL-terminated and outlives the call.
+    let descriptor = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    let bytes = Array(name.utf8.prefix(15))
+    // Safety: the pointer lives for the call, which reads `count` bytes.
+    _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+    close(descriptor)
+}
+
+/// The jobs that wait, and the semaphore on which the thread sleeps while there are none.
+private final class JobQueue: Sendable {
+    private struct State {
+        var jobs: [@Sendable () -> Void] = []
+        /// Jobs before this index have been taken.
+        var taken = 0
+        var isAsleep = false
+        var isClosed = false
+
+        /// The next job; without one, whether there will never be one.
+        mutating func take() -> (job: (@Sendable () -> Void)?, isOver: Bool) {
+            guard taken < jobs.count else {
+                isAsleep = !isClosed
+                return (nil, isClosed)
+            }
+            let job = jobs[taken]
+            taken += 1
+            // Compacts once half has been taken: each job moves once on average.
+            if taken == jobs.count || (taken >= 32 && taken * 2 >= jobs.count) {
+                jobs.removeFirst(taken)
+                taken = 0
+            }
+            return (job, false)
+        }
+    }
+
+    let name: String
+    private let capacity: Int
+    private let state = Mutex(State())
+    private let semaphore = Semaphore()
+
+    init(name: String, capacity: Int) {
+        self.name = name
+        self.capacity = capacity
+    }
+
+    func append(_ job: @escaping @Sendable () -> Void) -> Bool {
+        let (isAccepted, mustWake) = state.withLock { state in
+            guard !state.isClosed, state.jobs.count - state.taken < capacity else {
+                return (false, false)
+            }
+            state.jobs.append(job)
+            defer { state.isAsleep = false }
+            return (true, state.isAsleep)
+        }
+        if mustWake { semaphore.signal() }
+        return isAccepted
+    }
+
+    /// Refuses later jobs.
+    ///
+    /// True for the first caller only.
+    func close(discarding: Bool) -> Bool {
+        // Discarded jobs are released outside the lock: their captures may run any deinit.
+        var discarded: [@Sendable () -> Void] = []
+        let (isFirst, mustWake) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
+            state.isClosed = true
+            if discarding {
+                swap(&discarded, &state.jobs)
+                state.taken = 0
+            }
+            defer { state.isAsleep = false }
+            return (true, state.isAsleep)
+        }
+        if mustWake { semaphore.signal() }
+        return isFirst
+    }
+
+    /// The next job, waiting for one; nil when there will be none.
+    func next() -> (@Sendable () -> Void)? {
+        while true {
+            let (job, isOver) = state.withLock { state in state.take() }
+            if let job { return job }
+            if isOver { return nil }
+            semaphore.wait()
+        }
+    }
+}
+
+/// A POSIX semaphore.
+///
+/// Spurious wake-ups are possible; callers look again.
+private final class Semaphore: Sendable {
+    /// Address of the `sem_t`, as a number: an address alone may cross threads, and what it
+    /// points to is only ever touched by the sem_* functions, which are thread-safe.
+    private let address: UInt
+
+    init() {
+        // Safety: allocated here, initialised once, freed in deinit only.
+        let pointer = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+        unsafe sem_init(pointer, 0, 0)
+        address = UInt(bitPattern: pointer)
+    }
+
+    deinit {
+        // Safety: nobody waits, since every waiter holds a reference to this object.
+        guard let pointer = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address) else { return }
+        unsafe sem_destroy(pointer)
+        unsafe pointer.deallocate()
+    }
+
+    func signal() {
+        // Safety: `address` is that of our live semaphore.
+        guard let pointer = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address) else { return }
+        unsafe sem_post(pointer)
+    }
+
+    func wait() {
+        // Safety: `address` is that of our live semaphore.
+        guard let pointer = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address) else { return }
+        unsafe sem_wait(pointer)
+    }
+}

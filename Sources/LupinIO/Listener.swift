@@ -1,0 +1,120 @@
+// Listening sockets: bound once, watched by every loop, accepted from fairly.
+import CLinux
+import Glibc
+import Synchronization
+
+/// A bound and listening socket that all loops share.
+package final class ListeningSocket: Sendable {
+    private let descriptor: Int32
+    private let isOpen = Atomic(true)
+    /// The address it is bound to, with the port that the kernel chose where 0 was asked for.
+    package let address: SocketAddress
+
+    /// Binds and listens.
+    /// - Throws: What the kernel said, such as EADDRINUSE.
+    package init(_ wanted: SocketAddress) throws(SystemError) {
+        let owned = Descriptor(owning: try SystemCall.check { linux_socket(wanted.family) })
+        let raw = owned.raw
+        try SystemCall.check { linux_set_option(raw, Int32(SOL_SOCKET), SO_REUSEADDR, 1) }
+        // Accepted sockets inherit it: one call for all connections.
+        try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if wanted.family == AF_INET6 {
+            try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        }
+        try SystemCall.check { unsafe wanted.withKernelForm { unsafe linux_bind(raw, $0, $1) } }
+        try SystemCall.check { listen(raw, 4096) }
+        address = SocketAddress.local(of: raw) ?? wanted
+        descriptor = owned.release()
+    }
+
+    deinit { close() }
+
+    /// Refuses connections from now on, those that wait among them; to be called when no loop
+    /// watches the socket any more.
+    package func close() {
+        guard isOpen.exchange(false, ordering: .relaxed) else { return }
+        _ = Glibc.close(descriptor)
+    }
+
+    var raw: Int32 { descriptor }
+}
+
+/// One loop's watch on a listening socket.
+package final class Listener {
+    /// What an attempt to accept brought.
+    package enum Accepted {
+        case connection(Channel)
+        case blocked
+        /// No descriptor or memory is left: stop asking for a while.
+        case exhausted
+    }
+
+    private let socket: ListeningSocket
+    private let loop: EventLoop
+    /// Whether other loops watch the same socket, and turns must be taken.
+    private let isShared: Bool
+    private let token: UInt64
+    private var isWatching = false
+
+    /// - Parameter slot: Is woken with `.ready` when a connection waits.
+    package init(
+        _ socket: ListeningSocket, on loop: EventLoop, slot: ParkingSlot, isShared: Bool
+    ) throws(SystemError) {
+        self.socket = socket
+        self.loop = loop
+        self.isShared = isShared
+        token = loop.register(watcher: slot)
+        try resume()
+    }
+
+    package var address: SocketAddress { socket.address }
+
+    /// Stops taking connections; those that wait stay in the kernel's queue.
+    package func pause() {
+        guard isWatching else { return }
+        isWatching = false
+        loop.poller.remove(socket.raw)
+    }
+
+    /// Takes connections again.
+    package func resume() throws(SystemError) {
+        guard !isWatching else { return }
+        if isShared {
+            try loop.poller.addSharedListener(socket.raw, token: token)
+        } else {
+            try loop.poller.addReader(socket.raw, token: token)
+        }
+        isWatching = true
+    }
+
+    package func close() {
+        pause()
+        loop.unregister(token)
+    }
+
+    /// Accepts one connection.
+    ///
+    /// With several loops the watch is taken off and put back after each: the kernel then offers
+    /// the next connection to another loop, where it would otherwise favour one for ever.
+    package func accept() throws(SystemError) -> Accepted {
+        var storage = sockaddr_storage()
+        var length: socklen_t = 0
+        // Safety: accept4 fills the storage it is given.
+        let result = SystemCall.value { Int(unsafe linux_accept(socket.raw, &storage, &length)) }
+        if result >= 0 {
+            let accepted = Descriptor(owning: Int32(result))
+            if isShared, isWatching {
+                pause()
+                try resume()
+            }
+            return .connection(
+                try Channel(owning: accepted, on: loop, peer: SocketAddress(storage)))
+        }
+        let code = Int32(-result)
+        if SystemError.descriptorsExhausted.contains(code) { return .exhausted }
+        // Everything else is about the one connection that is gone: there may be others.
+        if code == EAGAIN { return .blocked }
+        if code == EBADF || code == EINVAL || code == ENOTSOCK { throw SystemError(code: code) }
+        return .blocked
+    }
+}

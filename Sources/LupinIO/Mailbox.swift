@@ -1,0 +1,47 @@
+// How other threads speak to a loop: a locked queue and a doorbell.
+import CLinux
+import Glibc
+import Synchronization
+
+/// Work handed to a loop from any thread; it runs there, in order, between two batches of events.
+package final class Mailbox: Sendable {
+    private let letters = Mutex<[@Sendable () -> Void]>([])
+    private let jobs = Mutex<[UnownedJob]>([])
+    private let bell: Int32
+
+    init() { bell = linux_eventfd() }
+
+    deinit { _ = Glibc.close(bell) }
+
+    var descriptor: Int32 { bell }
+
+    /// Runs `letter` on the loop's thread soon. Never blocks for longer than an append.
+    package func post(_ letter: @escaping @Sendable () -> Void) {
+        letters.withLock { $0.append(letter) }
+        ring()
+    }
+
+    /// Wakes the loop without anything to do, as a test's clock does.
+    package func ring() { _ = eventfd_write(bell, 1) }
+
+    func post(job: UnownedJob) {
+        jobs.withLock { $0.append(job) }
+        ring()
+    }
+
+    /// Empties the queue. Call on the loop's thread after the bell rang.
+    func collect() -> (letters: [@Sendable () -> Void], jobs: [UnownedJob]) {
+        var count: UInt64 = 0
+        // Safety: eventfd_read fills the integer it is given.
+        _ = unsafe eventfd_read(bell, &count)
+        let newLetters = letters.withLock { queue in
+            defer { queue = [] }
+            return queue
+        }
+        let newJobs = jobs.withLock { queue in
+            defer { queue = [] }
+            return queue
+        }
+        return (newLetters, newJobs)
+    }
+}

@@ -1,0 +1,71 @@
+// What /proc says about processes: who runs, what each has open, what it is called. It blocks.
+import CLinux
+import Glibc
+
+/// Readings of /proc; what cannot be read is as good as absent.
+enum ProcessFiles {
+    /// Longer targets of links are no sockets.
+    private static let linkBytesMax = 64
+
+    /// The content of a file, up to `bytesMax`; nil when it cannot be read.
+    static func content(of path: String, bytesMax: Int) -> [UInt8]? {
+        let flags = O_RDONLY | O_CLOEXEC
+        // Safety: the path is NUL-terminated for the call.
+        guard let raw = try? SystemCall.check({ unsafe open(path, flags) }) else { return nil }
+        let descriptor = Descriptor(owning: raw)
+        var content: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 64 << 10)
+        while content.count < bytesMax {
+            let count = SystemCall.value {
+                // Safety: the kernel writes `count` bytes at most, all inside the block.
+                unsafe block.withUnsafeMutableBytes {
+                    unsafe read(descriptor.raw, $0.baseAddress, $0.count)
+                }
+            }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            content.append(contentsOf: block[..<min(count, bytesMax - content.count)])
+        }
+        return content
+    }
+
+    /// Names of a directory that are numbers, at most `countMax` of them; none when it cannot be
+    /// read.
+    static func numbers(in path: String, countMax: Int) -> [Int32] {
+        // Safety: the stream is closed once, at the end, and used before that only.
+        guard let stream = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(stream) }
+        var numbers: [Int32] = []
+        while numbers.count < countMax, let entry = unsafe readdir(stream) {
+            if let number = unsafe number(of: entry) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    /// The inode of the socket that an open file of a process is; nil when it is none.
+    static func socketInode(process: Int32, descriptor: Int32) -> UInt64? {
+        let path = "/proc/\(process)/fd/\(descriptor)"
+        var link = [CChar](repeating: 0, count: linkBytesMax)
+        // Safety: the kernel writes `linkBytesMax` bytes at most, which the array has.
+        let count = SystemCall.value { unsafe readlink(path, &link, linkBytesMax) }
+        let prefix = "socket:["
+        let target = link.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
+        guard target.starts(with: prefix.utf8), target.last == 0x5D else { return nil }
+        return UInt64(String(decoding: target[prefix.utf8.count...].dropLast(), as: UTF8.self))
+    }
+
+    /// The user a process acts as; nil when it has ended.
+    static func user(of process: Int32) -> UInt32? {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        guard unsafe stat("/proc/\(process)", &status) == 0 else { return nil }
+        return status.st_uid
+    }
+
+    private static func number(of entry: UnsafeMutablePointer<dirent>) -> Int32? {
+        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
+        // Safety: readdir's entry stays until the next call; its name is NUL-terminated.
+        let name = unsafe UnsafeRawPointer(entry).advanced(by: offset)
+        return unsafe Int32(String(cString: name.assumingMemoryBound(to: CChar.self)))
+    }
+}

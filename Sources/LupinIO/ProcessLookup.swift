@@ -1,0 +1,164 @@
+// Whose program holds the other end of a connection within this machine: /proc on a helper thread.
+import LupinCore
+
+/// Asks the kernel which process a client is, shared by all loops.
+///
+/// The answer is for people and for rules that match on `program`; it is no identity, since any
+/// program may call itself anything.
+package final class ProcessLookup: Sendable {
+    /// The process that holds the client's socket.
+    package struct Owner: Sendable, Equatable {
+        /// The name in /proc/PID/comm, of which the kernel keeps 15 bytes.
+        package var program: String
+        package var pid: Int32
+
+        package init(program: String, pid: Int32) {
+            self.program = program
+            self.pid = pid
+        }
+    }
+
+    /// How long a caller waits, and how long one look-up may take.
+    package static let patience = Duration.seconds(2)
+    /// Look-ups that may wait; beyond, the answer is nil at once.
+    package static let queueLength = 64
+
+    private let thread: HelperThread
+    private let ask: @Sendable (_ peer: SocketAddress, _ local: SocketAddress) -> Owner?
+
+    /// Starts the helper thread.
+    ///
+    /// - Parameter ask: What the thread calls; it may block. Tests give their own.
+    /// - Throws: When the kernel gives no thread.
+    package init(
+        asking ask: @escaping @Sendable (SocketAddress, SocketAddress) -> Owner? = {
+            ProcessLookup.find(peer: $0, local: $1)
+        }
+    ) throws(SystemError) {
+        self.ask = ask
+        do {
+            thread = try HelperThread(name: "lupin-procs", capacity: Self.queueLength)
+        } catch {
+            throw SystemError(code: error.code)
+        }
+    }
+
+    /// Leaves a look-up that still runs to itself; later ones find nothing.
+    package func abandon() { thread.abandon() }
+
+    /// The process at the other end of a connection that was accepted here.
+    ///
+    /// Call on the loop of `slot`, with its task. Other reasons to wake are kept for later.
+    /// - Returns: nil for a client on another machine or of another user, when too many look-ups
+    ///   wait, and when the answer takes longer than ``patience``.
+    package func owner(
+        of peer: SocketAddress, to local: SocketAddress, slot: ParkingSlot
+    ) async -> Owner? {
+        let loop = slot.loop
+        let executor = loop.executor
+        let question = Question(slot)
+        let home = LoopLocal(question, of: executor)
+        let expiry = SystemCall.monotonicMicroseconds() &+ Self.patience.microseconds
+        let isAccepted = thread.submit { [ask] in
+            // Whoever waited for this in a long queue has gone on without it.
+            guard SystemCall.monotonicMicroseconds() < expiry else { return }
+            let owner = ask(peer, local)
+            executor.mailbox.post { home.value.answer(owner) }
+        }
+        guard isAccepted else { return nil }
+        let deadline = loop.deadline(in: Self.patience)
+        while !question.isAnswered, loop.now < deadline {
+            _ = await slot.park(for: .answered, until: deadline)
+        }
+        question.close()
+        return question.owner
+    }
+
+    /// One call's place for its answer, confined to its loop.
+    private final class Question {
+        private var slot: ParkingSlot?
+        private(set) var isAnswered = false
+        private(set) var owner: Owner?
+
+        init(_ slot: ParkingSlot) { self.slot = slot }
+
+        func answer(_ owner: Owner?) {
+            // Without a slot the caller has left, and waits for something else by now.
+            guard let slot else { return }
+            self.owner = owner
+            isAnswered = true
+            slot.wake(.answered)
+        }
+
+        func close() { slot = nil }
+    }
+}
+
+// MARK: The helper thread's side
+
+extension ProcessLookup {
+    /// Bytes of a socket table that are read: some 100,000 sockets.
+    private static let tableBytesMax = 16 << 20
+    private static let processesMax = 32768
+    private static let descriptorsMax = 65536
+
+    /// Looks the owner up. Blocks, for ``patience`` at most and some milliseconds as a rule.
+    package static func find(peer: SocketAddress, local: SocketAddress) -> Owner? {
+        guard isWithinMachine(peer, local), let socket = socket(peer, local) else { return nil }
+        let expiry = SystemCall.monotonicMicroseconds() &+ patience.microseconds
+        for process in candidates(user: socket.uid) {
+            guard SystemCall.monotonicMicroseconds() < expiry else { return nil }
+            guard holds(socket.inode, process) else { continue }
+            return name(of: process).map { Owner(program: $0, pid: process) }
+        }
+        return nil
+    }
+
+    /// A connection within the machine is one over loopback, or one from an address to itself.
+    private static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
+        let (from, to) = (peer.address.unmapped, local.address.unmapped)
+        return from == to || (from.isLoopback && to.isLoopback)
+    }
+
+    private static func socket(
+        _ peer: SocketAddress, _ local: SocketAddress
+    ) -> SocketTableEntry? {
+        // A client that uses an IPv6 socket for an IPv4 address stands in the other table.
+        for path in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
+            if let table = ProcessFiles.content(of: path, bytesMax: tableBytesMax),
+                let entry = SocketTableEntry.find(in: table, local: peer, remote: local)
+            {
+                return entry
+            }
+        }
+        return nil
+    }
+
+    /// The processes in the order of likelihood: those of the user who made the socket first, of
+    /// these the youngest, since most clients are commands that have just been started.
+    private static func candidates(user: UInt32) -> [Int32] {
+        let all = ProcessFiles.numbers(in: "/proc", countMax: processesMax).sorted(by: >)
+        var others: [Int32] = []
+        var likely: [Int32] = []
+        for process in all {
+            guard let owner = ProcessFiles.user(of: process) else { continue }
+            if owner == user { likely.append(process) } else { others.append(process) }
+        }
+        return likely + others
+    }
+
+    private static func holds(_ inode: UInt64, _ process: Int32) -> Bool {
+        let descriptors = ProcessFiles.numbers(
+            in: "/proc/\(process)/fd", countMax: descriptorsMax)
+        return descriptors.contains {
+            ProcessFiles.socketInode(process: process, descriptor: $0) == inode
+        }
+    }
+
+    private static func name(of process: Int32) -> String? {
+        guard let content = ProcessFiles.content(of: "/proc/\(process)/comm", bytesMax: 256) else {
+            return nil
+        }
+        return String(decoding: content.last == 0x0A ? content.dropLast() : content, as: UTF8.self)
+    }
+}

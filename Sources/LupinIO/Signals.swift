@@ -1,0 +1,65 @@
+// Signals as events of a loop, by signalfd.
+import CLinux
+import Glibc
+
+/// The signals that lupin acts upon.
+package enum ProcessSignal: Int32, Sendable, CaseIterable {
+    /// Stop gracefully.
+    case terminate = 15
+    case interrupt = 2
+    /// Load the rules anew.
+    case hangUp = 1
+    /// Reopen the log file.
+    case user1 = 10
+}
+
+/// A stream of signals on one loop.
+package final class SignalReader {
+    private let descriptor: Descriptor
+    private let loop: EventLoop
+    private let slot: ParkingSlot
+    private let token: UInt64
+
+    /// Keeps `signals` from their default action in this thread and all threads made after it.
+    ///
+    /// Call on the main thread before any other thread is started.
+    package static func block(_ signals: [ProcessSignal]) {
+        var mask = SignalReader.mask(of: signals)
+        // Safety: the mask is only read.
+        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    }
+
+    package init(_ signals: [ProcessSignal], on loop: EventLoop) throws(SystemError) {
+        var mask = SignalReader.mask(of: signals)
+        // Safety: the mask is only read.
+        let raw = try SystemCall.check { unsafe linux_signalfd(&mask) }
+        descriptor = Descriptor(owning: raw)
+        self.loop = loop
+        slot = ParkingSlot(on: loop)
+        token = loop.register(watcher: slot)
+        try loop.poller.addReader(raw, token: token)
+    }
+
+    /// The next signal that arrives.
+    package func next() async -> ProcessSignal {
+        while true {
+            var info = signalfd_siginfo()
+            // Safety: signalfd fills whole structs; `info` has room for one.
+            let count = unsafe read(descriptor.raw, &info, MemoryLayout<signalfd_siginfo>.size)
+            if count == MemoryLayout<signalfd_siginfo>.size,
+                let signal = ProcessSignal(rawValue: Int32(bitPattern: info.ssi_signo))
+            {
+                return signal
+            }
+            if count <= 0 { _ = await slot.park(for: .ready) }
+        }
+    }
+
+    private static func mask(of signals: [ProcessSignal]) -> sigset_t {
+        var mask = sigset_t()
+        // Safety: both calls fill the mask they are given.
+        unsafe sigemptyset(&mask)
+        for signal in signals { unsafe sigaddset(&mask, signal.rawValue) }
+        return mask
+    }
+}

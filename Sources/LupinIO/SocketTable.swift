@@ -1,0 +1,138 @@
+// What a line of /proc/net/tcp says, and which line is the client's end of a connection.
+import LupinCore
+
+/// One TCP socket of this network namespace, as proc_pid_net(5) lists it.
+package struct SocketTableEntry: Sendable, Equatable {
+    package var local: SocketAddress
+    package var remote: SocketAddress
+    /// Who made the socket.
+    package var uid: UInt32
+    /// The number in `socket:[…]`; 0 when no process holds the socket any more.
+    package var inode: UInt64
+
+    package init(local: SocketAddress, remote: SocketAddress, uid: UInt32, inode: UInt64) {
+        self.local = local
+        self.remote = remote
+        self.uid = uid
+        self.inode = inode
+    }
+
+    /// The socket that a line of /proc/net/tcp or /proc/net/tcp6 describes; nil for the heading and
+    /// for what cannot be understood.
+    package init?(line: ArraySlice<UInt8>) {
+        var words = Words(rest: line)
+        _ = words.next()
+        guard let local = words.next().flatMap(SocketTableEntry.address),
+            let remote = words.next().flatMap(SocketTableEntry.address)
+        else { return nil }
+        // State, queues, timer, retransmissions.
+        for _ in 0..<4 { _ = words.next() }
+        guard let uid = words.next().flatMap({ SocketTableEntry.number($0, radix: 10) }),
+            words.next() != nil,
+            let inode = words.next().flatMap({ SocketTableEntry.number($0, radix: 10) })
+        else { return nil }
+        self.init(
+            local: local, remote: remote, uid: UInt32(truncatingIfNeeded: uid), inode: inode)
+    }
+
+    /// The entry of the socket at `local` that is connected to `remote` and belongs to a process.
+    ///
+    /// An IPv4-mapped address is the IPv4 address (RFC 4291 §2.5.5.2): the two ends of a connection
+    /// may disagree about the form.
+    package static func find(
+        in table: [UInt8], local: SocketAddress, remote: SocketAddress
+    ) -> SocketTableEntry? {
+        let (local, remote) = (local.unmapped, remote.unmapped)
+        let port = portDigits(local.port)
+        let bytes = table.span
+        var start = 0
+        while start < bytes.count {
+            let isCandidate = firstPort(of: bytes, at: start, is: port)
+            var end = start
+            while end < bytes.count, bytes[end] != 0x0A { end &+= 1 }
+            if isCandidate, let entry = SocketTableEntry(line: table[start..<end]),
+                entry.inode != 0, entry.local.unmapped == local,
+                entry.remote.unmapped == remote
+            {
+                return entry
+            }
+            start = end &+ 1
+        }
+        return nil
+    }
+
+    /// Whether the line that begins at `start` may be about the local port of these four digits:
+    /// they stand behind the line's second colon. Tables of busy machines have 100,000 lines.
+    private static func firstPort(
+        of bytes: Span<UInt8>, at start: Int, is digits: [UInt8]
+    ) -> Bool {
+        var i = start
+        for _ in 0..<2 {
+            while i < bytes.count, bytes[i] != 0x3A {
+                if bytes[i] == 0x0A { return false }
+                i &+= 1
+            }
+            i &+= 1
+        }
+        guard i &+ 4 <= bytes.count else { return false }
+        for offset in 0..<4 where bytes[i &+ offset] != digits[offset] { return false }
+        return true
+    }
+
+    private static func portDigits(_ port: UInt16) -> [UInt8] {
+        let digits = String(UInt32(port) | 0x10000, radix: 16, uppercase: true)
+        return Array(digits.utf8.dropFirst())
+    }
+
+    /// `0100007F:1F90`: each 32-bit word of the address is a number in the machine's byte order,
+    /// made of bytes in network order; the port is a plain number.
+    private static func address(_ text: ArraySlice<UInt8>) -> SocketAddress? {
+        guard let colon = text.firstIndex(of: 0x3A),
+            let port = number(text[(colon + 1)...], radix: 16).flatMap(UInt16.init(exactly:))
+        else { return nil }
+        let digits = text[..<colon]
+        var words: [UInt64] = []
+        guard digits.count == 8 || digits.count == 32 else { return nil }
+        for start in stride(from: digits.startIndex, to: digits.endIndex, by: 8) {
+            guard let word = number(digits[start..<start + 8], radix: 16) else { return nil }
+            words.append(UInt64(UInt32(bigEndian: UInt32(truncatingIfNeeded: word))))
+        }
+        let address: IPAddress =
+            words.count == 1
+            ? .v4(UInt32(truncatingIfNeeded: words[0]))
+            : .v6(high: words[0] << 32 | words[1], low: words[2] << 32 | words[3])
+        return SocketAddress(address: address, port: port)
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>, radix: UInt64) -> UInt64? {
+        guard !digits.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for byte in digits {
+            guard let digit = byte.hexDigit, UInt64(digit) < radix else { return nil }
+            let (product, isBeyond) = value.multipliedReportingOverflow(by: radix)
+            let (sum, isStillBeyond) = product.addingReportingOverflow(UInt64(digit))
+            if isBeyond || isStillBeyond { return nil }
+            value = sum
+        }
+        return value
+    }
+}
+
+/// The words of a line, between spaces.
+private struct Words {
+    var rest: ArraySlice<UInt8>
+
+    mutating func next() -> ArraySlice<UInt8>? {
+        rest = rest.drop { $0 == 0x20 }
+        guard !rest.isEmpty else { return nil }
+        let word = rest.prefix { $0 != 0x20 }
+        rest = rest.dropFirst(word.count)
+        return word
+    }
+}
+
+extension SocketAddress {
+    fileprivate var unmapped: SocketAddress {
+        SocketAddress(address: address.unmapped, port: port)
+    }
+}

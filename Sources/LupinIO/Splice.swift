@@ -1,0 +1,42 @@
+// Pipes that let bytes go from socket to socket without coming to user space.
+import CLinux
+import Glibc
+
+/// A pipe, and how many bytes are in it.
+package final class SplicePipe {
+    /// What the kernel gives a pipe; asking for more costs memory that many users share.
+    static let capacity = 64 << 10
+
+    private let reading: Descriptor
+    private let writing: Descriptor
+    package internal(set) var held = 0
+
+    init() throws(SystemError) {
+        var ends: (read: Int32, write: Int32) = (-1, -1)
+        // Safety: pipe2 fills the two integers it is given.
+        try SystemCall.check { unsafe linux_pipe(&ends.read, &ends.write) }
+        reading = Descriptor(owning: ends.read)
+        writing = Descriptor(owning: ends.write)
+    }
+
+    var readEnd: Int32 { reading.raw }
+    var writeEnd: Int32 { writing.raw }
+    var room: Int { Self.capacity - held }
+}
+
+/// One loop's spare pipes. A pipe is borrowed only while data flows.
+package final class PipePool {
+    private static let spareMax = 32
+
+    private var spare: [SplicePipe] = []
+
+    /// A pipe, or nil when the kernel has none to give: then bytes are copied.
+    package func borrow() -> SplicePipe? {
+        spare.popLast() ?? (try? SplicePipe())
+    }
+
+    /// Takes a pipe back; one that still holds bytes is closed.
+    package func giveBack(_ pipe: SplicePipe) {
+        if pipe.held == 0, spare.count < Self.spareMax { spare.append(pipe) }
+    }
+}

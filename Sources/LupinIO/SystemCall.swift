@@ -1,0 +1,84 @@
+// The only place that reads errno: calls are repeated on EINTR and failures become values.
+import CLinux
+import Glibc
+
+/// A failed system call.
+package struct SystemError: Error, Equatable, Sendable {
+    /// The errno value, positive.
+    package let code: Int32
+
+    package init(code: Int32) { self.code = code }
+
+    /// The kernel's words for it.
+    package var message: String {
+        // Safety: strerror returns a static or thread-local C string; it is copied at once.
+        guard let text = unsafe strerror(code) else { return "error \(code)" }
+        return unsafe String(cString: text)
+    }
+
+    package static let wouldBlock = SystemError(code: EAGAIN)
+    package static let descriptorsExhausted: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
+}
+
+package enum SystemCall {
+    /// Runs a call until a signal no longer interrupts it; a failure comes back as `-errno`.
+    @inline(__always)
+    static func value(_ call: () -> Int) -> Int {
+        while true {
+            let result = call()
+            if result >= 0 { return result }
+            let code = errno
+            if code != EINTR { return -Int(code) }
+        }
+    }
+
+    /// Runs a call that is not on the hot path.
+    /// - Throws: What errno said.
+    @discardableResult
+    package static func check(_ call: () -> Int32) throws(SystemError) -> Int32 {
+        let result = value { Int(call()) }
+        guard result >= 0 else { throw SystemError(code: Int32(-result)) }
+        return Int32(result)
+    }
+
+    /// Monotonic time in microseconds.
+    package static func monotonicMicroseconds() -> UInt64 {
+        var time = timespec()
+        // Safety: clock_gettime fills the struct it is given and keeps no pointer.
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) &* 1_000_000 &+ UInt64(time.tv_nsec) / 1000
+    }
+
+    /// Time of day in microseconds since 1970.
+    package static func wallMicroseconds() -> Int64 {
+        var time = timespec()
+        // Safety: as above.
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
+    }
+
+    /// Processors that this process may run on, at least 1.
+    package static var processorCount: Int { Int(linux_cpu_count()) }
+
+    /// Raises the soft limit of open descriptors to the hard one and returns what holds now.
+    package static func raiseDescriptorLimit() -> Int {
+        var limit = rlimit()
+        // Safety: both calls only use the struct they are given.
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 1024
+        }
+        limit.rlim_cur = limit.rlim_max
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// A peer that went away must show as EPIPE, not end the process.
+    package static func ignoreBrokenPipes() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+}
+
+extension SystemError {
+    /// The peer's host answered that nobody listens there.
+    package var isRefusal: Bool { code == ECONNREFUSED }
+}

@@ -1,0 +1,19 @@
+// What the terminal of a person is like: whether there is one, and its time of day.
+import Glibc
+
+package enum Terminal {
+    /// Whether standard output is a terminal.
+    package static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether standard error is a terminal.
+    package static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// Seconds that local time is ahead of UTC at the given time.
+    package static func utcOffsetSeconds(at wallMicroseconds: Int64) -> Int64 {
+        var seconds = time_t(wallMicroseconds / 1_000_000)
+        var parts = unsafe tm()
+        // Safety: localtime_r reads the one value and fills the one struct.
+        unsafe localtime_r(&seconds, &parts)
+        return unsafe Int64(parts.tm_gmtoff)
+    }
+}

@@ -1,0 +1,88 @@
+// Which parked tasks are due: a hashed wheel of parking slots, re-filed lazily.
+
+/// Buckets of 8 ms that go round every 16 s.
+///
+/// Pushing a deadline out is one store in the slot: it stays filed where it was and is filed anew
+/// only when that bucket comes round. So an operation with a timeout costs nothing here.
+package struct TimerWheel {
+    package static let tickMicroseconds: UInt64 = 8192
+    package static let bucketCount = 2048
+
+    private var buckets = [[ParkingSlot]](repeating: [], count: bucketCount)
+    /// One bit per bucket that holds something.
+    private var occupied = [UInt64](repeating: 0, count: bucketCount / 64)
+    private var tick: UInt64
+
+    package init(now: UInt64) { tick = now / Self.tickMicroseconds }
+
+    /// Makes sure that `slot` is looked at no later than its deadline.
+    @inline(__always)
+    package mutating func file(_ slot: ParkingSlot) {
+        if slot.bucket >= 0, slot.filedDeadline <= slot.deadline { return }
+        refile(slot)
+    }
+
+    package mutating func remove(_ slot: ParkingSlot) {
+        guard slot.bucket >= 0 else { return }
+        let bucket = slot.bucket
+        let moved = buckets[bucket].removeLast()
+        if moved !== slot {
+            buckets[bucket][slot.bucketIndex] = moved
+            moved.bucketIndex = slot.bucketIndex
+        }
+        if buckets[bucket].isEmpty { occupied[bucket / 64] &= ~(1 << UInt64(bucket % 64)) }
+        slot.bucket = -1
+    }
+
+    /// Wakes what is due at `now`.
+    package mutating func advance(to now: UInt64) -> [ParkingSlot] {
+        let target = now / Self.tickMicroseconds
+        guard target > tick else { return [] }
+        var due: [ParkingSlot] = []
+        let steps = min(target - tick, UInt64(Self.bucketCount))
+        let first = target - steps + 1
+        tick = target
+        for step in first...target {
+            let bucket = Int(step % UInt64(Self.bucketCount))
+            guard !buckets[bucket].isEmpty else { continue }
+            for slot in buckets[bucket] {
+                remove(slot)
+                if slot.deadline <= now {
+                    due.append(slot)
+                } else if slot.deadline != .max {
+                    refile(slot)
+                }
+            }
+        }
+        return due
+    }
+
+    /// Milliseconds until the next bucket that holds something, -1 when none does.
+    package func millisecondsToNext(from now: UInt64) -> Int32 {
+        let start = Int((tick + 1) % UInt64(Self.bucketCount))
+        for i in 0...(Self.bucketCount / 64) {
+            let word = (start / 64 + i) % (Self.bucketCount / 64)
+            var bits = occupied[word]
+            if i == 0 { bits &= ~0 << UInt64(start % 64) }
+            guard bits != 0 else { continue }
+            let bucket = word * 64 + bits.trailingZeroBitCount
+            let distance = (bucket - start + Self.bucketCount) % Self.bucketCount + 1
+            let due = (tick + UInt64(distance)) * Self.tickMicroseconds
+            return due > now ? Int32((due - now) / 1000) + 1 : 0
+        }
+        return -1
+    }
+
+    private mutating func refile(_ slot: ParkingSlot) {
+        remove(slot)
+        guard slot.deadline != .max else { return }
+        let due = max(slot.deadline / Self.tickMicroseconds + 1, tick + 1)
+        let step = min(due, tick + UInt64(Self.bucketCount) - 1)
+        let bucket = Int(step % UInt64(Self.bucketCount))
+        slot.filedDeadline = step * Self.tickMicroseconds
+        slot.bucket = bucket
+        slot.bucketIndex = buckets[bucket].count
+        buckets[bucket].append(slot)
+        occupied[bucket / 64] |= 1 << UInt64(bucket % 64)
+    }
+}

@@ -1,0 +1,160 @@
+// A client connection from accept to close: one exchange after the other.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Who is at the other end.
+struct Client: Sendable {
+    var address: IPAddress
+    var port: UInt16
+    /// Looked up once per connection when a rule or the log wants it.
+    var program: String?
+    var pid: Int32?
+}
+
+/// A client's connection to one of the listeners.
+final class DownstreamConnection {
+    let slot: ParkingSlot
+    private let channel: Channel
+    private let resources: WorkerResources
+    private let http1: DownstreamHTTP1
+    private var client: Client
+    private var isClientLookedUp = false
+    /// The client is among those that `limits.client_connections` counts.
+    private var isCounted = false
+
+    init(_ channel: Channel, _ resources: WorkerResources) {
+        self.channel = channel
+        self.resources = resources
+        slot = ParkingSlot(on: resources.loop)
+        let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
+        client = Client(address: peer.address.unmapped, port: peer.port)
+        let limits = HTTP1Limits(resources.snapshot.settings.limits)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits)
+    }
+
+    /// Serves the connection to its end. Closes it.
+    func serve() async {
+        var ending = Ending.keep
+        if let limit = resources.snapshot.settings.limits.clientConnections {
+            isCounted = resources.shared.connections.admit(client.address, limit: limit)
+            if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
+        }
+        while ending == .keep { ending = await serveOne() }
+        if ending == .close { await linger() }
+        channel.close(reset: ending == .reset)
+        slot.retire()
+        if isCounted { resources.shared.connections.release(client.address) }
+    }
+
+    /// Waits for a request and serves it.
+    private func serveOne() async -> Ending {
+        let request: ParsedRequest
+        do throws(LupinError) {
+            guard let next = try await nextRequest() else { return .gone }
+            request = next
+        } catch {
+            return await refuse(error)
+        }
+        let snapshot = resources.snapshot
+        if !isClientLookedUp, needsProgram(snapshot) { await lookUpClient(snapshot) }
+        let exchange = Exchange(
+            request, from: client, http1, slot, resources, snapshot,
+            bytesBefore: http1.bytesBeforeRequest)
+        let ending = await exchange.run()
+        http1.recycle()
+        return ending
+    }
+
+    /// The next request; nil when there will be none.
+    /// - Throws: What is wrong with it, to be answered.
+    private func nextRequest() async throws(LupinError) -> ParsedRequest? {
+        let timeouts = resources.snapshot.settings.timeouts
+        http1.expectRequest()
+        var deadline = resources.loop.deadline(in: timeouts.clientIdle)
+        var hasBegun = false
+        while true {
+            if resources.isDraining, !http1.hasBegun { return nil }
+            if let request = try http1.nextRequest() { return request }
+            if http1.hasEnded { return nil }
+            if http1.hasBegun, !hasBegun {
+                // Absolute from the first byte: dripping does not buy time.
+                hasBegun = true
+                deadline = resources.loop.deadline(in: timeouts.clientHeader)
+            }
+            let woken = await slot.park(
+                for: .downstreamReadable | .draining | .cut, until: deadline)
+            if woken.meets(.cut) { return nil }
+            if resources.loop.now >= deadline {
+                guard hasBegun else { return nil }
+                throw .request(
+                    status: 408, detail: "The request's head was not complete in time.")
+            }
+        }
+    }
+
+    /// Answers something that never became a request.
+    private func refuse(_ error: LupinError) async -> Ending {
+        if error == .clientGone { return .gone }
+        let exchange = Exchange(
+            nil, from: client, http1, slot, resources, resources.snapshot,
+            bytesBefore: http1.bytesBeforeRequest)
+        return await exchange.refuse(error)
+    }
+
+    private func needsProgram(_ snapshot: Snapshot) -> Bool {
+        snapshot.configuration.rules.needsProgram || snapshot.settings.log.program
+    }
+
+    /// Asks the kernel who owns the other end, off the loop.
+    private func lookUpClient(_ snapshot: Snapshot) async {
+        isClientLookedUp = true
+        guard let local = channel.localAddress, let peer = channel.peer else { return }
+        let owner = await resources.shared.processes.owner(
+            of: peer, to: local, slot: slot)
+        client.program = owner?.program
+        client.pid = owner?.pid
+    }
+
+    /// Lets the client read our last words: closing with unread bytes would send RST, and RST makes
+    /// the client's kernel drop what it has not read yet (RFC 9112 §9.6).
+    private func linger() async {
+        guard channel.isOpen, !channel.isBroken else { return }
+        let flushDeadline = resources.loop.deadline(in: .seconds(5))
+        while (try? channel.flush()) == false, resources.loop.now < flushDeadline {
+            let woken = await slot.park(for: .downstreamWritable | .cut, until: flushDeadline)
+            if woken.meets(.cut) { return }
+        }
+        channel.finishSending()
+        let deadline = resources.loop.deadline(in: .seconds(2))
+        var drained = 0
+        while drained < DownstreamConnection.lingerBytesMax {
+            drained += channel.input.count
+            channel.input.discard(channel.input.count)
+            guard let received = try? channel.receive(), received != .end else { return }
+            if received == .bytes { continue }
+            let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+            if woken.meets(.cut) || resources.loop.now >= deadline { return }
+        }
+    }
+
+    private static let lingerBytesMax = 1 << 20
+}
+
+/// How an exchange leaves the connection.
+enum Ending: Equatable {
+    /// Ready for the next request.
+    case keep
+    /// Close it, when the client has had time to read.
+    case close
+    /// Close it so that the client sees an error.
+    case reset
+    /// Nobody is there any more.
+    case gone
+}
+
+extension LupinError {
+    static func tooManyConnections(_ limit: Int) -> LupinError {
+        .request(status: 429, detail: "One client may have \(limit) connections at a time.")
+    }
+}

@@ -1,0 +1,181 @@
+// HTTP/1.1 towards the client: requests in, responses out.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// The client's side of one HTTP/1.1 connection, exchange after exchange.
+final class DownstreamHTTP1: Downstream {
+    private let channel: Channel
+    private let slot: ParkingSlot
+    private let reader: HTTP1BodyReader
+    private let writer: HTTP1BodyWriter
+    private var parser: RequestParser
+    // Of the request under way:
+    private var method = Method.get
+    private var isHTTP10 = false
+    /// A FIN of the client says no more than that it has sent everything.
+    private var mayHalfClose = false
+    private var keepsAlive = false
+    private var acceptsTrailers = false
+    /// The bytes that had been consumed when the request began.
+    private(set) var bytesBeforeRequest: UInt64 = 0
+
+    private(set) var isCommitted = false
+    /// Whether the connection may carry another request after this exchange.
+    private(set) var mayPersist = false
+    /// The client sent FIN between requests.
+    private(set) var hasEnded = false
+
+    init(_ channel: Channel, _ slot: ParkingSlot, limits: HTTP1Limits) {
+        self.channel = channel
+        self.slot = slot
+        reader = HTTP1BodyReader(channel, side: .downstream, limits: limits)
+        writer = HTTP1BodyWriter(channel, side: .downstream)
+        parser = RequestParser(limits: limits)
+        channel.slot = slot
+        channel.readableReason = .downstreamReadable
+        channel.writableReason = .downstreamWritable
+        channel.closedReason = .downstreamClosed
+    }
+
+    // MARK: Requests
+
+    /// Whether a byte of the next head is there.
+    var hasBegun: Bool { parser.hasBegun }
+
+    var bytesReceived: UInt64 { channel.bytesReceived - UInt64(channel.input.count) }
+    var bytesSent: UInt64 { channel.bytesSent }
+
+    /// Gets ready for the next request.
+    func expectRequest() {
+        channel.pump = nil
+        bytesBeforeRequest = bytesReceived
+    }
+
+    /// The next request, if all of its head is there.
+    func nextRequest() throws(LupinError) -> ParsedRequest? {
+        while true {
+            if !channel.input.isEmpty {
+                let consumed = try feed()
+                channel.input.discard(consumed)
+                if parser.isComplete { return begin(parser.take()) }
+            }
+            switch try receive() {
+            case .bytes: continue
+            case .blocked, .full: return nil
+            case .end:
+                if parser.hasBegun { throw .clientGone }
+                hasEnded = true
+                return nil
+            }
+        }
+    }
+
+    /// After an exchange: what was lent to it comes back.
+    func recycle() { isCommitted = false }
+
+    private func begin(_ request: ParsedRequest) -> ParsedRequest {
+        method = request.head.method
+        isHTTP10 = request.head.minorVersion == 0
+        mayHalfClose = isHTTP10
+        keepsAlive = request.keepAlive
+        acceptsTrailers = request.acceptsTrailers
+        isCommitted = false
+        mayPersist = false
+        reader.begin(request.framing)
+        return request
+    }
+
+    private func feed() throws(LupinError) -> Int {
+        let channel = channel
+        do throws(MessageProblem) {
+            return try parser.feed(channel.inputBytes)
+        } catch {
+            throw Side.downstream.problem(error)
+        }
+    }
+
+    private func receive() throws(LupinError) -> Channel.Received {
+        do throws(SystemError) {
+            return try channel.receive()
+        } catch {
+            throw Side.downstream.readFailure(error)
+        }
+    }
+
+    // MARK: Downstream
+
+    var requestBody: any BodySource { reader }
+
+    var isRequestComplete: Bool { reader.isComplete }
+
+    /// curl's ^C sends FIN: in HTTP/1.1 it is an abort. An HTTP/1.0 client may close its side and
+    /// wait for the answer, and so may either side of a tunnel: only a broken connection tells.
+    var isClientGone: Bool {
+        channel.isBroken || (channel.hasHungUp && !mayHalfClose)
+    }
+
+    var hasBodyWaiting: Bool {
+        if !channel.input.isEmpty { return true }
+        return (try? channel.receive()) == .bytes
+    }
+
+    var takesInterimResponses: Bool { !isHTTP10 }
+
+    func attach(_ pump: (any ChannelPump)?) { channel.pump = pump }
+
+    var localAddress: IPAddress? { channel.localAddress?.address }
+
+    func sendInterim(_ head: ResponseHead) throws(LupinError) {
+        guard takesInterimResponses else { return }
+        let options = ResponseOptions(framing: .none)
+        channel.stage { ResponseSerializer.append(head, options, to: &$0) }
+        _ = try writer.flush()
+    }
+
+    func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
+        isCommitted = true
+        let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
+        var framing = body.framing
+        if framing == .untilClose || framing == .chunked {
+            framing = isHTTP10 ? .untilClose : .chunked
+        }
+        // A body that ends with the connection leaves none to use again.
+        mayPersist = keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
+        let isTunnel = method == .connect && head.status / 100 == 2
+        var options = ResponseOptions(
+            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing)
+        if !isTunnel {
+            options.persistence = mayPersist ? .implied : .close
+            options.date = body.date
+        }
+        options.via = body.via
+        options.extra = body.extra
+        channel.stage { ResponseSerializer.append(head, options, to: &$0) }
+        writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
+        return writer
+    }
+
+    func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
+        isCommitted = true
+        mayPersist = false
+        var options = ResponseOptions(framing: .none)
+        options.upgrade = name
+        options.via = via
+        channel.stage { ResponseSerializer.append(head, options, to: &$0) }
+    }
+
+    func openTunnel() -> (source: any BodySource, sink: any BodySink) {
+        mayPersist = false
+        mayHalfClose = true
+        reader.begin(.untilClose)
+        writer.beginTunnel()
+        channel.enableKeepAlive()
+        return (reader, writer)
+    }
+
+    func abort() {
+        mayPersist = false
+        channel.close(reset: true)
+    }
+}

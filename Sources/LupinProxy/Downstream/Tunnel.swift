@@ -1,0 +1,126 @@
+// CONNECT: bytes both ways, unseen, until both sides are done.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Connects and lets the client and the target speak to each other.
+    func tunnel(to origin: Origin) async throws(LupinError) {
+        record.mode = .tunnel
+        let hop = nextHop(to: origin, snapshot.settings.upstream)
+        wishes = HopByHop.mark(
+            request: &request.fields,
+            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+        if hop.parent != nil {
+            let adapted = AdaptedRequest(
+                head: request, origin: origin, hop: hop, isHostFromFile: false)
+            let response = try await obtainResponse(to: adapted)
+            guard response.head.status / 100 == 2 else {
+                // The parent's own words, its 407 among them, say it best.
+                return try await deliver(response)
+            }
+        } else {
+            try await connect(to: hop)
+        }
+        guard let upstream else { return }
+        var head = ResponseHead(status: 200)
+        head.reason = head.fields.store("Connection established")
+        record.response = head
+        _ = downstream.begin(head, ResponseBody(framing: .none))
+        try await join(upstream)
+    }
+
+    /// Joins both sides and waits until both directions have ended.
+    func join(_ upstream: any Upstream) async throws(LupinError) {
+        record.tunnel = TunnelRecord()
+        upload?.cancel()
+        let client = downstream.openTunnel()
+        let server = upstream.openTunnel()
+        let up = BodyRelay(from: client.source, to: server.sink, slot: slot)
+        let down = BodyRelay(from: server.source, to: client.sink, slot: slot)
+        upload = up
+        download = down
+        down.pump()
+        up.pump()
+        defer { close(up, down) }
+        while !(up.isOver && down.isOver) {
+            let active = max(up.lastActivity, down.lastActivity)
+            let idle = timeouts.tunnelIdle.microseconds
+            let woken = await slot.park(for: .relayEnded | .cut, until: active &+ idle)
+            if let error = up.failure ?? down.failure { throw error }
+            let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
+            if woken.meets(.cut) || (isIdle && !(up.isOver && down.isOver)) {
+                record.tunnel?.closedBy = .lupin
+                throw woken.meets(.cut) ? .stopping : .tunnelIdle
+            }
+            if record.tunnel?.closedBy == nil, up.isOver != down.isOver {
+                record.tunnel?.closedBy = up.isOver ? .client : .upstream
+            }
+        }
+        if let error = up.failure ?? down.failure { throw error }
+    }
+
+    private func close(_ up: BodyRelay, _ down: BodyRelay) {
+        record.tunnel?.sentBytes = up.bytes
+        record.tunnel?.receivedBytes = down.bytes
+        if record.tunnel?.closedBy == nil {
+            let clientEnded = up.failure == .clientGone || down.failure == .clientGone
+            record.tunnel?.closedBy = clientEnded || up.state == .finished ? .client : .upstream
+        }
+    }
+
+    private func connect(to hop: NextHop) async throws(LupinError) {
+        var facts = AttemptRecord()
+        let dialer = Dialer(resources, slot, snapshot, client: client.address)
+        var failures = 0
+        while true {
+            do throws(DialFailure) {
+                let channel = try await dialer.dial(
+                    hop, timeouts: timeouts, until: totalDeadline, isHostFromFile: false,
+                    timing: &facts.timing
+                ) { downstream.isClientGone }
+                facts.peer = channel.peer?.address
+                facts.peerPort = channel.peer?.port ?? 0
+                record.attempts.append(facts)
+                let connection = UpstreamHTTP1(
+                    channel, to: hop, limits: HTTP1Limits(snapshot.settings.limits))
+                hold(connection)
+                return
+            } catch {
+                let result = RetryPolicy.safe.evaluate(
+                    RetryPolicy.Failure(
+                        error: error.error, method: .connect, retries: failures,
+                        hasSentBytes: false, isReplayable: true, isCommitted: false,
+                        isEveryAddressRefused: error.isEveryAddressRefused))
+                facts.error = error.error
+                failures += 1
+                guard case .retry(let reason) = result else {
+                    if case .doNotRetry(let reason) = result { facts.reason = reason }
+                    facts.decision = .giveUp
+                    record.attempts.append(facts)
+                    throw error.error
+                }
+                facts.decision = .retry
+                facts.reason = reason
+                record.attempts.append(facts)
+                facts = AttemptRecord()
+                facts.cause = .retry
+            }
+        }
+    }
+}
+
+extension LupinError {
+    static let tunnelIdle = LupinError(
+        .connectionReadTimeout, detail: "The tunnel was silent for timeouts.tunnel_idle.")
+}
+
+extension BodyRelay {
+    /// What broke, if something did.
+    var failure: LupinError? {
+        switch state {
+        case .running, .finishing, .finished: nil
+        case .sourceFailed(let error), .sinkFailed(let error): error
+        }
+    }
+}

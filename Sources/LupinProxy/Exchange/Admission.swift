@@ -1,0 +1,109 @@
+// Who may go where, before any rule is asked; and what the request's target means.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// What the request is for.
+    enum Target {
+        /// Something beyond lupin.
+        case elsewhere(Origin)
+        /// lupin's own page, by its path.
+        case own(path: String)
+        /// `OPTIONS *`, or TRACE and OPTIONS that have come to the end of their hops.
+        case lastHop
+    }
+
+    /// Checks client, target and loops.
+    /// - Throws: The refusal.
+    func admit() throws(LupinError) -> Target {
+        guard snapshot.access.admits(client: client.address) else {
+            throw .request(
+                status: 403,
+                detail: "access.clients does not list \(client.address.text).")
+        }
+        try refuseLoops()
+        switch request.form {
+        case .asterisk: return .lastHop
+        case .origin: return .own(path: try ownPath())
+        case .absolute, .authority: break
+        }
+        let origin = try origin()
+        if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
+        if request.form == .authority {
+            guard snapshot.access.allowsConnect(toPort: origin.port) else {
+                throw .request(
+                    status: 403, host: origin.hostAndPort,
+                    detail: "access.connect_ports does not list port \(origin.port).")
+            }
+        } else if origin.scheme == .https {
+            throw .request(
+                status: 501, host: origin.hostAndPort,
+                detail: "TLS towards the origin is not available yet: use CONNECT, as tools do "
+                    + "that have HTTPS_PROXY set.")
+        }
+        if isAtLastHop() { return .lastHop }
+        return .elsewhere(origin)
+    }
+
+    /// Our own name in Via means that the request has been here before (RFC 9110 §7.6.3).
+    private func refuseLoops() throws(LupinError) {
+        guard request.fields.first(.via) != nil else { return }
+        var isOwn = false
+        let pseudonym = resources.shared.pseudonym
+        request.fields.forEachMember(of: .via) { member in
+            let words = String(copying: member).split(separator: " ")
+            isOwn = isOwn || (words.count > 1 && words[1] == pseudonym)
+        }
+        guard !isOwn else {
+            throw LupinError(
+                .proxyLoopDetected, detail: "The request has passed this proxy already.")
+        }
+    }
+
+    /// The origin that the target names, in canonical form.
+    private func origin() throws(LupinError) -> Origin {
+        let scheme = request.form == .authority ? .https : request.scheme ?? .http
+        let storage = request.fields.storage
+        let bytes = storage.span.extracting(request.authority.range)
+        guard let origin = resources.authorities.origin(scheme, bytes) else {
+            throw .request(status: 400, detail: "The request target has an invalid host or port.")
+        }
+        return origin
+    }
+
+    /// RFC 9110 §7.6.2: Max-Forwards of TRACE and OPTIONS is counted down, and 0 is answered here.
+    private func isAtLastHop() -> Bool {
+        guard request.method == .trace || request.method == .options,
+            let text = request.fields.value(of: .maxForwards), let hops = UInt32(text)
+        else { return false }
+        if hops == 0 { return true }
+        request.fields.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)")
+        return false
+    }
+
+    /// The path of a request that speaks to lupin itself.
+    ///
+    /// Only when Host is an address that we listen on, or localhost: a page of somebody else's
+    /// that resolves to us (DNS rebinding) learns nothing.
+    private func ownPath() throws(LupinError) -> String {
+        guard let line = request.fields.first(.host), isOwnName(line.value) else {
+            throw .request(status: 400, detail: OwnPages.help)
+        }
+        return String(request.pathText.prefix { $0 != "?" })
+    }
+
+    private func isOwnName(_ value: ByteRange) -> Bool {
+        let storage = request.fields.storage
+        let bytes = storage.span.extracting(value.range)
+        guard let (host, port) = AuthorityText.parse(bytes) else { return false }
+        return snapshot.listeners.contains { listener in
+            guard listener.port == port ?? 80 else { return false }
+            if host.text == "localhost" { return listener.address.reachesLoopback }
+            guard let address = host.address else { return false }
+            return address == listener.address
+                || (listener.address.isUnspecified && address == downstream.localAddress)
+                || (listener.address.reachesLoopback && address.isLoopback)
+        }
+    }
+}

@@ -1,0 +1,328 @@
+// One try to get an answer from upstream, and whether there is another.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// A request as it goes upstream: the client's, changed by the steps of its rules.
+struct AdaptedRequest {
+    var head: RequestHead
+    var origin: Origin
+    var hop: NextHop
+    /// The host stands literally in the rules file.
+    var isHostFromFile: Bool
+}
+
+extension Exchange {
+    /// Runs the request steps on a fresh copy of the client's request.
+    func adapt(for origin: Origin) throws(LupinError) -> AdaptedRequest {
+        var origin = origin
+        let original = request
+        let upstreamSettings = snapshot.settings.upstream
+        var hop = nextHop(to: origin, upstreamSettings)
+        wishes = HopByHop.mark(
+            request: &request.fields,
+            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+        var head = request
+        var isHostFromFile = false
+        do throws(StepProblem) {
+            let result = try RequestSteps.apply(
+                plan.steps, to: &head, original: original, id: plan.steps.isEmpty
+                    ? "" : record.id.text, origin: &origin)
+            record.rules.steps = result.applied
+            record.rules.steps += result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
+            isHostFromFile = result.isHostFromFile
+        } catch {
+            throw LupinError(
+                .proxyInternalError, host: origin.host.text, detail: error.sentence,
+                side: .config, status: 502)
+        }
+        if origin != record.origin { hop = nextHop(to: origin, upstreamSettings) }
+        if origin.scheme == .https {
+            throw LupinError(
+                .proxyConfigurationError, host: origin.host.text,
+                detail: "A url step leads to https:, which is not available yet.", status: 502)
+        }
+        return AdaptedRequest(
+            head: head, origin: origin, hop: hop, isHostFromFile: isHostFromFile)
+    }
+
+    func nextHop(to origin: Origin, _ settings: UpstreamSettings) -> NextHop {
+        let parent = settings.nextHop(
+            for: origin.scheme, host: origin.host, port: origin.port, override: plan.proxy)
+        return parent.map(NextHop.parent) ?? .origin(origin)
+    }
+
+    /// Sends the request, again where that is safe, until there is a final response's head.
+    func obtainResponse(to adapted: AdaptedRequest) async throws(LupinError) -> ParsedResponse {
+        var replay: BodyReplay?
+        while true {
+            let attempt = Attempt(adapted, of: self, replay: replay)
+            do throws(LupinError) {
+                let response = try await attempt.run()
+                attempt.close(status: response.head.status, decision: .deliver, reason: "")
+                return response
+            } catch {
+                let result = attempt.evaluate(error, retries: record.attempts.count)
+                guard case .retry(let reason) = result else {
+                    if case .doNotRetry(let reason) = result {
+                        attempt.close(error: error, decision: .giveUp, reason: reason)
+                    }
+                    throw error
+                }
+                attempt.close(error: error, decision: .retry, reason: reason)
+                replay = attempt.replay
+                dropUpstream()
+                upload = nil
+            }
+        }
+    }
+}
+
+/// One attempt of an exchange; it ends with a final response's head, or with an error.
+final class Attempt {
+    private let adapted: AdaptedRequest
+    private let exchange: Exchange
+    private let earlier: BodyReplay?
+    /// What was kept of the body while it was sent.
+    private(set) var replay: BodyReplay?
+    private var facts = AttemptRecord()
+    private var isEveryAddressRefused = false
+    private var hasSentBytes = false
+    private let begun: UInt64
+    private var sentAt: UInt64 = 0
+
+    init(_ adapted: AdaptedRequest, of exchange: Exchange, replay: BodyReplay?) {
+        self.adapted = adapted
+        self.exchange = exchange
+        earlier = replay
+        begun = exchange.slot.loop.now
+    }
+
+    /// Connects, sends, and waits for the final response's head.
+    func run() async throws(LupinError) -> ParsedResponse {
+        facts.cause = exchange.record.attempts.isEmpty ? .first : .retry
+        if adapted.origin != exchange.record.origin {
+            facts.url = adapted.origin.scheme.name + "://" + adapted.origin.authority
+                + adapted.head.pathText
+        }
+        let upstream = try await connect()
+        exchange.hold(upstream)
+        facts.peer = upstream.peer?.address
+        facts.peerPort = upstream.peer?.port ?? 0
+        facts.isReused = upstream.isReused
+        upstream.begin(adapted.head, options())
+        do throws(LupinError) {
+            try startUpload(to: upstream)
+            return try await awaitResponse(from: upstream)
+        } catch {
+            hasSentBytes = exchange.hasSentUpstream
+            let isStale = upstream.isReused && !upstream.hasAnswered
+            throw isStale ? error.onReusedConnection : error
+        }
+    }
+
+    /// Whether the exchange's policy wants another attempt.
+    func evaluate(_ error: LupinError, retries: Int) -> RetryResult {
+        let isReplayable = !hasConsumedBody || (replay?.isComplete ?? false)
+        facts.isReplayable = isReplayable
+        return RetryPolicy.safe.evaluate(
+            RetryPolicy.Failure(
+                error: error, method: exchange.request.method, retries: retries,
+                hasSentBytes: hasSentBytes, isReplayable: isReplayable,
+                isCommitted: exchange.downstream.isCommitted,
+                isEveryAddressRefused: isEveryAddressRefused))
+    }
+
+    /// Puts the attempt into the record.
+    func close(
+        status: UInt16 = 0, error: LupinError? = nil, decision: AttemptRecord.Decision,
+        reason: String
+    ) {
+        facts.status = status
+        facts.error = error
+        facts.decision = decision
+        facts.reason = reason
+        facts.version = .http11
+        exchange.record.attempts.append(facts)
+    }
+
+    // MARK: Connecting
+
+    private func connect() async throws(LupinError) -> any Upstream {
+        // A request that can't be sent twice must not be lost on a connection that the origin has
+        // just closed: then one look at the socket is worth its price.
+        let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
+        // The second attempt takes a fresh connection: whatever closed the one may have closed all.
+        if facts.cause == .first,
+            let pooled = exchange.resources.pool.lease(for: adapted.hop, asksKernel: isDelicate)
+        {
+            return pooled
+        }
+        let dialer = Dialer(
+            exchange.resources, exchange.slot, exchange.snapshot, client: exchange.client.address)
+        do throws(DialFailure) {
+            let channel = try await dialer.dial(
+                adapted.hop, timeouts: exchange.timeouts, until: exchange.totalDeadline,
+                isHostFromFile: adapted.isHostFromFile, timing: &facts.timing
+            ) { [exchange] in exchange.downstream.isClientGone }
+            let limits = HTTP1Limits(exchange.snapshot.settings.limits)
+            return UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
+        } catch {
+            isEveryAddressRefused = error.isEveryAddressRefused
+            throw error.error
+        }
+    }
+
+    private func options() -> RequestOptions {
+        var options = RequestOptions(
+            target: .origin, authority: adapted.origin.authority, framing: exchange.framing)
+        if let parent = adapted.hop.parent {
+            options.target = .absolute(adapted.origin.scheme)
+            options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
+        }
+        options.via = exchange.snapshot.via(
+            received: exchange.request.minorVersion == 0 ? .http10 : .http11,
+            pseudonym: exchange.resources.shared.pseudonym)
+        options.acceptsTrailers = exchange.acceptsTrailers
+        options.upgrade = exchange.wishes.upgrade
+        return options
+    }
+
+    // MARK: Sending
+
+    private var hasConsumedBody: Bool {
+        (exchange.upload?.bytes ?? 0) > 0 || earlier != nil
+    }
+
+    /// Lets head and body leave; a body that waits for 100 (Continue) stays where it is.
+    private func startUpload(to upstream: any Upstream) throws(LupinError) {
+        sentAt = exchange.slot.loop.now
+        if exchange.framing.isEmpty, try upstream.requestBody.finish(trailers: FieldSection()) {
+            return
+        }
+        if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil {
+            _ = try upstream.requestBody.flush()
+            return
+        }
+        beginUpload(to: upstream)
+    }
+
+    private func beginUpload(to upstream: any Upstream) {
+        var source = exchange.downstream.requestBody
+        if let earlier { source = ReplayedBody(earlier, then: source) }
+        let relay = BodyRelay(from: source, to: upstream.requestBody, slot: exchange.slot)
+        let policy = RetryPolicy.safe
+        if upstream.isReused, policy.methods.contains(exchange.request.method),
+            !exchange.framing.isEmpty
+        {
+            replay = BodyReplay(
+                bytesMax: policy.replayBodyBytes, memory: exchange.resources.shared.replayMemory)
+            relay.replay = replay
+        }
+        relay.bytesMax = exchange.snapshot.settings.limits.bodyBytes.map(UInt64.init)
+        exchange.upload = relay
+        relay.pump()
+    }
+
+    // MARK: Waiting
+
+    private func awaitResponse(
+        from upstream: any Upstream
+    ) async throws(LupinError) -> ParsedResponse {
+        var holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
+        let expectDeadline = exchange.slot.loop.deadline(in: exchange.timeouts.expect)
+        var rate = UploadRate(
+            exchange.timeouts.minRateBytesPerSecond, now: exchange.slot.loop.now)
+        while true {
+            if let response = try upstream.nextHead() {
+                if !response.head.isInterim { return try received(response) }
+                if response.head.status == 100, holdsBody {
+                    holdsBody = false
+                    try exchange.downstream.sendInterim(response.head)
+                    beginUpload(to: upstream)
+                } else {
+                    try forward(interim: response.head)
+                }
+                continue
+            }
+            try checkUpload()
+            var deadline = min(waitDeadline(), exchange.totalDeadline)
+            if holdsBody { deadline = min(deadline, expectDeadline) }
+            deadline = min(deadline, rate.deadline(exchange.upload))
+            var reasons: WakeReasons = .upstreamReadable | .relayEnded | .downstreamClosed | .cut
+            if holdsBody { reasons = reasons | .downstreamReadable }
+            let woken = await exchange.slot.park(for: reasons, until: deadline)
+            try checkClient(woken)
+            let now = exchange.slot.loop.now
+            if holdsBody, now >= expectDeadline || exchange.downstream.hasBodyWaiting {
+                // RFC 9110 §10.1.1: a client need not wait for ever, and neither do we.
+                holdsBody = false
+                if now >= expectDeadline {
+                    try exchange.downstream.sendInterim(ResponseHead(status: 100))
+                }
+                beginUpload(to: upstream)
+            } else if now >= min(waitDeadline(), exchange.totalDeadline) {
+                throw timeout()
+            }
+            try rate.check(exchange.upload, now: now)
+        }
+    }
+
+    private func received(_ response: ParsedResponse) throws(LupinError) -> ParsedResponse {
+        // The coding would be stripped with Transfer-Encoding and the client never told.
+        guard !response.hasForeignCoding else {
+            throw LupinError(
+                .httpResponseTransferCoding, host: adapted.hop.text,
+                detail: "The response has a transfer coding other than chunked.")
+        }
+        let now = exchange.slot.loop.now
+        facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
+        facts.timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
+        return response
+    }
+
+    private var lastUpload: UInt64 {
+        guard let upload = exchange.upload, upload.bytes > 0 else { return sentAt }
+        return upload.lastActivity
+    }
+
+    private func forward(interim head: ResponseHead) throws(LupinError) {
+        var head = head
+        HopByHop.mark(response: &head.fields, keepsProxyAuthenticate: false)
+        try exchange.downstream.sendInterim(head)
+    }
+
+    /// An upload that the origin no longer reads is no failure yet: its answer may be on the way.
+    private func checkUpload() throws(LupinError) {
+        guard case .sourceFailed(let error)? = exchange.upload?.state else { return }
+        throw error
+    }
+
+    private func checkClient(_ woken: WakeReasons) throws(LupinError) {
+        if woken.meets(.cut) { throw .stopping }
+        if exchange.downstream.isClientGone { throw .clientGone }
+    }
+
+    private func waitDeadline() -> UInt64 {
+        let timeouts = exchange.timeouts
+        if let upload = exchange.upload, !upload.isOver {
+            return upload.lastActivity &+ timeouts.idle.microseconds
+        }
+        return max(sentAt, lastUpload) &+ timeouts.responseHeader.microseconds
+    }
+
+    private func timeout() -> LupinError {
+        let host = adapted.hop.text
+        if let upload = exchange.upload, !upload.isOver,
+            exchange.slot.loop.now < exchange.totalDeadline
+        {
+            return LupinError(
+                .connectionWriteTimeout, host: host,
+                detail: "The request body stood still for timeouts.idle.")
+        }
+        return LupinError(
+            .httpResponseTimeout, host: host,
+            detail: exchange.slot.loop.now >= exchange.totalDeadline
+                ? "timeouts.total is over." : "No response within timeouts.response_header.")
+    }
+}

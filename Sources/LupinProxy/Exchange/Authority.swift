@@ -1,0 +1,71 @@
+// The `host[:port]` of targets and Host fields, in canonical form.
+import LupinCore
+
+/// `host[:port]`, as targets and Host write it.
+enum AuthorityText {
+    /// Host and port; nil when it is not one, the port 0 or beyond 65535.
+    static func parse(_ bytes: Span<UInt8>) -> (host: Host, port: UInt16?)? {
+        var end = bytes.count
+        var port: UInt16?
+        var i = bytes.count - 1
+        while i >= 0, bytes[i].isASCIIDigit { i -= 1 }
+        if i >= 0, bytes[i] == 0x3A {
+            end = i
+            if i + 1 < bytes.count {
+                guard let number = number(bytes.extracting((i + 1)..<bytes.count)) else {
+                    return nil
+                }
+                port = number
+            }
+        }
+        guard let host = try? Host(parsing: bytes.extracting(0..<end)) else { return nil }
+        return (host, port)
+    }
+
+    private static func number(_ digits: Span<UInt8>) -> UInt16? {
+        guard digits.count <= 8 else { return nil }
+        var value = 0
+        for i in digits.indices { value = value * 10 + Int(digits[i] - 0x30) }
+        return value > 0 && value <= 65535 ? UInt16(value) : nil
+    }
+}
+
+/// The origins that were asked for lately, by the bytes that named them: tools ask the same few
+/// over and over, and canonical form costs more than a comparison.
+final class AuthorityCache {
+    private static let size = 64
+
+    private struct Entry {
+        var scheme = Scheme.http
+        var bytes: [UInt8] = []
+        var origin: Origin?
+    }
+
+    private var entries = [Entry](repeating: Entry(), count: size)
+
+    /// The origin of `authority`; nil when it is no host and port.
+    func origin(_ scheme: Scheme, _ authority: Span<UInt8>) -> Origin? {
+        let index = place(scheme, authority)
+        let entry = entries[index]
+        if let known = entry.origin, entry.scheme == scheme, equal(entry.bytes.span, authority) {
+            return known
+        }
+        guard let (host, port) = AuthorityText.parse(authority) else { return nil }
+        let origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+        entries[index] = Entry(
+            scheme: scheme, bytes: [UInt8](copying: authority), origin: origin)
+        return origin
+    }
+
+    private func place(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {
+        var hash = UInt(scheme.rawValue)
+        for i in authority.indices { hash = (hash ^ UInt(authority[i])) &* 0x0100_0193 }
+        return Int((hash ^ hash >> 16) % UInt(Self.size))
+    }
+
+    private func equal(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+        guard a.count == b.count else { return false }
+        for i in a.indices where a[i] != b[i] { return false }
+        return true
+    }
+}

@@ -1,0 +1,206 @@
+// Moves one body from its source to its sink, as fast as the slower of the two.
+import LupinCore
+import LupinIO
+
+/// A body under way. It holds at most one buffer of it: when the sink takes no more, the source is
+/// not read (backpressure), and when the source has none, nothing is held at all.
+///
+/// `pump` is called when either side may have something to do; the task of the exchange is parked
+/// meanwhile and is woken with `.relayEnded` at the end, good or bad.
+final class BodyRelay {
+    /// running → finishing → finished; running or finishing → sourceFailed or sinkFailed.
+    enum State: Equatable {
+        case running
+        /// The sink has the whole body and still has to send some of it.
+        case finishing
+        case finished
+        case sourceFailed(LupinError)
+        case sinkFailed(LupinError)
+    }
+
+    private(set) var state = State.running
+    /// Payload bytes that the sink has taken.
+    private(set) var bytes: UInt64 = 0
+    /// When bytes last moved, in microseconds of the loop's clock.
+    private(set) var lastActivity: UInt64
+    /// Keeps a copy of what passes, for another attempt.
+    var replay: BodyReplay?
+    /// Payload bytes after which the relay fails; nil for no limit.
+    var bytesMax: UInt64?
+
+    private let source: any BodySource
+    private let sink: any BodySink
+    private let slot: ParkingSlot
+    private let loop: EventLoop
+    private var pipe: SplicePipe?
+
+    /// Bytes moved in one call before other connections get their turn.
+    private static let turnBytes = 1 << 20
+    /// Bodies shorter than this are not worth a pipe.
+    private static let spliceBytesMin: UInt64 = 64 << 10
+
+    init(from source: any BodySource, to sink: any BodySink, slot: ParkingSlot) {
+        self.source = source
+        self.sink = sink
+        self.slot = slot
+        loop = slot.loop
+        lastActivity = slot.loop.now
+    }
+
+    var isOver: Bool {
+        switch state {
+        case .running, .finishing: false
+        case .finished, .sourceFailed, .sinkFailed: true
+        }
+    }
+
+    /// Moves what can be moved now. Returns false when the turn was used up and more can move.
+    @discardableResult
+    func pump() -> Bool {
+        guard !isOver else { return true }
+        do throws(SideFailure) {
+            if state == .finishing {
+                try finish { () throws(LupinError) in try sink.flush() }
+                return true
+            }
+            return try move()
+        } catch {
+            end(error.isSource ? .sourceFailed(error.error) : .sinkFailed(error.error))
+            return true
+        }
+    }
+
+    /// Ends the relay from outside; nothing moves any more.
+    func cancel() {
+        returnPipe()
+        if !isOver { state = .sourceFailed(LupinError(.proxyInternalError, detail: "cancelled")) }
+    }
+
+    private func move() throws(SideFailure) -> Bool {
+        var budget = Self.turnBytes
+        while budget > 0 {
+            if pipe != nil || maySplice {
+                guard try splice(&budget) else { return true }
+                continue
+            }
+            switch try fromSource({ () throws(LupinError) in try source.pull() }) {
+            case .blocked:
+                _ = try toSink { () throws(LupinError) in try sink.flush() }
+                return true
+            case .end:
+                let trailers = source.trailers
+                try finish { () throws(LupinError) in try sink.finish(trailers: trailers) }
+                return true
+            case .payload:
+                guard try forward(&budget) else { return true }
+                if isOver { return true }
+            }
+        }
+        return false
+    }
+
+    /// Passes payload on. False when the sink is full.
+    private func forward(_ budget: inout Int) throws(SideFailure) -> Bool {
+        let offer = try toSink { () throws(LupinError) in
+            try source.offer(to: sink, keeping: replay)
+        }
+        if offer.taken > 0 { try note(UInt64(offer.taken)) }
+        budget -= offer.taken
+        if offer.isEnd { try finish { () throws(LupinError) in try sink.flush() } }
+        return offer.isAllTaken
+    }
+
+    private func note(_ taken: UInt64) throws(SideFailure) {
+        bytes &+= taken
+        lastActivity = loop.now
+        if let bytesMax, bytes > bytesMax {
+            let error = LupinError.request(
+                status: 413, detail: "The request body is longer than limits.body allows.")
+            throw SideFailure(isSource: true, error: error)
+        }
+    }
+
+    private func finish(
+        _ attempt: () throws(LupinError) -> Bool
+    ) throws(SideFailure) {
+        let isDone = try toSink(attempt)
+        if isDone { end(.finished) } else { state = .finishing }
+    }
+
+    private func end(_ outcome: State) {
+        state = outcome
+        returnPipe()
+        slot.wake(.relayEnded)
+    }
+
+    // MARK: Splicing
+
+    private var maySplice: Bool {
+        replay == nil && bytesMax == nil && sink.takesSplice
+            && source.spliceable >= Self.spliceBytesMin
+    }
+
+    /// Moves bytes through the pipe. False when a side is blocked.
+    private func splice(_ budget: inout Int) throws(SideFailure) -> Bool {
+        guard try toSink({ () throws(LupinError) in try sink.flush() }) else { return false }
+        guard let pipe = pipe ?? loop.pipes.borrow() else { return try copyOnce(&budget) }
+        self.pipe = pipe
+        let before = pipe.held
+        let wanted = Int(min(source.spliceable, UInt64(Self.turnBytes)))
+        var received = Channel.Received.end
+        if wanted > 0 {
+            received = try fromSource { () throws(LupinError) in
+                try source.splice(into: pipe, wanted)
+            }
+        }
+        let moved = pipe.held - before
+        budget -= moved
+        if moved > 0 { try note(UInt64(moved)) }
+        let isEmpty = try toSink { () throws(LupinError) in try sink.splice(from: pipe) }
+        guard isEmpty else { return false }
+        if received == .blocked || source.spliceable == 0 { returnPipe() }
+        return received != .blocked
+    }
+
+    /// Without a pipe to be had, bytes go by way of a buffer.
+    private func copyOnce(_ budget: inout Int) throws(SideFailure) -> Bool {
+        guard try fromSource({ () throws(LupinError) in try source.pull() }) == .payload else {
+            return false
+        }
+        return try forward(&budget)
+    }
+
+    private func returnPipe() {
+        if let pipe { loop.pipes.giveBack(pipe) }
+        pipe = nil
+    }
+
+    // MARK: Who failed
+
+    private struct SideFailure: Error {
+        let isSource: Bool
+        let error: LupinError
+    }
+
+    @inline(__always)
+    private func fromSource<Value>(
+        _ attempt: () throws(LupinError) -> Value
+    ) throws(SideFailure) -> Value {
+        do throws(LupinError) {
+            return try attempt()
+        } catch {
+            throw SideFailure(isSource: true, error: error)
+        }
+    }
+
+    @inline(__always)
+    private func toSink<Value>(
+        _ attempt: () throws(LupinError) -> Value
+    ) throws(SideFailure) -> Value {
+        do throws(LupinError) {
+            return try attempt()
+        } catch {
+            throw SideFailure(isSource: false, error: error)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// How a response gets to the client: head, body, and what happens when either side breaks.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Delivers the origin's response. From its first byte on there is no way back.
+    func deliver(_ response: consuming ParsedResponse) async throws(LupinError) {
+        guard let upstream else { return }
+        let (framing, contentLength) = (response.framing, response.contentLength)
+        var head = response.head
+        _ = consume response
+        HopByHop.mark(
+            response: &head.fields,
+            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge)
+        var body = ResponseBody(
+            framing: framing, contentLength: contentLength)
+        body.date = resources.dateText
+        body.via = snapshot.via(
+            received: head.minorVersion == 0 ? .http10 : .http11,
+            pseudonym: resources.shared.pseudonym)
+        // An answer that comes before the whole request: the client may never send the rest.
+        body.closes = resources.isDraining || !isUploadDone
+        record.response = head
+        let sink = downstream.begin(head, body)
+        try await relay(from: upstream.responseBody, to: sink)
+        if let upload, !upload.isOver { upload.cancel() }
+    }
+
+    /// Moves a body to the client until it ends.
+    func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
+        let relay = BodyRelay(from: source, to: sink, slot: slot)
+        download = relay
+        let begun = slot.loop.now
+        relay.pump()
+        if !relay.isOver { try await awaitEnd(of: relay) }
+        record.attempts.indices.last.map {
+            record.attempts[$0].timing.receive = Int64(slot.loop.now &- begun)
+        }
+        switch relay.state {
+        case .running, .finishing, .finished: break
+        case .sourceFailed(let error), .sinkFailed(let error): throw error
+        }
+    }
+
+    private func awaitEnd(of relay: BodyRelay) async throws(LupinError) {
+        while !relay.isOver {
+            let active = max(relay.lastActivity, upload?.lastActivity ?? 0)
+            let deadline = min(active &+ timeouts.idle.microseconds, totalDeadline)
+            let woken = await slot.park(
+                for: .relayEnded | .downstreamClosed | .cut, until: deadline)
+            if relay.isOver { return }
+            if woken.meets(.cut) { throw .stopping }
+            if downstream.isClientGone { throw .clientGone }
+            let now = slot.loop.now
+            let isIdle = now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
+                >= timeouts.idle.microseconds
+            if isIdle || now >= totalDeadline {
+                throw LupinError(
+                    .connectionReadTimeout, host: record.origin?.host.text,
+                    detail: isIdle
+                        ? "No byte moved for timeouts.idle." : "timeouts.total is over.")
+            }
+        }
+    }
+
+    private var isUploadDone: Bool {
+        if framing.isEmpty { return true }
+        return upload?.state == .finished
+    }
+
+    /// SEMANTICS 15: lupin has no credentials for its parent, so the client may have them.
+    private var mayForwardChallenge: Bool {
+        guard let hop = (upstream as? UpstreamHTTP1)?.hop, let parent = hop.parent else {
+            return false
+        }
+        return parent.userinfo == nil
+    }
+
+    // MARK: Failure
+
+    /// Ends an exchange that failed: with an answer of ours while there is still time, otherwise so
+    /// that the client can't take what it has for complete.
+    func fail(_ error: LupinError) async {
+        record.error = error
+        upload?.cancel()
+        download?.cancel()
+        if error == .clientGone || downstream.isClientGone {
+            record.outcome = .aborted
+            downstream.abort()
+            return
+        }
+        guard !downstream.isCommitted else {
+            record.outcome = .truncated
+            downstream.abort()
+            return
+        }
+        dropUpstream()
+        record.outcome = error.isDenial ? .denied : .error
+        do throws(LupinError) {
+            try await answer(error)
+        } catch {
+            record.outcome = .aborted
+            downstream.abort()
+        }
+    }
+}
+
+extension LupinError {
+    /// Whether access rules forbade it, rather than something failing.
+    var isDenial: Bool { kind == .httpRequestDenied || kind == .destinationIPProhibited }
+}

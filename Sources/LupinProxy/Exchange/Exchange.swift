@@ -1,0 +1,197 @@
+// The story of one exchange: from a request's head to its record.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// One client request and the final response the client sees, with the attempts in between.
+final class Exchange {
+    let client: Client
+    let downstream: any Downstream
+    /// The only place where the exchange waits.
+    let slot: ParkingSlot
+    let resources: WorkerResources
+    let snapshot: Snapshot
+    /// The client's request: never changed, but for the marks on fields that stay behind.
+    var request: RequestHead
+    let framing: BodyFraming
+    let expectsContinue: Bool
+    let acceptsTrailers: Bool
+
+    var plan = Plan.none
+    var timeouts: Timeouts
+    /// When `timeouts.total` is over, in microseconds of the loop's clock.
+    var totalDeadline = UInt64.max
+    var wishes = HopByHop.Wishes()
+    var record: ExchangeRecord
+
+    // Under way; see `channelIsReady`.
+    private(set) var upstream: (any Upstream)?
+    var upload: BodyRelay?
+    var download: BodyRelay?
+
+    /// Whether a request could be made of what the client sent.
+    let hasRequest: Bool
+    private let begun: UInt64
+    private let bytesBefore: (received: UInt64, sent: UInt64)
+    private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
+
+    /// - Parameter request: nil when no request could be made of what the client sent.
+    init(
+        _ request: ParsedRequest?, from client: Client, _ downstream: any Downstream,
+        _ slot: ParkingSlot, _ resources: WorkerResources, _ snapshot: Snapshot,
+        bytesBefore: UInt64
+    ) {
+        self.client = client
+        self.downstream = downstream
+        self.slot = slot
+        self.resources = resources
+        self.snapshot = snapshot
+        self.request = request?.head ?? RequestHead()
+        framing = request?.framing ?? .none
+        expectsContinue = request?.expectsContinue ?? false
+        acceptsTrailers = request?.acceptsTrailers ?? false
+        timeouts = snapshot.timeouts
+        begun = resources.loop.now
+        self.bytesBefore = (bytesBefore, downstream.bytesSent)
+        record = ExchangeRecord(
+            id: resources.nextID(), startMicroseconds: SystemCall.wallMicroseconds())
+        hasRequest = request != nil
+    }
+
+    /// Runs the exchange to its end and writes its record.
+    func run() async -> Ending {
+        downstream.attach(self)
+        do throws(LupinError) {
+            let target = try admit()
+            guard case .elsewhere(let origin) = target else {
+                try await answerItself(target)
+                return finish()
+            }
+            match(origin)
+            if let canned = plan.respond {
+                try await answer(canned)
+            } else if request.method == .connect {
+                try await tunnel(to: origin)
+            } else {
+                let adapted = try adapt(for: origin)
+                let response = try await obtainResponse(to: adapted)
+                if response.head.status == 101 {
+                    try await upgrade(response)
+                } else {
+                    try await deliver(response)
+                }
+            }
+        } catch {
+            await fail(error)
+        }
+        return finish()
+    }
+
+    /// Answers what never became a request.
+    func refuse(_ error: LupinError) async -> Ending {
+        downstream.attach(self)
+        await fail(error)
+        return finish()
+    }
+
+    /// Matches the rules against the client's original request, and takes what they say besides
+    /// steps.
+    private func match(_ origin: Origin) {
+        record.origin = origin
+        record.rules.version = snapshot.configuration.version
+        record.headers = snapshot.settings.log.headers
+        let rules = snapshot.configuration.rules
+        if !rules.isEmpty {
+            plan = rules.plan(
+                for: MatchSubject(
+                    request, origin: origin, client: client.address, program: client.program))
+            record.rules.matched = plan.names
+            record.isLogOff = plan.log.off ?? false
+            if let headers = plan.log.headers { record.headers = headers }
+            timeouts = timeouts.applying(plan.timeouts)
+        }
+        if let total = timeouts.total { totalDeadline = resources.loop.deadline(in: total) }
+    }
+
+    // MARK: The end
+
+    /// Completes the record, hands it to the log and says what becomes of the connection.
+    private func finish() -> Ending {
+        downstream.attach(nil)
+        releaseUpstream()
+        // Copied only now: whoever changed the head meanwhile was its only owner.
+        if hasRequest { record.request = request }
+        record.client.address = client.address
+        record.client.port = client.port
+        record.client.program = client.program
+        record.client.pid = client.pid
+        record.version = request.minorVersion == 0 ? .http10 : .http11
+        record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
+        record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
+        if let upload { record.requestBodyBytes = upload.bytes }
+        if let download { record.responseBodyBytes = download.bytes }
+        record.timing.total = Int64(resources.loop.now &- begun)
+        resources.record(record)
+        switch record.outcome {
+        case .aborted: return .gone
+        case .truncated: return .reset
+        case .ok, .error, .denied:
+            if downstream.isClientGone { return .gone }
+            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
+            return mayPersist && !resources.isDraining ? .keep : .close
+        }
+    }
+
+    // MARK: The upstream connection
+
+    /// Holds a connection for an attempt.
+    func hold(_ upstream: any Upstream) {
+        self.upstream = upstream
+        upstreamBytesBefore = (upstream.bytesReceived, upstream.bytesSent)
+        upstream.attach(slot, self)
+    }
+
+    /// Whether bytes of the attempt under way have left.
+    var hasSentUpstream: Bool { (upstream?.bytesSent ?? 0) > upstreamBytesBefore.sent }
+
+    /// Lets go of the connection in the middle of things: it is of no more use.
+    func dropUpstream() {
+        guard let upstream else { return }
+        upload?.cancel()
+        download?.cancel()
+        countUpstreamBytes(upstream)
+        upstream.abort()
+        self.upstream = nil
+    }
+
+    /// Lets go of the connection at the end: it is kept if the exchange came to a clean one.
+    private func releaseUpstream() {
+        guard let upstream else { return }
+        let isUploadComplete = upload.map { $0.state == .finished } ?? true
+        let isDownloadComplete = download.map { $0.state == .finished } ?? false
+        guard record.outcome == .ok, isUploadComplete, isDownloadComplete else {
+            return dropUpstream()
+        }
+        countUpstreamBytes(upstream)
+        upstream.release(to: resources.pool)
+        self.upstream = nil
+    }
+
+    private func countUpstreamBytes(_ upstream: any Upstream) {
+        record.bytes.upstreamIn &+= upstream.bytesReceived &- upstreamBytesBefore.received
+        record.bytes.upstreamOut &+= upstream.bytesSent &- upstreamBytesBefore.sent
+    }
+}
+
+extension Exchange: ChannelPump {
+    /// Moves bodies while the task is parked.
+    func channelIsReady(_ channel: Channel) {
+        let isUploadResting = upload?.pump() ?? true
+        let isDownloadResting = download?.pump() ?? true
+        if isUploadResting && isDownloadResting { return }
+        // The turn was used up: others come first, then it goes on without a new event.
+        slot.loop.later { [self] in
+            if channel.isOpen { channelIsReady(channel) }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// The responses that lupin makes itself: errors, what rules say, and its own pages.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// A response with its whole body in memory.
+struct GeneratedResponse {
+    var head: ResponseHead
+    var body: [UInt8]
+    var closes = false
+
+    init(status: UInt16, contentType: String? = nil, body: String = "") {
+        head = ResponseHead(status: status)
+        self.body = Array(body.utf8)
+        if let contentType { head.fields.add(name: "Content-Type", value: contentType) }
+    }
+}
+
+extension Exchange {
+    /// Sends a response of our own.
+    func send(_ response: GeneratedResponse) async throws(LupinError) {
+        var body = ResponseBody(framing: .length(UInt64(response.body.count)))
+        body.contentLength = UInt64(response.body.count)
+        body.date = resources.dateText
+        body.closes = response.closes || resources.isDraining || !downstream.isRequestComplete
+        record.response = response.head
+        let sink = downstream.begin(response.head, body)
+        let isBodiless = ResponseParser.hasNoBody(
+            status: response.head.status, method: request.method)
+        let source = BytesBody(isBodiless ? [] : response.body)
+        try await relay(from: source, to: sink)
+    }
+
+    /// An error: its status, `Proxy-Status` for programs and a body in words for people.
+    func answer(_ error: LupinError) async throws(LupinError) {
+        let redactor = snapshot.redactor
+        let prefersJSON = ErrorBody.prefersJSON(request.fields)
+        let text = ErrorBody.text(
+            for: error, acceptsJSON: prefersJSON, id: record.id, redactor: redactor)
+        var response = GeneratedResponse(
+            status: error.status, contentType: ErrorBody.contentType(acceptsJSON: prefersJSON),
+            body: text)
+        response.head.fields.add(
+            name: FieldName.proxyStatus.spelling,
+            value: ProxyStatus.value(for: error, redactor: redactor))
+        // After a request that can't be read there is no telling where the next one begins.
+        response.closes = !hasRequest
+        try await send(response)
+    }
+
+    /// What a rule's `respond` says (RULES.md 3.9, 3.3).
+    func answer(_ canned: CannedResponse) async throws(LupinError) {
+        // A 2xx would open a tunnel that leads nowhere.
+        let mayNotSay = request.method == .connect && canned.status < 300
+        var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
+        response.body = Array((canned.body ?? "").utf8)
+        for field in canned.fields {
+            response.head.fields.add(name: field.name, value: field.value)
+        }
+        if canned.body != nil, response.head.fields.first(.contentType) == nil {
+            response.head.fields.add(
+                name: FieldName.contentType.spelling, value: "text/plain; charset=utf-8")
+        }
+        response.head.fields.add(
+            name: FieldName.proxyStatus.spelling,
+            value: "lupin; error=\(ErrorKind.proxyInternalResponse.token)")
+        record.outcome = .ok
+        try await send(response)
+    }
+
+    /// A request that is for lupin itself, or goes no further than here.
+    func answerItself(_ target: Target) async throws(LupinError) {
+        switch target {
+        case .own(let path):
+            guard let page = OwnPages.page(path, request.method, listeners: snapshot.listeners)
+            else {
+                throw .request(status: 404, detail: OwnPages.help)
+            }
+            try await send(page)
+        case .lastHop where request.method == .trace:
+            try await send(OwnPages.trace(of: request))
+        case .lastHop, .elsewhere:
+            var response = GeneratedResponse(status: 204)
+            response.head.fields.add(
+                name: "Allow", value: Method.defined.map(\.token).joined(separator: ", "))
+            try await send(response)
+        }
+    }
+}
+
+/// A body that is in memory already.
+final class BytesBody: BodySource {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        position < bytes.count ? .payload : .end
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let bytes = bytes
+        let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: true)
+        position += taken
+        let isAllTaken = position == bytes.count
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken)
+    }
+
+    var trailers: FieldSection { FieldSection() }
+    var knownLength: UInt64? { UInt64(bytes.count) }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}

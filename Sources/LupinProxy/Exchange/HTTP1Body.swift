@@ -1,0 +1,239 @@
+// A body on an HTTP/1.1 connection, as a source and as a sink.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Which peer a connection leads to; it decides what a failure is called.
+enum Side: Sendable {
+    case downstream, upstream
+
+    /// A read that failed.
+    func readFailure(_ error: SystemError) -> LupinError {
+        switch self {
+        case .downstream: .clientGone
+        case .upstream: LupinError(.connectionTerminated, detail: error.message)
+        }
+    }
+
+    /// A write that failed.
+    func writeFailure(_ error: SystemError) -> LupinError { readFailure(error) }
+
+    func problem(_ problem: MessageProblem) -> LupinError {
+        switch self {
+        case .downstream:
+            return problem.reason == .truncatedBody
+                ? .clientGone : .request(status: problem.status, detail: problem.sentence)
+        case .upstream:
+            let kind = ErrorKind(rawValue: problem.proxyStatus) ?? .httpProtocolError
+            return LupinError(kind, detail: problem.sentence)
+        }
+    }
+}
+
+extension LupinError {
+    /// The client left: there is nobody to answer.
+    static let clientGone = LupinError(
+        .httpRequestError, detail: "The client closed the connection.", retry: .never)
+}
+
+/// Reads the body of the message whose head was just read from `channel`.
+final class HTTP1BodyReader: BodySource {
+    private let channel: Channel
+    private let side: Side
+    private let limits: HTTP1Limits
+    private var decoder: BodyDecoder
+    /// Payload at the front of the channel's input.
+    private var ready = 0
+
+    init(_ channel: Channel, side: Side, limits: HTTP1Limits) {
+        self.channel = channel
+        self.side = side
+        self.limits = limits
+        decoder = BodyDecoder(.none, side: side.message, limits: limits)
+    }
+
+    /// Starts the body of the next message.
+    func begin(_ framing: BodyFraming) {
+        decoder = BodyDecoder(framing, side: side.message, limits: limits)
+        ready = 0
+    }
+
+    /// Whether every byte of the body has been read and passed on.
+    var isComplete: Bool { ready == 0 && decoder.isComplete }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        while true {
+            if ready > 0 { return .payload }
+            if decoder.isComplete { return .end }
+            if !channel.input.isEmpty {
+                try decode()
+                if ready > 0 || decoder.isComplete { continue }
+            }
+            switch try receive() {
+            case .bytes: break
+            case .blocked, .full: return .blocked
+            case .end: try close()
+            }
+        }
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let channel = channel
+        let payload = channel.inputBytes.extracting(0..<ready)
+        let isLast = decoder.isComplete && decoder.trailers.isEmpty
+        let taken = try sink.push(payload, isLast: isLast)
+        if let replay { replay.append(payload.extracting(0..<taken)) }
+        channel.input.discard(taken)
+        ready -= taken
+        return Offer(taken: taken, isAllTaken: ready == 0, isEnd: ready == 0 && isLast)
+    }
+
+    var trailers: FieldSection { decoder.trailers }
+    var knownLength: UInt64? { decoder.framing.knownLength }
+
+    var spliceable: UInt64 {
+        channel.input.isEmpty ? decoder.remaining ?? 0 : 0
+    }
+
+    func splice(
+        into pipe: SplicePipe, _ count: Int
+    ) throws(LupinError) -> Channel.Received {
+        let before = pipe.held
+        let received: Channel.Received
+        do throws(SystemError) {
+            received = try channel.splice(into: pipe, count)
+        } catch {
+            throw side.readFailure(error)
+        }
+        if pipe.held > before { decoder.spliced(UInt64(pipe.held - before)) }
+        if received == .end { try close() }
+        return received
+    }
+
+    private func decode() throws(LupinError) {
+        let channel = channel
+        do throws(MessageProblem) {
+            var bytes = channel.mutableInputBytes
+            let (consumed, produced) = try decoder.decode(&bytes)
+            channel.input.discard(consumed - produced, at: produced)
+            ready = produced
+        } catch {
+            throw side.problem(error)
+        }
+    }
+
+    private func receive() throws(LupinError) -> Channel.Received {
+        do throws(SystemError) {
+            return try channel.receive()
+        } catch {
+            throw side.readFailure(error)
+        }
+    }
+
+    private func close() throws(LupinError) {
+        do throws(MessageProblem) {
+            try decoder.connectionClosed()
+        } catch {
+            throw side.problem(error)
+        }
+    }
+}
+
+/// Writes the body of the message whose head was just staged on `channel`.
+final class HTTP1BodyWriter: BodySink {
+    private let channel: Channel
+    private let side: Side
+    private var isChunked = false
+    private var sendsTrailers = true
+    /// The end of the body is the end of what we send on the connection.
+    private var endsConnection = false
+    private var isEnding = false
+    /// Payload of the chunk under way that still has to be sent.
+    private var chunkRest = 0
+
+    init(_ channel: Channel, side: Side) {
+        self.channel = channel
+        self.side = side
+    }
+
+    /// - Parameter sendsTrailers: Whether the peer said that it takes them (RFC 9110 §6.5.1).
+    func begin(_ framing: BodyFraming, sendsTrailers: Bool) {
+        isChunked = framing == .chunked
+        self.sendsTrailers = sendsTrailers
+        endsConnection = false
+        isEnding = false
+        chunkRest = 0
+    }
+
+    /// From now on bytes go out as they are, and their end closes our direction.
+    func beginTunnel() {
+        begin(.untilClose, sendsTrailers: false)
+        endsConnection = true
+    }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        do throws(SystemError) {
+            guard isChunked else { return try channel.send(payload) }
+            return try pushChunk(payload, isLast: isLast)
+        } catch {
+            throw side.writeFailure(error)
+        }
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool {
+        if isChunked {
+            let sent = sendsTrailers ? trailers : FieldSection()
+            channel.stage { ChunkedEncoder.appendLastChunk(trailers: sent, to: &$0) }
+        }
+        isEnding = endsConnection
+        return try flush()
+    }
+
+    func flush() throws(LupinError) -> Bool {
+        do throws(SystemError) {
+            guard try channel.flush() else { return false }
+        } catch {
+            throw side.writeFailure(error)
+        }
+        if isEnding {
+            isEnding = false
+            channel.finishSending()
+        }
+        return true
+    }
+
+    var takesSplice: Bool { !isChunked }
+
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool {
+        do throws(SystemError) {
+            return try channel.splice(from: pipe)
+        } catch {
+            throw side.writeFailure(error)
+        }
+    }
+
+    /// A chunk is announced when its first byte is offered, and it stays that long: what the kernel
+    /// does not take now continues the same chunk later.
+    private func pushChunk(_ payload: Span<UInt8>, isLast: Bool) throws(SystemError) -> Int {
+        if chunkRest == 0 {
+            channel.stage { ChunkedEncoder.appendChunkHeader(size: payload.count, to: &$0) }
+            chunkRest = payload.count
+        }
+        let endsChunk = payload.count >= chunkRest
+        let piece = endsChunk ? payload.extracting(0..<chunkRest) : payload
+        let endsBody = endsChunk && piece.count == payload.count && isLast
+        let taken = try channel.send(
+            piece, suffix: endsBody ? "\r\n0\r\n\r\n" : endsChunk ? "\r\n" : nil)
+        chunkRest -= taken
+        return taken
+    }
+}
+
+extension Side {
+    var message: MessageSide {
+        switch self {
+        case .downstream: .request
+        case .upstream: .response
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// Which fields belong to one connection and go no further (RFC 9110 §7.6.1).
+import LupinCore
+
+enum HopByHop {
+    /// What a client asked of the connection itself, read before the fields are marked.
+    struct Wishes {
+        /// The protocols of Upgrade that may be passed on; nil when none was asked for.
+        var upgrade: String?
+    }
+
+    /// Marks the lines of a request that stay behind, those that Connection names among them.
+    ///
+    /// It happens before any step runs, so a client can't strip what a rule adds
+    /// (SEMANTICS: `Connection: close, Authorization`).
+    /// - Parameter keepsProxyAuthorization: The next hop is a parent proxy for which lupin has no
+    ///   credentials: then the client's own are meant for it (RFC 9110 §11.7.2).
+    static func mark(
+        request fields: inout FieldSection, keepsProxyAuthorization: Bool
+    ) -> Wishes {
+        var wishes = Wishes()
+        if fields.lists("upgrade", in: .connection) { wishes.upgrade = upgrade(in: fields) }
+        mark(&fields) { known in
+            switch known {
+            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings,
+                .transferEncoding, .proxyAuthenticate, .proxyAuthenticationInfo:
+                true
+            case .proxyAuthorization: !keepsProxyAuthorization
+            default: false
+            }
+        }
+        return wishes
+    }
+
+    /// Marks the lines of a response that stay behind.
+    ///
+    /// - Parameter keepsProxyAuthenticate: The response is a parent's 407 that lupin can't answer.
+    static func mark(response fields: inout FieldSection, keepsProxyAuthenticate: Bool) {
+        mark(&fields) { known in
+            switch known {
+            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .transferEncoding,
+                .proxyAuthorization, .proxyAuthenticationInfo:
+                true
+            case .proxyAuthenticate: !keepsProxyAuthenticate
+            default: false
+            }
+        }
+    }
+
+    private static func mark(_ fields: inout FieldSection, _ isHopByHop: (FieldName) -> Bool) {
+        var namesOthers = false
+        for i in fields.lines.indices {
+            let known = fields.lines[i].known
+            guard known != .other, isHopByHop(known) else { continue }
+            fields.lines[i].isHopByHop = true
+            if known == .connection { namesOthers = true }
+        }
+        if namesOthers { markNominated(&fields) }
+    }
+
+    /// RFC 9110 §7.6.1: "Intermediaries MUST parse a received Connection header field […] and, for
+    /// each connection-option in this field, remove any header or trailer field(s) […] with the
+    /// same name". Framing does not suffer: Host and Content-Length are said anew.
+    private static func markNominated(_ fields: inout FieldSection) {
+        var nominated: [[UInt8]] = []
+        fields.forEachMember(of: .connection) { member in
+            let isUsual =
+                member.equalsIgnoringCase(close.span) || member.equalsIgnoringCase(keepAlive.span)
+            if !isUsual { nominated.append([UInt8](copying: member)) }
+        }
+        for name in nominated {
+            for i in fields.lines.indices where fields.nameEquals(fields.lines[i], name.span) {
+                fields.lines[i].isHopByHop = true
+            }
+        }
+    }
+
+    /// The protocols of Upgrade without `h2c`, which RFC 9113 §3.1 made obsolete.
+    private static func upgrade(in fields: FieldSection) -> String? {
+        var protocols: [String] = []
+        fields.forEachMember(of: .upgrade) { member in
+            let name = String(copying: member)
+            if name.lowercased() != "h2c" { protocols.append(name) }
+        }
+        return protocols.isEmpty ? nil : protocols.joined(separator: ", ")
+    }
+
+    private static let close = Array("close".utf8)
+    private static let keepAlive = Array("keep-alive".utf8)
+}

@@ -1,0 +1,33 @@
+// Whether a request body makes the progress that `timeouts.min_rate` asks for.
+import LupinCore
+
+/// Looks at an upload once per window; off by default, since gRPC streams and pipes may be quiet.
+struct UploadRate {
+    /// RULES.md: bytes a request body must make over 30 s.
+    static let windowMicroseconds: UInt64 = 30_000_000
+
+    private let bytesPerWindow: UInt64?
+    private var windowEnd: UInt64
+    private var bytesAtStart: UInt64 = 0
+
+    init(_ bytesPerSecond: Int?, now: UInt64) {
+        bytesPerWindow = bytesPerSecond.map { UInt64($0) &* 30 }
+        windowEnd = now &+ Self.windowMicroseconds
+    }
+
+    /// When to look next; never while nothing is uploaded.
+    func deadline(_ upload: BodyRelay?) -> UInt64 {
+        bytesPerWindow != nil && upload?.isOver == false ? windowEnd : .max
+    }
+
+    /// - Throws: 408 when the window's bytes were too few.
+    mutating func check(_ upload: BodyRelay?, now: UInt64) throws(LupinError) {
+        guard let bytesPerWindow, now >= windowEnd else { return }
+        if let upload, !upload.isOver, upload.bytes &- bytesAtStart < bytesPerWindow {
+            throw .request(
+                status: 408, detail: "The request body came slower than timeouts.min_rate.")
+        }
+        bytesAtStart = upload?.bytes ?? 0
+        windowEnd = now &+ Self.windowMicroseconds
+    }
+}

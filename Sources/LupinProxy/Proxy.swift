@@ -1,0 +1,122 @@
+// The facade: a proxy that can be started, asked where it listens, and stopped.
+package import LupinCore
+package import LupinIO
+import LupinTLS
+package import Logging
+
+/// A forward proxy with its threads.
+public final class Proxy: Sendable {
+    /// Why a proxy could not be started.
+    public struct StartFailure: Error, Sendable {
+        /// What failed, in words.
+        public let message: String
+        /// Whether an address could not be bound (exit code 69).
+        public let isBindFailure: Bool
+    }
+
+    private let shared: Shared
+    private let threads: [LoopThread]
+    private let workers: [Worker]
+    private let sockets: [ListeningSocket]
+
+    /// Binds the listeners, starts the workers and serves.
+    ///
+    /// - Parameters:
+    ///   - configuration: Settings and rules, checked.
+    ///   - clock: What time it is; tests bring their own.
+    ///   - resolve: What the resolver's threads call for a name, and may block in; tests bring
+    ///     their own.
+    ///   - logger: lupin's own diagnostics.
+    ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
+    /// - Throws: ``StartFailure``, with nothing left running.
+    package init(
+        _ configuration: Configuration, clock: LoopClock = .system,
+        resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
+        logger: Logger, allowsColour: Bool = true
+    ) async throws(StartFailure) {
+        SystemCall.ignoreBrokenPipes()
+        _ = SystemCall.raiseDescriptorLimit()
+        sockets = try Proxy.bind(configuration.settings.listeners)
+        let snapshot = Snapshot(
+            configuration, listeners: sockets.map(\.address), digest: KeyedDigest())
+        do throws(SystemError) {
+            shared = Shared(
+                snapshot: snapshot, clock: clock, logger: logger, allowsColour: allowsColour,
+                records: try RecordWriter(configuration.settings.log, logger: logger),
+                resolver: try ResolverThreads(asking: resolve), processes: try ProcessLookup())
+            let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
+            threads = try Proxy.startThreads(count, clock: clock)
+        } catch {
+            throw StartFailure(message: error.message, isBindFailure: false)
+        }
+        workers = threads.map { [shared, threads] in
+            Worker(executor: $0.executor, shared: shared, workerCount: threads.count)
+        }
+        do {
+            for worker in workers { try await worker.start(sockets) }
+        } catch {
+            for thread in threads { thread.stop() }
+            throw StartFailure(message: "\(error)", isBindFailure: false)
+        }
+    }
+
+    /// Where the proxy listens, with the ports that the kernel chose.
+    package var addresses: [SocketAddress] { sockets.map(\.address) }
+
+    /// Opens the record file anew, after somebody moved it away.
+    public func reopenLog() { shared.records.reopen() }
+
+    /// Stops gracefully: listeners close, what runs may finish within `timeouts.drain`, the rest is
+    /// cut; then every record is written.
+    public func stop() async {
+        let limit = shared.snapshot.settings.timeouts.drain
+        for worker in workers { await worker.stopAccepting() }
+        for socket in sockets { socket.close() }
+        await withTaskGroup(of: Void.self) { group in
+            for worker in workers { group.addTask { await worker.drain(within: limit) } }
+        }
+        for thread in threads { thread.stop() }
+        shared.resolver.abandon()
+        shared.processes.abandon()
+        shared.records.close()
+    }
+
+    /// Jobs that reached a worker from another thread so far; it stands still in steady state.
+    package var foreignEnqueues: Int {
+        threads.reduce(0) { $0 + $1.executor.foreignEnqueues }
+    }
+
+    /// What the workers run on, for clocks that wake them.
+    package var executors: [LoopExecutor] { threads.map(\.executor) }
+
+    private static func startThreads(
+        _ count: Int, clock: LoopClock
+    ) throws(SystemError) -> [LoopThread] {
+        var threads: [LoopThread] = []
+        do throws(SystemError) {
+            for index in 0..<count {
+                threads.append(try LoopThread(name: "lupin-w\(index)", clock: clock))
+            }
+        } catch {
+            for thread in threads { thread.stop() }
+            throw error
+        }
+        return threads
+    }
+
+    private static func bind(
+        _ listeners: [ListenerSettings]
+    ) throws(StartFailure) -> [ListeningSocket] {
+        var sockets: [ListeningSocket] = []
+        for listener in listeners {
+            let address = SocketAddress(address: listener.address, port: listener.port)
+            do throws(SystemError) {
+                sockets.append(try ListeningSocket(address))
+            } catch {
+                throw StartFailure(
+                    message: "cannot listen on \(address): \(error.message)", isBindFailure: true)
+            }
+        }
+        return sockets
+    }
+}

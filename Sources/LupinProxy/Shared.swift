@@ -1,0 +1,125 @@
+// Everything that crosses threads, and nothing else does.
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+import Logging
+import Synchronization
+
+/// What all workers share. Each part has one owner type, and only these types may hold a lock:
+/// `Shared` (the current snapshot), `RecordWriter` (the bounded queue of record lines),
+/// `ReplayMemory` and `ConnectionCounter` (counts), `ResolverThreads` (name look-ups),
+/// `ProcessLookup` (programs of clients).
+final class Shared: Sendable {
+    let clock: LoopClock
+    let logger: Logger
+    /// Whether records on a terminal may be coloured.
+    let allowsColour: Bool
+    let records: RecordWriter
+    let resolver: ResolverThreads
+    let processes: ProcessLookup
+    let connections = ConnectionCounter()
+    let replayMemory: ReplayMemory
+    /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
+    /// in a row are no loop.
+    let pseudonym: String
+    private let current: Mutex<Snapshot>
+
+    init(
+        snapshot: Snapshot, clock: LoopClock, logger: Logger, allowsColour: Bool,
+        records: RecordWriter, resolver: ResolverThreads, processes: ProcessLookup
+    ) {
+        self.clock = clock
+        self.logger = logger
+        self.allowsColour = allowsColour
+        self.records = records
+        self.resolver = resolver
+        self.processes = processes
+        replayMemory = ReplayMemory(
+            bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes)
+        let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        pseudonym = "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
+        current = Mutex(snapshot)
+    }
+
+    /// The snapshot that new exchanges begin with.
+    var snapshot: Snapshot { current.withLock { $0 } }
+}
+
+/// Settings and rules with what follows from them, immutable; an exchange keeps the one it began
+/// with.
+final class Snapshot: Sendable {
+    let configuration: Configuration
+    let access: AccessPolicy
+    let redactor: Redactor
+    let timeouts: Timeouts
+    private let addsVia: Bool
+    /// Where this process listens, with the ports that the kernel chose.
+    let listeners: [SocketAddress]
+
+    init(_ configuration: Configuration, listeners: [SocketAddress], digest: KeyedDigest) {
+        self.configuration = configuration
+        timeouts = configuration.settings.timeouts
+        addsVia = configuration.settings.upstream.via
+        self.listeners = listeners
+        access = AccessPolicy(
+            configuration.settings.access,
+            listeners: listeners.map { ($0.address, $0.port) })
+        redactor = Redactor(
+            settings: configuration.settings.log.redact, secrets: configuration.secrets
+        ) { digest.sha256Prefix16($0) }
+    }
+
+    var settings: Settings { configuration.settings }
+
+    /// What Via says of a message, unless the settings turn it off.
+    func via(received version: ViaMember.Version, pseudonym: String) -> ViaMember? {
+        addsVia ? ViaMember(version, pseudonym: pseudonym) : nil
+    }
+}
+
+/// How much memory all replay buffers hold together.
+final class ReplayMemory: Sendable {
+    private let used = Atomic<Int>(0)
+    private let bytesMax: Int
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    /// Whether `count` more bytes may be kept; if so they are counted.
+    func reserve(_ count: Int) -> Bool {
+        let now = used.add(count, ordering: .relaxed).newValue
+        if now <= bytesMax { return true }
+        used.subtract(count, ordering: .relaxed)
+        return false
+    }
+
+    func release(_ count: Int) { used.subtract(count, ordering: .relaxed) }
+}
+
+/// How many client connections are open, in all and by client address.
+final class ConnectionCounter: Sendable {
+    private let open = Atomic<Int>(0)
+    private let byClient = Mutex<[IPAddress: Int]>([:])
+
+    var count: Int { open.load(ordering: .relaxed) }
+
+    func opened() { open.add(1, ordering: .relaxed) }
+    func closed() { open.subtract(1, ordering: .relaxed) }
+
+    /// Counts a connection of `client`; false when it has as many as `limit` already.
+    func admit(_ client: IPAddress, limit: Int) -> Bool {
+        byClient.withLock { counts in
+            let count = counts[client, default: 0]
+            guard count < limit else { return false }
+            counts[client] = count + 1
+            return true
+        }
+    }
+
+    func release(_ client: IPAddress) {
+        byClient.withLock { counts in
+            guard let count = counts[client] else { return }
+            counts[client] = count > 1 ? count - 1 : nil
+        }
+    }
+}

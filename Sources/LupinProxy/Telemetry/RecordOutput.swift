@@ -1,0 +1,120 @@
+// Where record lines end up: opening, rotating, and what happens when the disk is full.
+
+import LupinCore
+import LupinIO
+
+/// The destination of the log as the writer's thread sees it.
+struct RecordOutput: ~Copyable {
+    /// What became of some lines.
+    struct Result {
+        var lostLines = 0
+        /// A problem to be reported, the first time it shows.
+        var message: String?
+    }
+
+    private var place: AppendFile.Place
+    private var file: AppendFile
+    private var rotateBytes: Int
+    private var keep: Int
+    /// The last write ended inside a line, which has to be ended before the next one.
+    private var isInsideLine = false
+    /// The problem that was reported and still lasts.
+    private var problem: String?
+    /// The destination took nothing while lupin was stopping.
+    private var hasGivenUp = false
+
+    /// - Throws: What opening the file said.
+    init(_ settings: LogSettings) throws(SystemError) {
+        place = Self.place(of: settings)
+        file = try AppendFile(place)
+        rotateBytes = settings.rotateBytes
+        keep = settings.rotateKeep
+    }
+
+    /// `log: off` still writes what lupin failed at (RULES.md 3.9), to where logs go by default.
+    private static func place(of settings: LogSettings) -> AppendFile.Place {
+        switch settings.to {
+        case .off, .stdout: .standardOutput
+        case .stderr: .standardError
+        case .file(let path): .file(path)
+        }
+    }
+
+    /// Opens the same place again; the old file stays open if that fails.
+    mutating func reopen() throws(SystemError) {
+        file = try AppendFile(place)
+        isInsideLine = false
+    }
+
+    /// Opens another place; nothing changes if that fails.
+    mutating func change(to settings: LogSettings) throws(SystemError) {
+        let newPlace = Self.place(of: settings)
+        if newPlace != place {
+            file = try AppendFile(newPlace)
+            place = newPlace
+            isInsideLine = false
+        }
+        rotateBytes = settings.rotateBytes
+        keep = settings.rotateKeep
+    }
+
+    /// Writes whole lines, rotating first when they would make the file too long.
+    mutating func write(_ lines: Span<UInt8>, mayWait: () -> Bool) -> Result {
+        if hasGivenUp { return Result(lostLines: Self.count(lines, from: 0)) }
+        var message: String?
+        if case .file(let path) = place, file.isRegularFile, rotateBytes > 0, file.size > 0,
+            rotateBytes - file.size < lines.count
+        {
+            message = rotate(path)
+        }
+        if isInsideLine {
+            let newline: [UInt8] = [0x0A]
+            isInsideLine = file.write(newline.span, mayWait: mayWait).written == 0
+        }
+        let (written, error) = isInsideLine ? (0, nil) : file.write(lines, mayWait: mayWait)
+        if written > 0 { isInsideLine = lines[written - 1] != 0x0A }
+        if written == lines.count {
+            if message == nil { problem = nil }
+            return Result(message: message)
+        }
+        hasGivenUp = error == .wouldBlock
+        let reason = error?.message ?? "it takes no bytes"
+        return Result(
+            lostLines: Self.count(lines, from: written),
+            message: message ?? news("records are being lost: \(reason)")
+        )
+    }
+
+    /// Moves the file aside and opens a new one.
+    ///
+    /// Lines go on to the old one if that fails.
+    private mutating func rotate(_ path: String) -> String? {
+        do throws(SystemError) {
+            let steps = LogRotation.steps(path: path, keep: keep) { FileStatus(path: $0) != nil }
+            for step in steps {
+                switch step {
+                case .rename(let from, let to): try FileRename.rename(from, to: to)
+                case .remove(let path): try FileRename.remove(path)
+                }
+            }
+            try reopen()
+            return nil
+        } catch {
+            return news("cannot rotate the record log: \(error.message)")
+        }
+    }
+
+    /// `text` when it was not said just before.
+    private mutating func news(_ text: String) -> String? {
+        if problem == text { return nil }
+        problem = text
+        return text
+    }
+
+    /// The lines that end at `start` or behind it.
+    private static func count(_ lines: Span<UInt8>, from start: Int) -> Int {
+        var count = 0
+        for i in start..<lines.count where lines[i] == 0x0A { count += 1 }
+        return count
+    }
+}

@@ -1,0 +1,148 @@
+// How lines of records get from the workers to their destination: one queue, one thread.
+
+package import Logging
+package import LupinCore
+package import LupinIO
+import Synchronization
+
+/// The one owner of the record log: takes chunks of finished lines from all workers and writes them
+/// on a thread of its own.
+///
+/// It never makes a worker wait: when more than `queueBytesMax` wait already, lines are dropped,
+/// and the next line that is written says how many.
+package final class RecordWriter: Sendable {
+    /// Bytes that may wait for the thread.
+    ///
+    /// Beyond, lines are dropped.
+    package static let queueBytesMax = 8 << 20
+    /// Chunks that may wait; a chunk has 64 KiB under load and one line at least.
+    private static let queueChunksMax = 16384
+
+    /// Finished lines and what becomes of the count when they are lost.
+    package struct Chunk: Sendable {
+        package var bytes: [UInt8]
+        package var lines: Int
+        /// Lost lines that these lines report; lost again with them.
+        package var announced: Int
+
+        package init(bytes: [UInt8], lines: Int, announced: Int) {
+            self.bytes = bytes
+            self.lines = lines
+            self.announced = announced
+        }
+    }
+
+    private let thread: HelperThread
+    private let output: Mutex<RecordOutput>
+    private let logger: Logger
+    private let queueBytesMax: Int
+    private let lastAttempts: Int
+    private let queuedBytes = Atomic(0)
+    private let droppedLines = Atomic(0)
+    private let isClosing = Atomic(false)
+
+    /// Opens the destination of `settings` and starts the thread.
+    ///
+    /// - Parameters:
+    ///   - settings: Where to, and how files are rotated.
+    ///   - logger: lupin's own diagnostics, for a destination that fails.
+    ///   - queueBytesMax: Bytes that may wait for the thread.
+    ///   - lastAttempts: How often, at `close`, a destination that takes nothing is asked again,
+    ///     100 ms each.
+    /// - Throws: What opening the file or starting the thread said.
+    package init(
+        _ settings: LogSettings,
+        logger: Logger,
+        queueBytesMax: Int = RecordWriter.queueBytesMax,
+        lastAttempts: Int = 10
+    ) throws(SystemError) {
+        self.logger = logger
+        self.queueBytesMax = queueBytesMax
+        self.lastAttempts = lastAttempts
+        output = Mutex(try RecordOutput(settings))
+        do throws(HelperThread.CannotStart) {
+            thread = try HelperThread(name: "lupin-records", capacity: Self.queueChunksMax)
+        } catch {
+            throw SystemError(code: error.code)
+        }
+    }
+
+    /// Closes and opens the file again, after somebody moved it (SIGUSR1).
+    ///
+    /// Lines queued before go to the old one.
+    package func reopen() {
+        thread.submit { self.report { output throws(SystemError) in try output.reopen() } }
+    }
+
+    /// Goes on at another destination, after a reload.
+    ///
+    /// One that can't be opened is reported, and the old one is kept.
+    package func change(to settings: LogSettings) {
+        thread.submit {
+            self.report { output throws(SystemError) in try output.change(to: settings) }
+        }
+    }
+
+    /// Writes all that was handed over and ends the thread.
+    ///
+    /// A destination that takes nothing more is given up on after about a second. Flush the sinks
+    /// first.
+    package func close() {
+        isClosing.store(true, ordering: .relaxed)
+        thread.join()
+        let lost = takeDropped()
+        if lost > 0 { logger.error("\(lost) records were lost because the log took no more") }
+    }
+
+    /// Hands lines over; never blocks.
+    package func submit(_ chunk: Chunk) {
+        let size = chunk.bytes.count
+        let queued = queuedBytes.add(size, ordering: .relaxed).newValue
+        if queued <= queueBytesMax, thread.submit({ self.write(chunk) }) { return }
+        queuedBytes.subtract(size, ordering: .relaxed)
+        drop(chunk.lines + chunk.announced)
+    }
+
+    /// Waits until everything handed over so far has been written, for tests and for commands that
+    /// end at once.
+    ///
+    /// Never call it on a loop.
+    package func drain() {
+        while queuedBytes.load(ordering: .acquiring) > 0 { TailedFile.pause(milliseconds: 1) }
+    }
+
+    /// Lines lost since the last call, to be reported in the next line.
+    package func takeDropped() -> Int {
+        if droppedLines.load(ordering: .relaxed) == 0 { return 0 }
+        return droppedLines.exchange(0, ordering: .relaxed)
+    }
+
+    private func drop(_ lines: Int) {
+        droppedLines.add(lines, ordering: .relaxed)
+    }
+
+    private func write(_ chunk: Chunk) {
+        var attempts = 0
+        let result = output.withLock { output in
+            output.write(chunk.bytes.span) {
+                attempts += isClosing.load(ordering: .relaxed) ? 1 : 0
+                return attempts < lastAttempts
+            }
+        }
+        // Losing the first line loses what it announced; it may be a later one, but then a
+        // number is reported twice rather than never.
+        if result.lostLines > 0 { drop(result.lostLines + chunk.announced) }
+        if let message = result.message { logger.error("\(message)") }
+        queuedBytes.subtract(chunk.bytes.count, ordering: .releasing)
+    }
+
+    private func report(
+        _ change: (inout sending RecordOutput) throws(SystemError) -> Void
+    ) {
+        do throws(SystemError) {
+            try output.withLock { output throws(SystemError) in try change(&output) }
+        } catch {
+            logger.error("cannot open the record log: \(error.message); going on as before")
+        }
+    }
+}

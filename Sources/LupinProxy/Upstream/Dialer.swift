@@ -1,0 +1,155 @@
+// From a next hop to a connected socket: names, deny list, addresses.
+import LupinCore
+import LupinIO
+
+/// Why there is no connection.
+struct DialFailure: Error {
+    var error: LupinError
+    var isEveryAddressRefused = false
+}
+
+/// Resolves and connects for one exchange.
+struct Dialer {
+    private let resources: WorkerResources
+    private let slot: ParkingSlot
+    private let snapshot: Snapshot
+    private let client: IPAddress
+
+    init(
+        _ resources: WorkerResources, _ slot: ParkingSlot, _ snapshot: Snapshot,
+        client: IPAddress
+    ) {
+        self.resources = resources
+        self.slot = slot
+        self.snapshot = snapshot
+        self.client = client
+    }
+
+    /// A connection to `hop`.
+    ///
+    /// - Parameters:
+    ///   - until: The exchange's own deadline, besides `timeouts.dns` and `timeouts.connect`.
+    ///   - timing: Gets `dns` and `tcp`.
+    ///   - isClientGone: Asked when the client's side stirs: nobody connects for nobody.
+    func dial(
+        _ hop: NextHop, timeouts: Timeouts, until deadline: UInt64, isHostFromFile: Bool,
+        timing: inout Timing, _ isClientGone: () -> Bool
+    ) async throws(DialFailure) -> Channel {
+        let loop = resources.loop
+        let started = loop.now
+        let addresses = try await resolve(
+            hop, until: min(deadline, loop.deadline(in: timeouts.dns)), isClientGone)
+        if hop.host.address == nil { timing.dns = Int64(loop.now &- started) }
+        let allowed = try check(addresses, hop, isHostFromFile: isHostFromFile)
+        let connecting = loop.now
+        let channel = try await connect(
+            allowed, hop, until: min(deadline, loop.deadline(in: timeouts.connect)), isClientGone)
+        timing.tcp = Int64(loop.now &- connecting)
+        return channel
+    }
+
+    private func resolve(
+        _ hop: NextHop, until deadline: UInt64, _ isClientGone: () -> Bool
+    ) async throws(DialFailure) -> [IPAddress] {
+        if let address = hop.host.address { return [address] }
+        let host = hop.host.text
+        do throws(ResolveFailure) {
+            if let answer = resources.resolver.cached(host) { return try answer.get() }
+            while true {
+                do throws(ResolveFailure) {
+                    return try await resources.resolver.resolve(
+                        host, timeToLive: snapshot.settings.upstream.dnsTTL, slot: slot,
+                        until: deadline, interruptions: .downstreamClosed | .cut)
+                } catch {
+                    // A half-closing HTTP/1.0 client stirs and stays.
+                    guard error == .interrupted, !slot.has(.cut), !isClientGone() else {
+                        throw error
+                    }
+                }
+            }
+        } catch {
+            throw DialFailure(error: resolveError(error, host))
+        }
+    }
+
+    private func resolveError(_ failure: ResolveFailure, _ host: String) -> LupinError {
+        switch failure {
+        case .notFound:
+            return LupinError(.dnsError, host: host, detail: "No such host: \(host).", retry: .never)
+        case .failed(let reason):
+            return LupinError(.dnsError, host: host, detail: reason)
+        case .timedOut:
+            return LupinError(
+                .dnsTimeout, host: host, detail: "No answer within timeouts.dns.")
+        case .busy:
+            return LupinError(
+                .dnsError, host: host, detail: "Too many look-ups wait already.", side: .lupin)
+        case .interrupted:
+            return slot.has(.cut) ? .stopping : .clientGone
+        }
+    }
+
+    /// RULES.md 3.7: every address is checked after DNS, and a checked one is connected to.
+    private func check(
+        _ addresses: [IPAddress], _ hop: NextHop, isHostFromFile: Bool
+    ) throws(DialFailure) -> [IPAddress] {
+        var refusal: LupinError?
+        let allowed = addresses.filter { address in
+            guard
+                let denial = snapshot.access.denial(
+                    of: address, port: hop.port, host: hop.host, client: client,
+                    isHostFromFile: isHostFromFile || hop.parent != nil)
+            else { return true }
+            refusal = denial
+            return false
+        }
+        if allowed.isEmpty, let refusal { throw DialFailure(error: refusal) }
+        return allowed
+    }
+
+    private func connect(
+        _ addresses: [IPAddress], _ hop: NextHop, until deadline: UInt64,
+        _ isClientGone: () -> Bool
+    ) async throws(DialFailure) -> Channel {
+        while true {
+            var connector = Connector(on: resources.loop, slot: slot)
+            do throws(ConnectFailure) {
+                return try await connector.connect(
+                    to: addresses, port: hop.port, until: deadline,
+                    interruptions: .downstreamClosed | .cut)
+            } catch {
+                if error.interruption == .downstreamClosed, !isClientGone() { continue }
+                throw DialFailure(
+                    error: connectError(error, hop),
+                    isEveryAddressRefused: error.isEveryAddressRefused)
+            }
+        }
+    }
+
+    private func connectError(_ failure: ConnectFailure, _ hop: NextHop) -> LupinError {
+        let host = hop.text
+        if failure.interruption.contains(.cut) { return .stopping }
+        if failure.interruption.contains(.downstreamClosed) { return .clientGone }
+        if failure.isTimeout {
+            return LupinError(
+                .connectionTimeout, host: host, detail: "No connection within timeouts.connect.")
+        }
+        let words = failure.errors.last?.message ?? ""
+        if failure.isExhausted {
+            return LupinError(.connectionLimitReached, host: host, detail: words)
+        }
+        if failure.isUnroutable {
+            return LupinError(.destinationIPUnroutable, host: host, detail: words)
+        }
+        let isRefused = failure.errors.contains { $0.isRefusal }
+        return LupinError(
+            isRefused ? .connectionRefused : .destinationUnavailable, host: host, detail: words)
+    }
+}
+
+extension LupinError {
+    /// The drain time is over.
+    static let stopping = LupinError(
+        .connectionTerminated, detail: "lupin is stopping.", side: .lupin, retry: .never,
+        status: 503)
+}

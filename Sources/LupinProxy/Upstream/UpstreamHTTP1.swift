@@ -1,0 +1,124 @@
+// One HTTP/1.1 connection to the next hop: requests out, responses in.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// An upstream connection. It carries one exchange at a time and outlives it when both sides agree.
+final class UpstreamHTTP1: Upstream {
+    let channel: Channel
+    let hop: NextHop
+    /// Whether an earlier exchange used the connection.
+    var isReused = false
+    /// Where the pool keeps it, once it was kept.
+    var shelf: UpstreamPool.Shelf?
+    /// When it became idle, in microseconds of the loop's clock.
+    var idleSince: UInt64 = 0
+
+    private let reader: HTTP1BodyReader
+    private let writer: HTTP1BodyWriter
+    private var parser: ResponseParser
+    private var method = Method.get
+    /// The response lets the connection live on.
+    private var mayPersist = false
+    private var responseHasBegun = false
+
+    init(_ channel: Channel, to hop: NextHop, limits: HTTP1Limits) {
+        self.channel = channel
+        self.hop = hop
+        reader = HTTP1BodyReader(channel, side: .upstream, limits: limits)
+        writer = HTTP1BodyWriter(channel, side: .upstream)
+        parser = ResponseParser(limits: limits)
+    }
+
+    var peer: SocketAddress? { channel.peer }
+    var bytesSent: UInt64 { channel.bytesSent }
+    var bytesReceived: UInt64 { channel.bytesReceived }
+    var requestBody: any BodySink { writer }
+    var responseBody: any BodySource { reader }
+    /// Whether any byte of the final response, or of an interim one, has come.
+    var hasAnswered: Bool { responseHasBegun }
+
+    func attach(_ slot: ParkingSlot, _ pump: any ChannelPump) {
+        channel.slot = slot
+        channel.pump = pump
+        channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
+    }
+
+    func begin(_ head: RequestHead, _ options: RequestOptions) {
+        method = head.method
+        mayPersist = false
+        responseHasBegun = false
+        channel.stage { RequestSerializer.append(head, options, to: &$0) }
+        writer.begin(options.framing, sendsTrailers: true)
+    }
+
+    func nextHead() throws(LupinError) -> ParsedResponse? {
+        while true {
+            if !channel.input.isEmpty {
+                responseHasBegun = true
+                let consumed = try feed()
+                channel.input.discard(consumed)
+                if parser.isComplete { return take() }
+            }
+            switch try receive() {
+            case .bytes: continue
+            case .blocked, .full: return nil
+            case .end:
+                throw LupinError(
+                    responseHasBegun ? .httpResponseIncomplete : .connectionTerminated,
+                    host: hop.text,
+                    detail: responseHasBegun
+                        ? "The connection closed inside the response's head."
+                        : "The connection closed before a response came.")
+            }
+        }
+    }
+
+    func openTunnel() -> (source: any BodySource, sink: any BodySink) {
+        mayPersist = false
+        reader.begin(.untilClose)
+        writer.beginTunnel()
+        channel.enableKeepAlive()
+        return (reader, writer)
+    }
+
+    func release(to pool: UpstreamPool) {
+        channel.pump = nil
+        if mayPersist, reader.isComplete, channel.input.isEmpty, !channel.hasStaged,
+            !channel.hasHungUp
+        {
+            pool.keep(self)
+        } else {
+            channel.close()
+        }
+    }
+
+    func abort() { channel.close(reset: false) }
+
+    private func feed() throws(LupinError) -> Int {
+        let channel = channel
+        do throws(MessageProblem) {
+            return try parser.feed(channel.inputBytes, requestMethod: method)
+        } catch {
+            throw Side.upstream.problem(error)
+        }
+    }
+
+    private func receive() throws(LupinError) -> Channel.Received {
+        do throws(SystemError) {
+            return try channel.receive()
+        } catch {
+            throw Side.upstream.readFailure(error)
+        }
+    }
+
+    private func take() -> ParsedResponse {
+        let response = parser.take()
+        if !response.head.isInterim {
+            mayPersist = response.keepAlive
+            reader.begin(response.framing)
+        }
+        return response
+    }
+}

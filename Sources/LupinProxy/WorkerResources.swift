@@ -1,0 +1,112 @@
+// What the connections of one worker use together; confined to the worker's loop.
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+
+/// One worker's pool, resolver, record sink and open connections.
+final class WorkerResources {
+    let loop: EventLoop
+    let shared: Shared
+    let pool: UpstreamPool
+    let resolver: Resolver
+    /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
+    private(set) var snapshot: Snapshot
+    let authorities = AuthorityCache()
+    let sink: RecordSink
+    private let random = RandomSource()
+    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private(set) var isDraining = false
+    private(set) var isClosed = false
+    private var flushTimer: ParkingSlot?
+    private var date: (second: Int64, text: String) = (-1, "")
+
+    init(loop: EventLoop, shared: Shared, workerCount: Int) {
+        self.loop = loop
+        self.shared = shared
+        snapshot = shared.snapshot
+        let settings = snapshot.settings
+        pool = UpstreamPool(
+            on: loop,
+            idlePerHostMax: max(1, (settings.upstream.poolPerHost + workerCount - 1) / workerCount),
+            idleLifetime: settings.upstream.poolIdle)
+        resolver = Resolver(on: loop, threads: shared.resolver)
+        let style = RecordStyle(
+            settings.log, allowsColour: shared.allowsColour, columns: nil,
+            utcOffsetSeconds: Terminal.utcOffsetSeconds(at: SystemCall.wallMicroseconds()))
+        sink = RecordSink(
+            writer: shared.records, log: settings.log, style: style,
+            redactor: snapshot.redactor)
+    }
+
+    func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
+
+    /// The current date as HTTP writes it, made anew once a second.
+    var dateText: String {
+        let second = SystemCall.wallMicroseconds() / 1_000_000
+        if second != date.second { date = (second, HTTPDate.text(second)) }
+        return date.text
+    }
+
+    // MARK: Records
+
+    /// Lines are handed to the writer at the latest this long after they were made.
+    private static let flushDelay = Duration.milliseconds(20)
+
+    /// Writes the line of an exchange that has ended.
+    func record(_ record: borrowing ExchangeRecord) {
+        sink.record(record)
+        guard sink.isPending else { return }
+        if flushTimer == nil { flushTimer = startFlushing() }
+        flushTimer?.wake(.answered)
+    }
+
+    private func startFlushing() -> ParkingSlot {
+        let slot = ParkingSlot(on: loop)
+        let sink = LoopLocal(sink, of: loop.executor)
+        let timer = LoopLocal(slot, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            let slot = timer.value
+            while await slot.park(for: .answered | .cut) == .answered {
+                let due = slot.loop.deadline(in: WorkerResources.flushDelay)
+                let woken = await slot.park(for: .cut, until: due)
+                sink.value.flush()
+                slot.forget(.answered)
+                if woken.meets(.cut) { return }
+            }
+        }
+        return slot
+    }
+
+    // MARK: Connections
+
+    var hasConnections: Bool { !connections.isEmpty }
+
+    func add(_ connection: DownstreamConnection) {
+        connections[ObjectIdentifier(connection)] = connection
+        shared.connections.opened()
+    }
+
+    func remove(_ connection: DownstreamConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        shared.connections.closed()
+    }
+
+    /// Idle connections end now, busy ones after their exchange.
+    func beginDraining() {
+        isDraining = true
+        for connection in connections.values { connection.slot.wake(.draining) }
+    }
+
+    /// Everything that still runs ends now.
+    func cutConnections() {
+        for connection in connections.values { connection.slot.wake(.cut) }
+    }
+
+    func close() {
+        isClosed = true
+        flushTimer?.wake(.cut)
+        sink.flush()
+        pool.closeAll()
+    }
+}

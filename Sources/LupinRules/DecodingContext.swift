@@ -1,0 +1,195 @@
+// What all decoders share: the file, its surroundings, and the problems found so far.
+
+/// Confined to one load.
+final class DecodingContext {
+    let source: SourceFile
+    let surroundings: Surroundings
+    private(set) var errors: [Diagnostic] = []
+    private(set) var warnings: [Diagnostic] = []
+    private(set) var secrets: [String] = []
+
+    init(source: SourceFile, surroundings: Surroundings) {
+        self.source = source
+        self.surroundings = surroundings
+    }
+
+    func add(errors more: [Diagnostic]) { errors += more }
+
+    func add(secret: String) {
+        if !secret.isEmpty, !secrets.contains(secret) { secrets.append(secret) }
+    }
+
+    // MARK: Problems
+
+    func error(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at node: YAMLNode,
+        hint: String? = nil
+    ) {
+        let value = node.markedText
+        errors.append(
+            source.diagnostic(code, message, at: node.place, value: value, hint: hint)
+        )
+    }
+
+    func error(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        atKey entry: YAMLNode.Entry,
+        hint: String? = nil
+    ) {
+        errors.append(
+            source.diagnostic(
+                code,
+                message,
+                at: entry.keyPlace,
+                value: entry.key,
+                hint: hint
+            )
+        )
+    }
+
+    func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
+        errors.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
+    }
+
+    func warning(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at node: YAMLNode,
+        hint: String? = nil
+    ) {
+        warnings.append(
+            source.diagnostic(code, message, at: node.place, value: node.markedText, hint: hint)
+        )
+    }
+
+    func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
+        warnings.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
+    }
+
+    /// A problem with `count` scalars from `offset` on of a scalar's text; with the whole scalar
+    /// where escapes or line breaks keep the text from lying in the file as it reads.
+    func error(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        in node: YAMLNode,
+        offset: Int,
+        count: Int,
+        hint: String? = nil
+    ) {
+        guard case .scalar(let text, let isPlain) = node.content, offset >= 0 else {
+            return error(code, message, at: node, hint: hint)
+        }
+        let lead = isPlain ? 0 : 1
+        let before = text.unicodeScalars.prefix(offset + count)
+        guard source.rest(at: node.place).dropFirst(lead).starts(with: before) else {
+            return error(code, message, at: node, hint: hint)
+        }
+        errors.append(
+            source.diagnostic(
+                code,
+                message,
+                at: node.place.shifted(by: lead + offset),
+                count: max(1, count),
+                hint: hint
+            )
+        )
+    }
+
+    // MARK: Sentences that many decoders need
+
+    func unknownKey(_ entry: YAMLNode.Entry, in section: String, known: [String]) {
+        let place = section.isEmpty ? "" : " in \"\(section)\""
+        let hint: String
+        if let near = nearest(to: entry.key, among: known) {
+            hint = "did you mean \"\(near)\"?"
+        } else {
+            hint = "known: \(known.joined(separator: ", "))"
+        }
+        error(.key, "unknown key \"\(entry.key)\"\(place)", atKey: entry, hint: hint)
+    }
+
+    func unknownWord(_ node: YAMLNode, _ word: String, for what: String, known: [String]) {
+        let allowed = "allowed: \(known.joined(separator: ", "))"
+        let near = nearest(to: word, among: known).map { "did you mean \"\($0)\"? " } ?? ""
+        error(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + allowed)
+    }
+
+    func unavailable(_ subject: String, _ what: String, atKey entry: YAMLNode.Entry) {
+        error(.unavailable, DecodingContext.unavailability(subject, what), atKey: entry)
+    }
+
+    func unavailable(_ subject: String, _ what: String, at node: YAMLNode) {
+        error(.unavailable, DecodingContext.unavailability(subject, what), at: node)
+    }
+
+    static func unavailability(_ subject: String, _ what: String) -> String {
+        "\"\(subject)\" is not available yet: \(what) arrives in a later version"
+    }
+
+    /// Whether the value asks for nothing, so that its key may be there before it is available.
+    func isOff(_ node: YAMLNode, _ offValues: [String]) -> Bool {
+        switch node.content {
+        case .scalar("", isPlain: true): offValues.contains("{}") || offValues.contains("[]")
+        case .scalar(let text, _): offValues.contains(text)
+        case .list(let items): items.isEmpty && offValues.contains("[]")
+        case .map(let entries): entries.isEmpty && offValues.contains("{}")
+        }
+    }
+
+    // MARK: Paths
+
+    /// A path of the file, to be opened from anywhere; nil when a problem was told.
+    ///
+    /// `~` is the effective user's home, other relative paths start at the file's directory.
+    func path(_ text: String, at node: YAMLNode) -> String? {
+        if text.hasPrefix("/") { return text }
+        if text == "~" || text.hasPrefix("~/") {
+            guard let home = surroundings.home else {
+                error(.file, "the user has no home directory for \"~\"", at: node)
+                return nil
+            }
+            return home + text.dropFirst()
+        }
+        if text.hasPrefix("~") {
+            error(
+                .file,
+                "the home of another user is not supported",
+                at: node,
+                hint: "write the whole path"
+            )
+            return nil
+        }
+        let directory = surroundings.directory
+        return directory.isEmpty ? text : directory == "/" ? "/\(text)" : "\(directory)/\(text)"
+    }
+}
+
+/// What a file is read in: nothing of it is asked from the system while decoding.
+package struct Surroundings {
+    /// lupin's own environment.
+    package var environment: [String: String]
+    /// What `~` means; nil where the user has no home.
+    package var home: String?
+    /// The directory of the rules file, which relative paths start from; `""` leaves them as is.
+    package var directory: String
+    /// Reads a file that the rules name.
+    package var readFile: (String) throws(FileProblem) -> FileContents
+
+    package init(
+        environment: [String: String] = [:],
+        home: String? = nil,
+        directory: String = "",
+        readFile: @escaping (String) throws(FileProblem) -> FileContents = {
+            _ throws(FileProblem) in
+            throw FileProblem("there is no such file")
+        }
+    ) {
+        self.environment = environment
+        self.home = home
+        self.directory = directory
+        self.readFile = readFile
+    }
+}

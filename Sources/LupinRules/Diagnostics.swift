@@ -1,0 +1,79 @@
+// How a problem of the rules file is told: place, sentence, code, and the line with carets below.
+
+/// One problem of a rules file.
+package struct Diagnostic: Sendable, Equatable, Error {
+    /// The codes of RULES.md §5.
+    package enum Code: String, Sendable, CaseIterable {
+        case syntax = "E-SYNTAX"
+        case key = "E-KEY"
+        case duplicate = "E-DUP"
+        case type = "E-TYPE"
+        case range = "E-RANGE"
+        case name = "E-NAME"
+        case environment = "E-ENV"
+        case file = "E-FILE"
+        case glob = "E-GLOB"
+        case regex = "E-REGEX"
+        case host = "E-HOST"
+        case header = "E-HEADER"
+        case intercept = "E-INTERCEPT"
+        case loop = "E-LOOP"
+        case shadow = "E-SHADOW"
+        case bind = "E-BIND"
+        /// The key or value belongs to the format and this version of lupin cannot do it yet.
+        case unavailable = "E-AVAIL"
+    }
+
+    package var code: Code
+    /// What is wrong, without place and code.
+    package var message: String
+    /// What to write instead; stands behind the carets.
+    package var hint: String?
+    /// The file as the user named it.
+    package var file: String
+    /// 1-based; 0 when the problem is the file as a whole.
+    package var line: Int
+    /// 1-based, in characters.
+    package var column: Int
+    /// The line of the file without its indentation; empty when there is none to show.
+    package var excerpt: String
+    /// Characters between the start of `excerpt` and the carets.
+    package var caretOffset: Int
+    package var caretCount: Int
+
+    /// The problem as `lupin check` prints it: one to three lines without a final line break.
+    package var text: String {
+        guard line > 0 else {
+            return "\(file): \(message)  [\(code.rawValue)]" + (hint.map { "\n    \($0)" } ?? "")
+        }
+        var text = "\(file):\(line):\(column): \(message)  [\(code.rawValue)]"
+        guard !excerpt.isEmpty else { return text + (hint.map { "\n    \($0)" } ?? "") }
+        text += "\n    \(excerpt)\n    "
+        text += String(repeating: " ", count: caretOffset)
+        text += String(repeating: "^", count: max(1, caretCount))
+        if let hint { text += "  \(hint)" }
+        return text
+    }
+}
+
+extension [Diagnostic] {
+    /// All of them as `lupin check` prints them: the first `limit`, then how many more there are.
+    package func report(limit: Int = 20) -> String {
+        var lines = prefix(limit).map(\.text)
+        if count > limit { lines.append("… and \(count - limit) more") }
+        return lines.joined(separator: "\n")
+    }
+
+    /// In the order of the file, each only once: an alias repeats the problems of its anchor.
+    func sortedByPosition() -> [Diagnostic] {
+        var result: [Diagnostic] = []
+        let sorted = enumerated().sorted {
+            ($0.element.line, $0.element.column, $0.offset)
+                < ($1.element.line, $1.element.column, $1.offset)
+        }
+        for (_, diagnostic) in sorted where !result.suffix(8).contains(diagnostic) {
+            result.append(diagnostic)
+        }
+        return result
+    }
+}

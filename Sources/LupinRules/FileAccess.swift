@@ -1,0 +1,112 @@
+// Reading the rules file and the secret files it names, and what their owner and mode say.
+
+import Glibc
+
+/// A file that was read, and who else could have.
+package struct FileContents: Sendable {
+    package var bytes: [UInt8]
+    /// Group or others may read it.
+    package var isOpenToOthers = false
+    /// Root owns it on a read-only file system or a tmpfs, as containers mount secrets.
+    package var isMountedByRoot = false
+
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+}
+
+/// Why a file could not be read; the reason completes "cannot read PATH: …".
+package struct FileProblem: Error, Sendable, Equatable {
+    package var reason: String
+
+    package init(_ reason: String) { self.reason = reason }
+}
+
+package enum FileAccess {
+    /// A rules file with 10,000 rules has about 1 MiB.
+    static let bytesMax = 16 << 20
+
+    /// Reads the whole file at `path`.
+    package static func read(_ path: String) throws(FileProblem) -> FileContents {
+        let (bytes, status) = try wholeFile(path)
+        var contents = FileContents(bytes: bytes)
+        contents.isOpenToOthers = status.st_mode & 0o044 != 0
+        if status.st_uid == 0, contents.isOpenToOthers {
+            let table = (try? wholeFile("/proc/self/mountinfo"))?.bytes
+            contents.isMountedByRoot = MountTable.isSecretMount(
+                device: UInt64(status.st_dev),
+                in: String(decoding: table ?? [], as: UTF8.self)
+            )
+        }
+        return contents
+    }
+
+    private static func wholeFile(
+        _ path: String
+    ) throws(FileProblem) -> (bytes: [UInt8], status: stat) {
+        // Safety: the string lives through the call, and no flag asks for a third argument.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw problem(with: path) }
+        defer { close(descriptor) }
+        var status = stat()
+        // Safety: `status` is ours and lives through the call.
+        guard unsafe fstat(descriptor, &status) == 0 else { throw problem(with: path) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw FileProblem("it is a directory") }
+        return (try readAll(descriptor), status)
+    }
+
+    /// Whether something can be opened for reading at `path`.
+    static func exists(_ path: String) -> Bool {
+        // Safety: the string lives through the call.
+        unsafe access(path, F_OK) == 0
+    }
+
+    /// The home directory of the effective user, not of whoever set `HOME`.
+    static func homeOfEffectiveUser() -> String? {
+        // Safety: the entry is read before any other call could overwrite it.
+        guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
+            return nil
+        }
+        return unsafe String(cString: home)
+    }
+
+    private static func readAll(_ descriptor: CInt) throws(FileProblem) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let size = block.count
+            // Safety: the kernel writes at most `size` bytes into the block of that size.
+            let count = unsafe block.withUnsafeMutableBytes {
+                unsafe Glibc.read(descriptor, $0.baseAddress, size)
+            }
+            guard count >= 0 else { throw FileProblem("reading it fails") }
+            if count == 0 { return bytes }
+            bytes += block[..<count]
+            guard bytes.count <= bytesMax else { throw FileProblem("it is larger than 16MiB") }
+        }
+    }
+
+    /// Asked afterwards, for people: errno is read in another room.
+    private static func problem(with path: String) -> FileProblem {
+        guard exists(path) else { return FileProblem("there is no such file") }
+        // Safety: the string lives through the call.
+        let isReadable = unsafe access(path, R_OK) == 0
+        return FileProblem(isReadable ? "it cannot be opened" : "permission denied")
+    }
+}
+
+/// What `/proc/self/mountinfo` says of a file system.
+package enum MountTable {
+    /// Whether the device is a tmpfs or mounted read-only, as containers mount secrets.
+    package static func isSecretMount(device: UInt64, in table: String) -> Bool {
+        let major = device >> 8 & 0xFFF | device >> 32 & ~0xFFF
+        let minor = device & 0xFF | device >> 12 & ~0xFF
+        for line in table.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            guard fields.count > 6, fields[2] == "\(major):\(minor)",
+                let dash = fields.firstIndex(of: "-"), dash + 1 < fields.count
+            else { continue }
+            let isReadOnly = fields[5].split(separator: ",").contains("ro")
+            if isReadOnly || fields[dash + 1] == "tmpfs" { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,303 @@
+// What `${…}` in a value stands for, and where which kind of it is allowed (RULES.md language 8).
+
+import LupinCore
+
+/// A value cut at its `${…}`.
+enum ValuePiece: Equatable {
+    case text(String)
+    /// `${kind:argument}`; offset and count are those of the whole in scalars of the value.
+    case reference(kind: String, argument: String?, offset: Int, count: Int)
+    /// `${` without `}`.
+    case unclosed(offset: Int)
+
+    /// The pieces of `text`; `$$` is `$`.
+    static func pieces(of text: String) -> [ValuePiece] {
+        var pieces: [ValuePiece] = []
+        var literal = String.UnicodeScalarView()
+        let scalars = Array(text.unicodeScalars)
+        var i = 0
+        while i < scalars.count {
+            let next = i + 1 < scalars.count ? scalars[i + 1] : " "
+            guard scalars[i] == "$", next == "$" || next == "{" else {
+                literal.append(scalars[i])
+                i += 1
+                continue
+            }
+            if next == "$" {
+                literal.append("$")
+                i += 2
+                continue
+            }
+            guard let end = scalars[i...].firstIndex(of: "}") else {
+                return pieces + [.unclosed(offset: i)]
+            }
+            if !literal.isEmpty { pieces.append(.text(String(literal))) }
+            literal = String.UnicodeScalarView()
+            let inside = String(String.UnicodeScalarView(scalars[(i + 2)..<end]))
+            let colon = inside.firstIndex(of: ":")
+            pieces.append(
+                .reference(
+                    kind: String(inside[..<(colon ?? inside.endIndex)]),
+                    argument: colon.map { String(inside[inside.index(after: $0)...]) },
+                    offset: i,
+                    count: end + 1 - i
+                )
+            )
+            i = end + 1
+        }
+        if !literal.isEmpty { pieces.append(.text(String(literal))) }
+        return pieces
+    }
+}
+
+/// Where a value stands, which decides what it may refer to.
+enum ValueRole {
+    /// A setting, or an answer of lupin's own: the environment only.
+    case setting
+    /// A value of a request step: the environment and the client's request.
+    case step
+    /// User and password of a parent proxy: the environment and secrets.
+    case userinfo
+}
+
+extension DecodingContext {
+    private static let kinds = ["env", "file", "secret", "token", "header", "id"]
+
+    /// The value with everything that is known at load filled in; nil when a problem was told.
+    func template(_ text: String, role: ValueRole, at node: YAMLNode) -> Template? {
+        guard text.unicodeScalars.contains("$") else { return Template(text) }
+        var parts: [Template.Part] = []
+        var isComplete = true
+        for piece in ValuePiece.pieces(of: text) {
+            if let part = part(piece, role: role, at: node) {
+                parts.append(part)
+            } else {
+                isComplete = false
+            }
+        }
+        return isComplete ? Template(joined(parts)) : nil
+    }
+
+    /// What one piece of a value stands for; nil when a problem was told.
+    func part(_ piece: ValuePiece, role: ValueRole, at node: YAMLNode) -> Template.Part? {
+        switch piece {
+        case .text(let literal):
+            return .text(literal)
+        case .unclosed(let offset):
+            error(
+                .syntax,
+                "\"${\" is not closed",
+                in: node,
+                offset: offset,
+                count: 2,
+                hint: "write $${ for the characters themselves"
+            )
+            return nil
+        case .reference(let kind, let argument, let offset, let count):
+            let reference = Reference(
+                kind: kind,
+                argument: argument,
+                offset: offset,
+                count: count
+            )
+            return resolve(reference, role: role, at: node)
+        }
+    }
+
+    /// Like `template`, where only text can come out.
+    func resolved(_ text: String, role: ValueRole, at node: YAMLNode) -> String? {
+        guard let template = template(text, role: role, at: node) else { return nil }
+        var result = ""
+        for case .text(let part) in template.parts { result += part }
+        return result
+    }
+
+    /// A pattern with its `${env:…}` filled in.
+    ///
+    /// Nothing else is touched: `$` ends a regex.
+    func resolvedPattern(_ text: String, at node: YAMLNode) -> String? {
+        guard text.contains("${env:") else { return text }
+        var result = ""
+        var rest = text[...]
+        while let start = rest.firstRange(of: "${env:"),
+            let end = rest[start.upperBound...].firstIndex(of: "}")
+        {
+            result += rest[..<start.lowerBound]
+            let offset = text.unicodeScalars.distance(
+                from: text.startIndex,
+                to: start.lowerBound
+            )
+            let whole = rest[start.lowerBound...end]
+            let reference = Reference(
+                kind: "env",
+                argument: String(rest[start.upperBound..<end]),
+                offset: offset,
+                count: whole.unicodeScalars.count
+            )
+            guard case .text(let value) = resolve(reference, role: .setting, at: node) else {
+                return nil
+            }
+            result += value
+            rest = rest[rest.index(after: end)...]
+        }
+        return result + rest
+    }
+
+    // MARK: One reference
+
+    private struct Reference {
+        var kind: String
+        var argument: String?
+        var offset: Int
+        var count: Int
+
+        var text: String { argument.map { "${\(kind):\($0)}" } ?? "${\(kind)}" }
+        /// As it may be shown: a default could be a secret.
+        var shown: String { "${\(kind):…}" }
+    }
+
+    private func resolve(
+        _ reference: Reference,
+        role: ValueRole,
+        at node: YAMLNode
+    ) -> Template.Part? {
+        func refuse(_ code: Diagnostic.Code, _ message: String, _ hint: String? = nil) {
+            error(
+                code,
+                message,
+                in: node,
+                offset: reference.offset,
+                count: reference.count,
+                hint: hint
+            )
+        }
+        let argument = reference.argument ?? ""
+        switch (reference.kind, role) {
+        case ("id", .step) where reference.argument == nil:
+            return .id
+        case ("header", .step) where isFieldName(argument):
+            return .header(argument)
+        case ("header", .step):
+            refuse(.header, "\"\(argument)\" is not a field name", "write ${header:User-Agent}")
+        case ("env", _) where !argument.isEmpty:
+            return environmentValue(argument, refuse: refuse)
+        case ("secret", .userinfo) where !argument.isEmpty:
+            guard let value = environmentValue(argument, refuse: refuse) else { return nil }
+            if case .text(let secret) = value { add(secret: secret) }
+            return value
+        case ("file", .userinfo) where !argument.isEmpty:
+            return secretFile(argument, at: node, refuse: refuse)
+        case ("secret", .step), ("file", .step):
+            refuse(
+                .unavailable,
+                DecodingContext.unavailability(
+                    reference.shown,
+                    "the owner check of rules with secrets"
+                )
+            )
+        case ("token", _):
+            refuse(
+                .unavailable,
+                DecodingContext.unavailability(reference.shown, "the token store")
+            )
+        case ("header", _), ("id", _):
+            refuse(
+                .type,
+                "\"\(reference.text)\" is not allowed here",
+                "only values of request steps know a request"
+            )
+        case ("secret", _), ("file", _):
+            refuse(
+                .type,
+                "\"\(reference.shown)\" is not allowed here",
+                "secrets belong to the user and password of upstream.proxy"
+            )
+        default:
+            if DecodingContext.kinds.contains(reference.kind) {
+                refuse(
+                    .syntax,
+                    "\"\(reference.text)\" names nothing",
+                    "write ${\(reference.kind):NAME}"
+                )
+            } else {
+                let near = nearest(to: reference.kind, among: DecodingContext.kinds)
+                refuse(
+                    .name,
+                    "unknown reference \"${\(reference.kind)}\"",
+                    near.map { "did you mean \"\($0)\"?" } ?? "write $${ for the characters"
+                )
+            }
+        }
+        return nil
+    }
+
+    /// `N` or `N:-default`; the default is for a variable that is unset or empty.
+    private func environmentValue(
+        _ argument: String,
+        refuse: (Diagnostic.Code, String, String?) -> Void
+    ) -> Template.Part? {
+        var name = argument
+        var fallback: String?
+        if let marker = argument.firstRange(of: ":-") {
+            name = String(argument[..<marker.lowerBound])
+            fallback = String(argument[marker.upperBound...])
+        }
+        let value = surroundings.environment[name]
+        if let value, !value.isEmpty || fallback == nil { return .text(value) }
+        if let fallback { return .text(fallback) }
+        refuse(
+            .environment,
+            "the environment has no variable \"\(name)\"",
+            "set it, or write ${env:\(name):-default}"
+        )
+        return nil
+    }
+
+    /// The text of a file without one trailing newline; its owner alone may read it.
+    private func secretFile(
+        _ name: String,
+        at node: YAMLNode,
+        refuse: (Diagnostic.Code, String, String?) -> Void
+    ) -> Template.Part? {
+        guard let path = path(name, at: node) else { return nil }
+        let contents: FileContents
+        do {
+            contents = try surroundings.readFile(path)
+        } catch {
+            refuse(.file, "cannot read \(path): \(error.reason)", nil)
+            return nil
+        }
+        if contents.isOpenToOthers {
+            let message = "the secret file \(path) is readable by group or others"
+            guard contents.isMountedByRoot else {
+                refuse(.file, message, "chmod 600 \(path)")
+                return nil
+            }
+            warning(.file, message, at: node, hint: "root mounted it; nobody else should see it")
+        }
+        guard var text = String(validating: contents.bytes, as: UTF8.self) else {
+            refuse(.file, "the secret file \(path) is not UTF-8 text", nil)
+            return nil
+        }
+        if text.unicodeScalars.last == "\n" { text.unicodeScalars.removeLast() }
+        if text.unicodeScalars.last == "\r" { text.unicodeScalars.removeLast() }
+        add(secret: text)
+        return .text(text)
+    }
+
+    private func joined(_ parts: [Template.Part]) -> [Template.Part] {
+        var result: [Template.Part] = []
+        for part in parts {
+            if case .text(let more) = part, case .text(let before) = result.last {
+                result[result.count - 1] = .text(before + more)
+            } else {
+                result.append(part)
+            }
+        }
+        return result
+    }
+
+    func isFieldName(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0.isTokenByte }
+    }
+}

@@ -1,0 +1,185 @@
+// `proxy:` at the top and in rules: direct, the environment's, or a parent; and never ourselves.
+
+import LupinCore
+
+extension DecodingContext {
+    private static let proxyExample = "http://proxy.example:3128"
+
+    /// `direct`, `environment` or a URL; nil when a problem was told.
+    func proxy(_ node: YAMLNode) -> UpstreamProxy? {
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            error(
+                .type,
+                "expected direct, environment or a URL, found \(node.kindText)",
+                at: node,
+                hint: "write \(DecodingContext.proxyExample)"
+            )
+            return nil
+        }
+        switch raw {
+        case "direct": return .direct
+        case "environment": return environmentProxy(node)
+        default: return parentProxy(raw, at: node).map { .parent($0) }
+        }
+    }
+
+    private func environmentProxy(_ node: YAMLNode) -> UpstreamProxy? {
+        let environment = ProxyEnvironment(surroundings.environment)
+        for (variable, problem) in environment.problems {
+            if problem.isUnavailable {
+                unavailable(variable, problem.message, at: node)
+            } else {
+                error(.environment, "\(variable): \(problem.message)", at: node)
+            }
+        }
+        for case let userinfo? in [environment.http?.userinfo, environment.https?.userinfo] {
+            taint(userinfo)
+        }
+        return environment.problems.isEmpty ? .environment(environment) : nil
+    }
+
+    private func parentProxy(_ raw: String, at node: YAMLNode) -> ParentProxy? {
+        guard let url = proxyURL(raw, at: node) else { return nil }
+        guard url.contains("://") else {
+            let known = ["direct", "environment"]
+            if let near = nearest(to: url, among: known) {
+                error(
+                    .name,
+                    "unknown proxy \"\(url)\"",
+                    at: node,
+                    hint: "did you mean \"\(near)\"?"
+                )
+            } else {
+                error(
+                    .type,
+                    "a proxy needs a scheme",
+                    at: node,
+                    hint: "write \(DecodingContext.proxyExample)"
+                )
+            }
+            return nil
+        }
+        do {
+            let proxy = try ParentProxy(url: url)
+            if let userinfo = proxy.userinfo { taint(userinfo) }
+            return proxy
+        } catch {
+            if error.isUnavailable {
+                let scheme = String(url[..<(url.firstRange(of: "://")?.lowerBound ?? url.endIndex)])
+                unavailable(scheme, error.message, at: node)
+            } else {
+                self.error(
+                    .type,
+                    error.message,
+                    at: node,
+                    hint: "write \(DecodingContext.proxyExample)"
+                )
+            }
+            return nil
+        }
+    }
+
+    /// The URL with its references filled in.
+    ///
+    /// What comes from elsewhere before a written `@` is
+    /// percent-encoded, so that a password may hold `@`, `/` and `%`.
+    private func proxyURL(_ raw: String, at node: YAMLNode) -> String? {
+        let pieces = ValuePiece.pieces(of: raw)
+        let lastAt = pieces.lastIndex {
+            if case .text(let text) = $0 { return text.contains("@") }
+            return false
+        }
+        guard let lastAt else { return resolved(raw, role: .userinfo, at: node) }
+        var result = ""
+        for (index, piece) in pieces.enumerated() {
+            guard case .text(let value) = part(piece, role: .userinfo, at: node) else { return nil }
+            if case .text = piece {
+                result += value
+            } else {
+                result += index < lastAt ? percentEncoded(value) : value
+            }
+        }
+        return result
+    }
+
+    /// Secrets are redacted as a whole and by their password.
+    private func taint(_ userinfo: String) {
+        add(secret: userinfo)
+        if let colon = userinfo.firstIndex(of: ":") {
+            add(secret: String(userinfo[userinfo.index(after: colon)...]))
+        }
+    }
+
+    private func percentEncoded(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            let scalar = Unicode.Scalar(byte)
+            let isLetter = byte.asciiLowercased &- 0x61 < 26
+            if isLetter || byte.isASCIIDigit || "-._~:".unicodeScalars.contains(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return result
+    }
+}
+
+// MARK: Our own listeners
+
+extension DecodingContext {
+    /// The proxy, with what points at one of our listeners taken out: an error for a parent that is
+    /// written in the file, direct and a warning for one of the environment (RULES.md 3.8).
+    func withoutLoop(
+        _ proxy: UpstreamProxy,
+        _ listeners: [ListenerSettings],
+        at node: YAMLNode
+    ) -> UpstreamProxy {
+        switch proxy {
+        case .direct:
+            return proxy
+        case .parent(let parent):
+            guard listeners.containListener(at: parent.host, port: parent.port) else {
+                return proxy
+            }
+            error(
+                .loop,
+                "the proxy is one of lupin's own listeners",
+                at: node,
+                hint: "write direct"
+            )
+            return .direct
+        case .environment(var environment):
+            func isOwn(_ parent: ParentProxy?) -> Bool {
+                guard let parent else { return false }
+                return listeners.containListener(at: parent.host, port: parent.port)
+            }
+            guard isOwn(environment.http) || isOwn(environment.https) else { return proxy }
+            warning(
+                .loop,
+                "the environment's proxy is one of lupin's own listeners",
+                at: node,
+                hint: "taken as direct"
+            )
+            if isOwn(environment.http) { environment.http = nil }
+            if isOwn(environment.https) { environment.https = nil }
+            return .environment(environment)
+        }
+    }
+}
+
+extension [ListenerSettings] {
+    /// Whether a connection to `host` and `port` would certainly reach one of the listeners.
+    func containListener(at host: Host, port: UInt16) -> Bool {
+        let isLocalName = host.text == "localhost" || host.text.hasSuffix(".localhost")
+        return contains { listener in
+            guard listener.port == port, port != 0 else { return false }
+            let isLocal = listener.address.isLoopback || listener.address.isUnspecified
+            guard let address = host.address else { return isLocalName && isLocal }
+            if address == listener.address { return true }
+            if listener.address.isUnspecified { return address.isLoopback || address.isUnspecified }
+            return listener.address.isLoopback && address.isUnspecified
+        }
+    }
+}

@@ -1,0 +1,278 @@
+// What `rules:` says: each rule's keys, its name, and which rules can never act.
+
+import LupinCore
+
+struct RuleDecoder {
+    let context: DecodingContext
+    let listeners: [ListenerSettings]
+
+    /// The rules of `rules:`; what could not be read was told.
+    func rules(_ node: YAMLNode) -> [Rule] {
+        guard case .list(let items) = node.content else {
+            if !node.isEmpty {
+                context.error(
+                    .type,
+                    "expected a list of rules, found \(node.kindText)",
+                    at: node,
+                    hint: "write - match: api.example"
+                )
+            }
+            return []
+        }
+        var rules: [Rule] = []
+        var lines: [String: Int] = [:]
+        for item in items {
+            guard let rule = rule(item, lines: &lines) else { continue }
+            rules.append(rule)
+        }
+        return rules
+    }
+
+    /// Tells rules that an earlier one hides (E-SHADOW, a warning).
+    func warnOfShadows(in rules: RuleSet) {
+        for (hidden, hiding) in rules.explainShadowing() {
+            let rule = rules.rules[hidden]
+            let earlier = rules.rules[hiding]
+            let place = Place(line: rule.line, column: firstColumn(ofLine: rule.line))
+            context.warning(
+                .shadow,
+                "the rule \"\(rule.name)\" can never match",
+                at: place,
+                hint: "hidden by \"\(earlier.name)\" on line \(earlier.line), which has stop: true"
+            )
+        }
+    }
+
+    private func firstColumn(ofLine number: Int) -> Int {
+        guard let line = context.source.line(number) else { return 1 }
+        let blank = line.prefix { " -\t".unicodeScalars.contains($0) }
+        return blank.count + 1
+    }
+
+    // MARK: One rule
+
+    private func rule(_ node: YAMLNode, lines: inout [String: Int]) -> Rule? {
+        guard case .map(let entries) = node.content else {
+            context.error(
+                .type,
+                "expected a rule, found \(node.kindText)",
+                at: node,
+                hint: "write - match: api.example"
+            )
+            return nil
+        }
+        let line = entries.first?.keyPlace.line ?? node.place.line
+        var rule = Rule(name: "rule@\(line)", line: line, matches: [])
+        decodeName(entries, into: &rule, lines: &lines)
+        var hasMatch = false
+        for entry in entries where entry.key != "name" {
+            if entry.key == "match" { hasMatch = true }
+            decode(entry, into: &rule)
+        }
+        if !hasMatch {
+            context.error(
+                .key,
+                "the rule \"\(rule.name)\" has no \"match\"",
+                at: node.place,
+                hint: "write match: {} for everything"
+            )
+        }
+        checkClearText(rule, entries)
+        return rule
+    }
+
+    private func decodeName(
+        _ entries: [YAMLNode.Entry],
+        into rule: inout Rule,
+        lines: inout [String: Int]
+    ) {
+        if let entry = entries.first(where: { $0.key == "name" }),
+            let name = context.text(entry.value, expected: "a name", example: "packages")
+        {
+            rule.name = name
+            if let first = lines[name] {
+                context.error(
+                    .duplicate,
+                    "two rules are called \"\(name)\"",
+                    at: entry.value,
+                    hint: "first on line \(first)"
+                )
+            }
+        }
+        lines[rule.name] = lines[rule.name] ?? rule.line
+    }
+
+    private func decode(_ entry: YAMLNode.Entry, into rule: inout Rule) {
+        let keys = RuleKeyTable.rule
+        guard let known = keys.first(where: { $0.key == entry.key }) else {
+            context.unknownKey(entry, in: "rules", known: keys.map(\.key))
+            return
+        }
+        if case .later(let what) = known.availability {
+            if !context.isOff(entry.value, known.offValues) {
+                context.unavailable(entry.key, what, atKey: entry)
+            }
+            return
+        }
+        let node = entry.value
+        switch entry.key {
+        case "match":
+            rule.matches = MatchDecoder(context: context).matches(node) ?? []
+        case "request":
+            rule.steps = StepDecoder(context: context, listeners: listeners).steps(node)
+        case "respond":
+            rule.respond = answer(node)
+        case "stop":
+            rule.stop = context.boolean(node) ?? false
+        case "timeouts":
+            rule.timeouts = timeouts(node)
+        case "log":
+            rule.log = log(node)
+        case "proxy":
+            rule.proxy = context.proxy(node).map { context.withoutLoop($0, listeners, at: node) }
+        default:
+            break
+        }
+    }
+
+    /// A rule for https alone can do nothing to requests that lupin does not see.
+    private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
+        guard rule.needsClearText, !rule.matches.isEmpty,
+            rule.matches.allSatisfy({ $0.schemes == [.https] }),
+            let key = entries.first(where: { $0.key == "request" || $0.key == "respond" })
+        else { return }
+        context.error(
+            .intercept,
+            "the rule \"\(rule.name)\" needs https in clear text, which is not available yet",
+            atKey: key,
+            hint: "it can act on http only"
+        )
+    }
+
+    // MARK: Keys of a rule
+
+    private func answer(_ node: YAMLNode) -> CannedResponse? {
+        let example = "{status: 403}"
+        guard let entries = context.entries(node, of: "an answer", example: example) else {
+            return nil
+        }
+        var response = CannedResponse(status: 0)
+        var hasStatus = false
+        var body: YAMLNode?
+        for entry in entries {
+            switch entry.key {
+            case "status":
+                hasStatus = true
+                guard let status = context.number(entry.value, in: 200...599, what: "status") else {
+                    return nil
+                }
+                response.status = UInt16(truncatingIfNeeded: status)
+            case "headers":
+                response.fields = fields(entry.value)
+            case "body":
+                body = entry.value
+                response.body = context.text(
+                    entry.value,
+                    expected: "a text",
+                    example: "\"blocked\"",
+                    mayBeEmpty: true
+                )
+            default:
+                context.unknownKey(entry, in: "respond", known: ["status", "headers", "body"])
+            }
+        }
+        guard hasStatus else {
+            context.error(.key, "\"respond\" has no \"status\"", at: node, hint: "write \(example)")
+            return nil
+        }
+        if let body, response.body?.isEmpty == false, [204, 205, 304].contains(response.status) {
+            context.error(
+                .range,
+                "a \(response.status) has no body",
+                at: body,
+                hint: "leave it out"
+            )
+        }
+        return response
+    }
+
+    private func fields(_ node: YAMLNode) -> [(name: String, value: String)] {
+        let example = "{Content-Type: text/plain}"
+        let entries = context.entries(node, of: "names and values", example: example) ?? []
+        return entries.compactMap { entry in
+            guard context.mayChange(entry.key, at: entry),
+                let value = context.fieldValue(entry.value, role: .setting)
+            else { return nil }
+            guard case .text(let text)? = value.parts.first else { return (entry.key, "") }
+            return (entry.key, text)
+        }
+    }
+
+    private func timeouts(_ node: YAMLNode) -> TimeoutOverrides {
+        var overrides = TimeoutOverrides()
+        for (entry, setting) in settings(node, in: "timeouts", example: "{total: 90s}") {
+            if setting.key == "min_rate" {
+                if let value = context.rate(entry.value) { overrides.minRateBytesPerSecond = value }
+                continue
+            }
+            guard let value = context.duration(entry.value, setting) else { continue }
+            switch setting.key {
+            case "expect": overrides.expect = value
+            case "dns": overrides.dns = value
+            case "connect": overrides.connect = value
+            case "response_header": overrides.responseHeader = value
+            case "idle": overrides.idle = value
+            case "tunnel_idle": overrides.tunnelIdle = value
+            case "total": overrides.total = .some(value)
+            default: break
+            }
+        }
+        return overrides
+    }
+
+    private func log(_ node: YAMLNode) -> LogOverrides {
+        var overrides = LogOverrides()
+        if case .scalar("off", _) = node.content {
+            overrides.off = true
+            return overrides
+        }
+        for (entry, setting) in settings(node, in: "log", example: "off") {
+            switch setting.key {
+            case "headers": overrides.headers = context.loggedHeaders(entry.value)
+            case "level": context.checkLogLevel(entry.value, setting)
+            default: break
+            }
+        }
+        // What an earlier rule turned off is on again where a later one says how.
+        overrides.off = false
+        return overrides
+    }
+
+    /// The entries of a section that a rule may have too, with their settings.
+    private func settings(
+        _ node: YAMLNode,
+        in section: String,
+        example: String
+    ) -> [(YAMLNode.Entry, Setting)] {
+        let entries = context.entries(node, of: "a map", example: "\(section): \(example)") ?? []
+        let known = SettingsTable.settings.filter { $0.isPerRule && $0.section == section }
+        return entries.compactMap { entry in
+            if let setting = known.first(where: { $0.key == entry.key }) {
+                guard case .later(let what) = setting.availability else { return (entry, setting) }
+                if !context.isOff(entry.value, setting.offValues) {
+                    context.unavailable(entry.key, what, atKey: entry)
+                }
+            } else if SettingsTable.keys(in: section).contains(entry.key) {
+                context.error(
+                    .key,
+                    "a rule cannot set \"\(entry.key)\"",
+                    atKey: entry,
+                    hint: "it belongs to \"\(section)\" at the top of the file"
+                )
+            } else {
+                context.unknownKey(entry, in: section, known: known.map(\.key))
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// From a rules file to a checked configuration: where the file is, what it says, what is wrong.
+
+package import LupinCore
+
+/// What came of a rules file.
+package struct LoadResult: Sendable {
+    /// nil when there is any error.
+    package var configuration: Configuration?
+    /// In the order of the file.
+    package var errors: [Diagnostic]
+    /// In the order of the file; they do not keep lupin from starting.
+    package var warnings: [Diagnostic]
+}
+
+/// Reads `lupin.yaml`.
+package enum RulesFile {
+    /// Reads and checks the file at `path`.
+    ///
+    /// - Parameters:
+    ///   - path: As the user gave it; diagnostics name the file so.
+    ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
+    ///   - home: What `~` means; nil asks the system for the effective user's.
+    /// - Returns: The configuration, or why there is none.
+    package static func load(
+        path: String,
+        environment: [String: String],
+        home: String? = nil
+    ) -> LoadResult {
+        let contents: FileContents
+        do {
+            contents = try FileAccess.read(path)
+        } catch {
+            return failure(path, .file, "cannot read the rules file: \(error.reason)")
+        }
+        let surroundings = Surroundings(
+            environment: environment,
+            home: home ?? FileAccess.homeOfEffectiveUser(),
+            directory: directory(of: path),
+            readFile: { name throws(FileProblem) in try FileAccess.read(name) }
+        )
+        return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
+    }
+
+    /// Checks what a file holds.
+    ///
+    /// Files and variables that it names come from `surroundings`.
+    package static func decode(
+        bytes: [UInt8],
+        fileName: String,
+        surroundings: Surroundings = Surroundings()
+    ) -> LoadResult {
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            return failure(fileName, .syntax, "the file is UTF-16", hint: "save it as UTF-8")
+        }
+        let content = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+        guard let text = String(validating: content, as: UTF8.self) else {
+            let repaired = SourceFile(
+                name: fileName,
+                text: String(decoding: content, as: UTF8.self)
+            )
+            let place = repaired.place { $0 == "\u{FFFD}" }
+            let problem = repaired.diagnostic(
+                .syntax,
+                "the file is not UTF-8",
+                at: place,
+                count: 1,
+                hint: "save it as UTF-8"
+            )
+            return LoadResult(configuration: nil, errors: [problem], warnings: [])
+        }
+        return decode(text: text, fileName: fileName, surroundings: surroundings)
+    }
+
+    /// Checks the text of a file.
+    package static func decode(
+        text: String,
+        fileName: String,
+        surroundings: Surroundings = Surroundings()
+    ) -> LoadResult {
+        let source = SourceFile(name: fileName, text: text)
+        let context = DecodingContext(source: source, surroundings: surroundings)
+        var reader = DocumentReader(source: source)
+        let root = reader.read()
+        context.add(errors: reader.problems)
+        var settings = Settings()
+        var rules = RuleSet([])
+        if let root {
+            let entries = context.entries(root, of: "keys and values", example: "lupin: 1")
+            var decoder = SettingsDecoder(context: context)
+            let rulesNode = entries.flatMap { decoder.decode($0) }
+            settings = decoder.settings
+            if let rulesNode {
+                let decoder = RuleDecoder(context: context, listeners: settings.listeners)
+                rules = RuleSet(decoder.rules(rulesNode))
+                if context.errors.isEmpty { decoder.warnOfShadows(in: rules) }
+            }
+        } else if reader.problems.isEmpty {
+            SettingsDecoder(context: context).requireVersion()
+        }
+        let errors = context.errors.sortedByPosition()
+        let configuration = Configuration(
+            settings: settings,
+            rules: rules,
+            version: version(of: text),
+            secrets: context.secrets
+        )
+        return LoadResult(
+            configuration: errors.isEmpty ? configuration : nil,
+            errors: errors,
+            warnings: context.warnings.sortedByPosition()
+        )
+    }
+
+    /// The file to load, or nil when there is none and the defaults hold (RULES.md language 12).
+    ///
+    /// `explicit`, `$LUPIN_RULES`, `$XDG_CONFIG_HOME/lupin/lupin.yaml` (else below `~/.config`),
+    /// `/etc/lupin/lupin.yaml`. Never the working directory: so a relative `XDG_CONFIG_HOME` is
+    /// ignored. The first two are returned even when they do not exist, so that loading says so.
+    package static func locate(
+        explicit: String?,
+        environment: [String: String],
+        home: String? = nil
+    ) -> String? {
+        locate(explicit: explicit, environment: environment, home: home, exists: FileAccess.exists)
+    }
+
+    package static func locate(
+        explicit: String?,
+        environment: [String: String],
+        home: String?,
+        exists: (String) -> Bool
+    ) -> String? {
+        if let explicit { return explicit }
+        if let named = environment["LUPIN_RULES"], !named.isEmpty { return named }
+        var candidates: [String] = []
+        if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") {
+            candidates.append("\(base)/lupin/lupin.yaml")
+        } else if let home = home ?? FileAccess.homeOfEffectiveUser(), home.hasPrefix("/") {
+            candidates.append("\(home)/.config/lupin/lupin.yaml")
+        }
+        candidates.append("/etc/lupin/lupin.yaml")
+        return candidates.first(where: exists)
+    }
+
+    // MARK: Small things
+
+    /// The upper half of the content's FNV-1a hash, 64 bits, as eight hex digits.
+    package static func version(of text: String) -> String {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        let digits = String(hash >> 32, radix: 16)
+        return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+    }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func failure(
+        _ fileName: String,
+        _ code: Diagnostic.Code,
+        _ message: String,
+        hint: String? = nil
+    ) -> LoadResult {
+        let file = SourceFile(name: fileName, text: "")
+        let problem = file.diagnostic(code, message, at: .wholeFile, hint: hint)
+        return LoadResult(configuration: nil, errors: [problem], warnings: [])
+    }
+}

@@ -1,0 +1,242 @@
+// What the file says outside its rules: every key is looked up in the settings table, and either
+// applied, told as not available yet, or told as unknown.
+
+import LupinCore
+
+struct SettingsDecoder {
+    let context: DecodingContext
+    private(set) var settings = Settings()
+    /// Where `upstream.proxy` stands, for the check against our own listeners.
+    private var proxyNode: YAMLNode?
+
+    init(context: DecodingContext) { self.context = context }
+
+    /// Reads everything but `rules`, which it hands back.
+    mutating func decode(_ root: [YAMLNode.Entry]) -> YAMLNode? {
+        var rules: YAMLNode?
+        for entry in root where entry.key == "rules" { rules = entry.value }
+        checkVersion(root)
+        decode(root.filter { $0.key != "rules" }, in: "")
+        if let proxyNode {
+            settings.upstream.proxy =
+                context.withoutLoop(settings.upstream.proxy, settings.listeners, at: proxyNode)
+        }
+        return rules
+    }
+
+    /// Tells that `lupin: 1` is missing.
+    func requireVersion(at place: Place = Place(line: 1, column: 1)) {
+        context.error(
+            .key,
+            "the file does not say the version of its format",
+            at: place,
+            hint: "write lupin: 1 as its first line"
+        )
+    }
+
+    private func checkVersion(_ root: [YAMLNode.Entry]) {
+        guard let entry = root.first(where: { $0.key == "lupin" }) else {
+            requireVersion(at: root.first?.keyPlace ?? Place(line: 1, column: 1))
+            return
+        }
+        let version = context.text(entry.value, expected: "a version", example: "lupin: 1")
+        if let version, version != "1" {
+            context.error(
+                .range,
+                "version \(version) of the format is not known",
+                at: entry.value,
+                hint: "write lupin: 1"
+            )
+        }
+    }
+
+    // MARK: Walking the table
+
+    private mutating func decode(_ entries: [YAMLNode.Entry], in section: String) {
+        for entry in entries {
+            let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
+            if let setting = SettingsTable.setting(name) {
+                decode(entry, setting)
+            } else if SettingsTable.keys(in: name).isEmpty {
+                let known = SettingsTable.keys(in: section) + (section.isEmpty ? ["rules"] : [])
+                context.unknownKey(entry, in: section, known: known)
+            } else if let what = SettingsTable.unavailability(of: name) {
+                if !context.isOff(entry.value, section: name) {
+                    context.unavailable(entry.key, what, atKey: entry)
+                }
+            } else {
+                decodeSection(entry, name)
+            }
+        }
+    }
+
+    private mutating func decodeSection(_ entry: YAMLNode.Entry, _ name: String) {
+        if name == "listen" {
+            if let listeners = context.listeners(entry) { settings.listeners = listeners }
+            return
+        }
+        if name == "log", case .scalar("off", _) = entry.value.content {
+            settings.log.to = .off
+            return
+        }
+        let keys = SettingsTable.keys(in: name).prefix(2).map { "\($0): …" }
+        let example = "\(entry.key): {\(keys.joined(separator: ", "))}"
+        guard let inside = context.entries(entry.value, of: "a map", example: example) else {
+            return
+        }
+        decode(inside, in: name)
+    }
+
+    private mutating func decode(_ entry: YAMLNode.Entry, _ setting: Setting) {
+        if case .later(let what) = setting.availability {
+            if !context.isOff(entry.value, setting.offValues) {
+                context.unavailable(entry.key, what, atKey: entry)
+            }
+            return
+        }
+        let node = entry.value
+        switch setting.section {
+        case "timeouts": decodeTimeout(node, setting)
+        case "limits": decodeLimit(node, setting)
+        case "log", "log.rotate", "log.redact": decodeLog(node, setting)
+        case "access": decodeAccess(node, setting)
+        default: decodeOther(node, setting)
+        }
+    }
+
+    // MARK: Applying
+
+    private mutating func decodeOther(_ node: YAMLNode, _ setting: Setting) {
+        switch setting.name {
+        case "workers":
+            if let value = context.number(node, setting) { settings.workers = value }
+        case "upstream.proxy":
+            guard let proxy = context.proxy(node) else { return }
+            settings.upstream.proxy = proxy
+            proxyNode = node
+        case "upstream.no_proxy":
+            if let value = context.noProxy(node) { settings.upstream.noProxy = value }
+        case "upstream.pool.per_host":
+            set(&settings.upstream.poolPerHost, context.number(node, setting))
+        case "upstream.pool.idle":
+            set(&settings.upstream.poolIdle, context.duration(node, setting))
+        case "upstream.dns.ttl":
+            set(&settings.upstream.dnsTTL, context.duration(node, setting))
+        case "upstream.via":
+            if let value = context.boolean(node) { settings.upstream.via = value }
+        default:
+            break
+        }
+    }
+
+    private mutating func decodeAccess(_ node: YAMLNode, _ setting: Setting) {
+        switch setting.key {
+        case "clients":
+            if let value = context.networks(node) { settings.access.clients = value }
+        case "connect_ports":
+            if case .scalar("any", _) = node.content {
+                settings.access.connectPorts = nil
+            } else if let value = context.ports(node) {
+                settings.access.connectPorts = value
+            }
+        case "deny_targets":
+            if let value = context.deniedTargets(node) { settings.access.denyTargets = value }
+        default:
+            break
+        }
+    }
+
+    private mutating func decodeTimeout(_ node: YAMLNode, _ setting: Setting) {
+        if setting.key == "min_rate" {
+            if let value = context.rate(node) { settings.timeouts.minRateBytesPerSecond = value }
+            return
+        }
+        let value = context.duration(node, setting)
+        switch setting.key {
+        case "client_idle": set(&settings.timeouts.clientIdle, value)
+        case "client_header": set(&settings.timeouts.clientHeader, value)
+        case "expect": set(&settings.timeouts.expect, value)
+        case "dns": set(&settings.timeouts.dns, value)
+        case "connect": set(&settings.timeouts.connect, value)
+        case "response_header": set(&settings.timeouts.responseHeader, value)
+        case "idle": set(&settings.timeouts.idle, value)
+        case "tunnel_idle": set(&settings.timeouts.tunnelIdle, value)
+        case "drain": set(&settings.timeouts.drain, value)
+        case "total": if let value { settings.timeouts.total = value }
+        default: break
+        }
+    }
+
+    private mutating func decodeLimit(_ node: YAMLNode, _ setting: Setting) {
+        let value: Int??
+        if case .number = setting.kind {
+            value = context.number(node, setting)
+        } else {
+            value = context.size(node, setting)
+        }
+        switch setting.key {
+        case "connections": set(&settings.limits.connections, value)
+        case "client_connections": if let value { settings.limits.clientConnections = value }
+        case "request_line": set(&settings.limits.requestLineBytes, value)
+        case "header_bytes": set(&settings.limits.headerBytes, value)
+        case "header_fields": set(&settings.limits.headerFields, value)
+        case "trailer_bytes": set(&settings.limits.trailerBytes, value)
+        case "body": if let value { settings.limits.bodyBytes = value }
+        case "stream_buffer": set(&settings.limits.streamBufferBytes, value)
+        case "replay_memory": set(&settings.limits.replayMemoryBytes, value)
+        default: break
+        }
+    }
+
+    private mutating func decodeLog(_ node: YAMLNode, _ setting: Setting) {
+        switch setting.name {
+        case "log.to":
+            if let value = context.logDestination(node) { settings.log.to = value }
+        case "log.format":
+            switch context.choice(node, setting) {
+            case "json": settings.log.format = .json
+            case "text": settings.log.format = .text
+            case "auto": settings.log.format = .auto
+            default: break
+            }
+        case "log.level":
+            context.checkLogLevel(node, setting)
+        case "log.headers":
+            if let value = context.loggedHeaders(node) { settings.log.headers = value }
+        case "log.redact.headers":
+            let value = context.texts(node, expected: "a field name", example: "[\"*-token\"]")
+            if let value { settings.log.redact.headers = value.map { $0.lowercased() } }
+        case "log.redact.query":
+            let value = context.texts(node, expected: "a parameter", example: "[code]")
+            if let value { settings.log.redact.query = value }
+        case "log.rotate.size":
+            set(&settings.log.rotateBytes, context.size(node, setting))
+        case "log.rotate.keep":
+            set(&settings.log.rotateKeep, context.number(node, setting))
+        case "log.program":
+            if let value = context.boolean(node) { settings.log.program = value }
+        default:
+            break
+        }
+    }
+
+    /// Keeps the default where a problem was told; `none` cannot come where the table has none.
+    private func set<Value>(_ target: inout Value, _ value: Value??) {
+        if let value, let value { target = value }
+    }
+}
+
+extension DecodingContext {
+    /// Whether a section that is not available yet asks for nothing.
+    fileprivate func isOff(_ node: YAMLNode, section: String) -> Bool {
+        if node.isEmpty { return true }
+        guard case .map(let entries) = node.content else { return false }
+        return entries.allSatisfy { entry in
+            let name = "\(section).\(entry.key)"
+            if let setting = SettingsTable.setting(name) {
+                return isOff(entry.value, setting.offValues)
+            }
+            return SettingsTable.keys(in: name).isEmpty ? false : isOff(entry.value, section: name)
+        }
+    }
+}

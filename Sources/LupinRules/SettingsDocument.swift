@@ -1,0 +1,133 @@
+// The settings table as people read it: the sample file `config/lupin.yaml`, and help on the terminal.
+
+import LupinCore
+
+/// Texts that are made of the settings table.
+package enum SettingsDocument {
+    /// `config/lupin.yaml`: every available setting with its default; the others as comments.
+    package static var yaml: String {
+        var lines = header
+        var isFirst = true
+        for key in SettingsTable.keys(in: "") {
+            if !isFirst { lines.append("") }
+            isFirst = false
+            emit(key, section: "", indentation: "", isComment: false, into: &lines)
+        }
+        lines.append("")
+        lines.append(commented("rules: []", "top to bottom, all matches apply, later wins"))
+        lines.append("")
+        lines.append("# Rules that people write:")
+        lines.append("#")
+        lines += exampleRules.split(separator: "\n", omittingEmptySubsequences: false).map {
+            $0.isEmpty ? "#" : "# \($0)"
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Rules to start from; they stand in the sample file as comments.
+    package static let exampleRules = """
+        rules:
+          - name: an extra field for one service
+            match: api.example/v1/**
+            request:
+              - set: {X-Request-Id: "${id}"}
+              - default: {Accept: application/json}
+              - remove: [Cookie, "X-Debug-*"]
+
+          - name: staging instead of production
+            match: {host: www.example, header: {X-Env: staging}}
+            request:
+              - url: {host: staging.example, port: 8080, path: {from: /^\\/api/, to: /v2}}
+
+          - name: no telemetry
+            match: {host: ["telemetry.example", "**.telemetry.example"]}
+            respond: {status: 403}
+            stop: true
+
+          - name: quiet health checks, and no waiting
+            match: {path: /health, method: GET}
+            log: off
+            timeouts: {total: 2s}
+        """
+
+    /// One paragraph per setting whose name is `prefix` or below it; all of them for `""`.
+    package static func help(_ prefix: String = "") -> String {
+        let wanted = SettingsTable.settings.filter {
+            prefix.isEmpty || $0.name == prefix || $0.name.hasPrefix("\(prefix).")
+        }
+        return wanted.map(help).joined(separator: "\n")
+    }
+
+    // MARK: Help
+
+    private static func help(_ setting: Setting) -> String {
+        var text = "\(setting.name): \(setting.defaultText)\n    \(setting.sentence)\n"
+        text += "    \(setting.typeText)"
+        if let range = setting.rangeText { text += ", \(range)" }
+        if let units = setting.unitText { text += " (\(units))" }
+        if setting.isPerRule { text += "; also in rules" }
+        if case .later(let what) = setting.availability {
+            text += "\n    not available yet: \(what) arrives in a later version"
+        }
+        return text + "\n"
+    }
+
+    // MARK: The sample file
+
+    private static let header = [
+        "# Every setting of lupin with its default; a file needs only the lines it changes.",
+        "# Durations are written 500ms 5s 10m 1h 7d, sizes 64KiB 10MiB. ${env:NAME} and",
+        "# ${env:NAME:-default} may stand in values. `lupin check` finds mistakes.",
+        "",
+    ]
+
+    /// Where the remarks begin, if there is room.
+    private static let remarkColumn = 42
+
+    private static func commented(_ line: String, _ remark: String) -> String {
+        let gap = max(2, remarkColumn - line.count)
+        return line + String(repeating: " ", count: gap) + "# \(remark)"
+    }
+
+    private static func emit(
+        _ key: String,
+        section: String,
+        indentation: String,
+        isComment: Bool,
+        into lines: inout [String]
+    ) {
+        let name = section.isEmpty ? key : "\(section).\(key)"
+        if let setting = SettingsTable.setting(name) {
+            let isHidden = isComment || !setting.isAvailable
+            let later = setting.isAvailable || isComment ? "" : " (not available yet)"
+            let line = shown("\(key): \(setting.defaultText)", indentation, isHidden, isComment)
+            lines.append(commented(line, setting.sentence + later))
+            return
+        }
+        let isLater = SettingsTable.unavailability(of: name) != nil
+        let isHidden = isComment || isLater
+        var line = shown("\(key):", indentation, isHidden, isComment)
+        if let sentence = SettingsTable.sections[name] {
+            let later = isLater && !isComment ? " (not available yet)" : ""
+            line = commented(line, sentence + later)
+        } else if isLater, !isComment {
+            line = commented(line, "not available yet")
+        }
+        lines.append(line)
+        // Inside a comment the indentation goes on behind its sign.
+        let inner = isHidden && !isComment ? "\(indentation)#   " : "\(indentation)  "
+        for (index, child) in SettingsTable.keys(in: name).enumerated() {
+            let item = name == "listen" ? (index == 0 ? "\(inner)- " : "\(inner)  ") : inner
+            emit(child, section: name, indentation: item, isComment: isHidden, into: &lines)
+        }
+    }
+
+    private static func shown(
+        _ text: String,
+        _ indentation: String,
+        _ isHidden: Bool,
+        _ isInComment: Bool
+    ) -> String {
+        isHidden && !isInComment ? "\(indentation)# \(text)" : indentation + text
+    }
+}

@@ -1,0 +1,232 @@
+// The text of a rules file as its author sees it: lines, columns, and how long the thing at a place
+// is, so that carets can stand below it.
+
+/// A place in the file as libyaml counts it: lines from 1, columns from 1 in Unicode scalars.
+struct Place: Sendable, Equatable, Hashable {
+    var line: Int
+    var column: Int
+
+    static let wholeFile = Place(line: 0, column: 0)
+
+    func shifted(by columns: Int) -> Place { Place(line: line, column: column &+ columns) }
+}
+
+/// The lines of one file.
+struct SourceFile: Sendable {
+    /// As the user gave it.
+    let name: String
+    let text: String
+    private let lines: [Substring.UnicodeScalarView]
+
+    init(name: String, text: String) {
+        self.name = name
+        self.text = text
+        lines = SourceFile.split(text)
+    }
+
+    var lineCount: Int { lines.count }
+
+    /// The scalars of a line without its break; nil when there is no such line.
+    func line(_ number: Int) -> Substring.UnicodeScalarView? {
+        number >= 1 && number <= lines.count ? lines[number - 1] : nil
+    }
+
+    /// Where such a scalar stands first; the start of the file when it is nowhere.
+    func place(where isWanted: (Unicode.Scalar) -> Bool) -> Place {
+        for (index, line) in lines.enumerated() {
+            guard let found = line.firstIndex(where: isWanted) else { continue }
+            let column = line.distance(from: line.startIndex, to: found) + 1
+            return Place(line: index + 1, column: column)
+        }
+        return Place(line: 1, column: 1)
+    }
+
+    /// The rest of the line from `place` on.
+    func rest(at place: Place) -> Substring.UnicodeScalarView {
+        guard let line = line(place.line), place.column >= 1 else {
+            return Substring().unicodeScalars
+        }
+        return line.dropFirst(place.column - 1)
+    }
+
+    /// libyaml breaks lines at CR, LF, CRLF, NEL, LS and PS; so do we, or marks would not fit.
+    private static func split(_ text: String) -> [Substring.UnicodeScalarView] {
+        let scalars = text.unicodeScalars
+        var result: [Substring.UnicodeScalarView] = []
+        var start = scalars.startIndex
+        var index = start
+        while index < scalars.endIndex {
+            let scalar = scalars[index]
+            let next = scalars.index(after: index)
+            guard isBreak(scalar) else {
+                index = next
+                continue
+            }
+            result.append(scalars[start..<index])
+            index = next
+            if scalar == "\r", index < scalars.endIndex, scalars[index] == "\n" {
+                index = scalars.index(after: index)
+            }
+            start = index
+        }
+        result.append(scalars[start...])
+        return result
+    }
+
+    private static func isBreak(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "\r", "\n", "\u{85}", "\u{2028}", "\u{2029}": true
+        default: false
+        }
+    }
+}
+
+// MARK: Telling problems
+
+extension SourceFile {
+    /// The problem at `place`, with carets below `count` scalars there; nil measures what is there.
+    func diagnostic(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at place: Place,
+        count: Int? = nil,
+        value: String? = nil,
+        hint: String? = nil
+    ) -> Diagnostic {
+        guard let line = line(place.line) else {
+            return Diagnostic(
+                code: code,
+                message: SourceFile.printable(message),
+                hint: hint.map(SourceFile.printable),
+                file: name,
+                line: place.line > 0 ? place.line : 0,
+                column: place.line > 0 ? max(1, place.column) : 0,
+                excerpt: "",
+                caretOffset: 0,
+                caretCount: 0
+            )
+        }
+        // Columns of people are characters; libyaml counts scalars. Tabs become single spaces in
+        // the excerpt, so that carets stay below what they mean.
+        let indentation = line.prefix { $0 == " " || $0 == "\t" }.count
+        let before = max(0, place.column - 1)
+        let shownStart = min(indentation, before)
+        let length = count ?? extent(at: place, value: value)
+        let visible = line.dropFirst(shownStart)
+        let prefix = characters(visible.prefix(before - shownStart))
+        let marked = characters(visible.dropFirst(before - shownStart).prefix(length))
+        var excerpt = String(
+            String.UnicodeScalarView(SourceFile.masked(visible.map(SourceFile.printable)))
+        )
+        while excerpt.last == " " { excerpt.removeLast() }
+        return Diagnostic(
+            code: code,
+            message: SourceFile.printable(message),
+            hint: hint.map(SourceFile.printable),
+            file: name,
+            line: place.line,
+            column: characters(line.prefix(before)) + 1,
+            excerpt: excerpt,
+            caretOffset: prefix,
+            caretCount: max(1, marked)
+        )
+    }
+
+    /// How many scalars the value or key at `place` takes on its line.
+    private func extent(at place: Place, value: String?) -> Int {
+        let rest = rest(at: place)
+        guard let first = rest.first else { return 1 }
+        switch first {
+        case "\"", "'":
+            return quotedLength(rest, quote: first)
+        case "[", "{":
+            return bracketLength(rest)
+        case "|", ">":
+            return 1
+        default:
+            if let value, !value.isEmpty, rest.starts(with: value.unicodeScalars) {
+                return value.unicodeScalars.count
+            }
+            return plainLength(rest)
+        }
+    }
+
+    private func quotedLength(_ rest: Substring.UnicodeScalarView, quote: Unicode.Scalar) -> Int {
+        var length = 1
+        var isEscaped = false
+        for scalar in rest.dropFirst() {
+            length += 1
+            if isEscaped {
+                isEscaped = false
+            } else if scalar == "\\", quote == "\"" {
+                isEscaped = true
+            } else if scalar == quote {
+                return length
+            }
+        }
+        return length
+    }
+
+    private func bracketLength(_ rest: Substring.UnicodeScalarView) -> Int {
+        var depth = 0
+        var length = 0
+        var quote: Unicode.Scalar?
+        for scalar in rest {
+            length += 1
+            if let open = quote {
+                if scalar == open { quote = nil }
+                continue
+            }
+            switch scalar {
+            case "\"", "'": quote = scalar
+            case "[", "{": depth += 1
+            case "]", "}":
+                depth -= 1
+                if depth == 0 { return length }
+            default: break
+            }
+        }
+        return plainLength(rest)
+    }
+
+    /// Up to a comment or the end of the line, without the spaces before it.
+    private func plainLength(_ rest: Substring.UnicodeScalarView) -> Int {
+        var length = 0
+        var end = 0
+        var previous: Unicode.Scalar = "x"
+        for scalar in rest {
+            if scalar == "#", previous == " " { break }
+            length += 1
+            if scalar != " ", scalar != "\t" { end = length }
+            previous = scalar
+        }
+        return end
+    }
+
+    private func characters(_ scalars: Substring.UnicodeScalarView.SubSequence) -> Int {
+        String(String.UnicodeScalarView(scalars)).count
+    }
+
+    /// Stars for the password of a URL: reports go to logs too.
+    private static func masked(_ line: [Unicode.Scalar]) -> [Unicode.Scalar] {
+        var result = line
+        for i in line.indices.dropFirst(2) where Array(line[(i - 2)...i]) == [":", "/", "/"] {
+            let rest = line[(i + 1)...]
+            let end = rest.firstIndex { " /\"'".unicodeScalars.contains($0) } ?? rest.endIndex
+            guard let at = rest[..<end].lastIndex(of: "@"),
+                let colon = rest[..<at].firstIndex(of: ":"), line[colon + 1] != "$"
+            else { continue }
+            for j in (colon + 1)..<at { result[j] = "*" }
+        }
+        return result
+    }
+
+    private static func printable(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map(printable)))
+    }
+
+    /// Control characters must not reach a terminal.
+    private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+        scalar == "\t" ? " " : scalar.value < 0x20 || scalar.value == 0x7F ? "\u{FFFD}" : scalar
+    }
+}

@@ -1,0 +1,361 @@
+// What the steps of `request:` say, in their order, and that no step breaks the framing.
+
+import LupinCore
+
+struct StepDecoder {
+    let context: DecodingContext
+    let listeners: [ListenerSettings]
+
+    /// The steps of `request:`; what could not be read was told and is left out.
+    func steps(_ node: YAMLNode) -> [RequestStep] {
+        guard case .list(let items) = node.content else {
+            if !node.isEmpty {
+                context.error(
+                    .type,
+                    "expected a list of steps, found \(node.kindText)",
+                    at: node,
+                    hint: "write - set: {X-Env: dev}"
+                )
+            }
+            return []
+        }
+        return items.flatMap(steps(ofItem:))
+    }
+
+    private func steps(ofItem node: YAMLNode) -> [RequestStep] {
+        guard case .map(let entries) = node.content, let entry = entries.first else {
+            context.error(
+                .type,
+                "expected a step, found \(node.kindText)",
+                at: node,
+                hint: "write set: {X-Env: dev}"
+            )
+            return []
+        }
+        if entries.count > 1 {
+            context.error(
+                .type,
+                "one item is one step, because their order counts",
+                atKey: entries[1],
+                hint: "begin a new item: - \(entries[1].key): …"
+            )
+        }
+        let keys = RuleKeyTable.step
+        guard let known = keys.first(where: { $0.key == entry.key }) else {
+            context.unknownKey(entry, in: "request", known: keys.map(\.key))
+            return []
+        }
+        if case .later(let what) = known.availability {
+            if !context.isOff(entry.value, known.offValues) {
+                context.unavailable(entry.key, what, atKey: entry)
+            }
+            return []
+        }
+        switch entry.key {
+        case "set": return fields(entry.value).map { .set(name: $0.name, value: $0.value) }
+        case "add": return fields(entry.value).map { .add(name: $0.name, value: $0.value) }
+        case "default": return fields(entry.value).map { .default(name: $0.name, value: $0.value) }
+        case "remove": return removals(entry.value)
+        case "rewrite": return rewrite(entry.value).map { [$0] } ?? []
+        case "query": return query(entry.value).map { [$0] } ?? []
+        default: return url(entry.value).map { [$0] } ?? []
+        }
+    }
+
+    // MARK: Fields
+
+    private func fields(_ node: YAMLNode) -> [(name: String, value: Template)] {
+        let example = "{X-Env: dev}"
+        guard let entries = context.entries(node, of: "names and values", example: example) else {
+            return []
+        }
+        return entries.compactMap { entry in
+            let value = context.fieldValue(entry.value, role: .step)
+            guard context.mayChange(entry.key, at: entry), let value else { return nil }
+            return (entry.key, value)
+        }
+    }
+
+    private func removals(_ node: YAMLNode) -> [RequestStep] {
+        context.items(node).compactMap { item in
+            let expected = "a field name or a glob"
+            guard let name = context.text(item, expected: expected, example: "\"X-Debug-*\"") else {
+                return nil
+            }
+            if let problem = RequestStep.problem(withRemoval: name) {
+                context.tellField(problem, at: item)
+                return nil
+            }
+            return .remove(pattern: name.lowercased())
+        }
+    }
+
+    private func rewrite(_ node: YAMLNode) -> RequestStep? {
+        let example = "{header: User-Agent, from: /^curl/, to: lupin}"
+        guard let entries = context.entries(node, of: "a rewrite", example: example) else {
+            return nil
+        }
+        var name: String?
+        var parts = RewriteParts()
+        for entry in entries {
+            switch entry.key {
+            case "header":
+                let text = context.text(
+                    entry.value,
+                    expected: "a field name",
+                    example: "User-Agent"
+                )
+                guard let text else { return nil }
+                if let problem = RequestStep.problem(withFieldName: text) {
+                    context.tellField(problem, at: entry.value)
+                    return nil
+                }
+                name = text
+            case "from", "to":
+                decode(entry, into: &parts)
+            default:
+                context.unknownKey(entry, in: "rewrite", known: ["header", "from", "to"])
+            }
+        }
+        guard let (from, to) = checked(parts, at: node, example: example) else { return nil }
+        guard let name else {
+            context.error(.key, "\"rewrite\" has no \"header\"", at: node, hint: "write \(example)")
+            return nil
+        }
+        return .rewrite(name: name, from: from, to: to)
+    }
+
+    // MARK: from and to
+
+    private struct RewriteParts {
+        var from: ValuePattern?
+        var to: String?
+        var toNode: YAMLNode?
+        var isBroken = false
+    }
+
+    private func decode(_ entry: YAMLNode.Entry, into parts: inout RewriteParts) {
+        if entry.key == "from" {
+            parts.from = context.valuePattern(entry.value)
+            if parts.from == nil { parts.isBroken = true }
+            return
+        }
+        guard case .scalar(let text, let isPlain) = entry.value.content, !(text.isEmpty && isPlain)
+        else {
+            context.error(
+                .type,
+                "expected a replacement, found \(entry.value.kindText)",
+                at: entry.value,
+                hint: "write \"$1\", or \"\" for nothing"
+            )
+            parts.isBroken = true
+            return
+        }
+        parts.to = context.resolvedPattern(text, at: entry.value)
+        parts.toNode = entry.value
+        if parts.to == nil { parts.isBroken = true }
+    }
+
+    private func checked(
+        _ parts: RewriteParts,
+        at node: YAMLNode,
+        example: String
+    ) -> (from: ValuePattern, to: String)? {
+        if parts.isBroken { return nil }
+        guard let from = parts.from, let to = parts.to, let toNode = parts.toNode else {
+            let missing = parts.from == nil ? "from" : "to"
+            context.error(
+                .key,
+                "a rewrite has no \"\(missing)\"",
+                at: node,
+                hint: "write \(example)"
+            )
+            return nil
+        }
+        if let problem = from.problem(inReplacement: to) {
+            let isVerbatim = toNode.scalarText == to
+            let offset = isVerbatim ? String(to.prefix(problem.offset)).unicodeScalars.count : -1
+            context.error(.regex, problem.message, in: toNode, offset: offset, count: 1)
+            return nil
+        }
+        if let problem = RequestStep.problem(withFieldValue: to) {
+            context.error(.header, problem, at: toNode)
+            return nil
+        }
+        return (from, to)
+    }
+
+    // MARK: query
+
+    private func query(_ node: YAMLNode) -> RequestStep? {
+        let example = "{set: {tenant: dev}, remove: [debug]}"
+        guard let entries = context.entries(node, of: "set and remove", example: example) else {
+            return nil
+        }
+        var set: [(name: String, value: Template)] = []
+        var remove: [String] = []
+        for entry in entries {
+            switch entry.key {
+            case "set":
+                let pairs = context.entries(
+                    entry.value,
+                    of: "names and values",
+                    example: "{tenant: dev}"
+                )
+                for pair in pairs ?? [] {
+                    if let value = context.stepValue(pair.value) { set.append((pair.key, value)) }
+                }
+            case "remove":
+                let names = context.texts(entry.value, expected: "a parameter", example: "[debug]")
+                remove += names ?? []
+            default:
+                context.unknownKey(entry, in: "query", known: ["set", "remove"])
+            }
+        }
+        return .query(set: set, remove: remove)
+    }
+
+    // MARK: url
+
+    private func url(_ node: YAMLNode) -> RequestStep? {
+        let example = "{host: staging.example, port: 8080}"
+        guard let entries = context.entries(node, of: "a map", example: example) else { return nil }
+        var step = URLStep()
+        for entry in entries {
+            switch entry.key {
+            case "scheme": step.scheme = targetScheme(entry.value)
+            case "host": step.host = targetHost(entry.value)
+            case "port": step.port = context.port(entry.value)
+            case "path": step.path = targetPath(entry.value)
+            default:
+                context.unknownKey(entry, in: "url", known: ["scheme", "host", "port", "path"])
+            }
+        }
+        if let host = step.host {
+            let port = step.port ?? step.scheme?.defaultPort ?? 0
+            if listeners.containListener(at: host, port: port) {
+                context.error(
+                    .loop,
+                    "the new target is one of lupin's own listeners",
+                    at: node,
+                    hint: "write another host or port"
+                )
+            }
+        }
+        return .url(step)
+    }
+
+    private func targetScheme(_ node: YAMLNode) -> Scheme? {
+        guard let text = context.text(node, expected: "http or https", example: "http") else {
+            return nil
+        }
+        switch text {
+        case "http": return .http
+        case "https": context.unavailable("https", "TLS towards origins", at: node)
+        default: context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
+        }
+        return nil
+    }
+
+    private func targetHost(_ node: YAMLNode) -> Host? {
+        guard let text = context.text(node, expected: "a host", example: "staging.example") else {
+            return nil
+        }
+        guard let host = Host(text) else {
+            context.error(
+                .host,
+                "\"\(text)\" is not a host",
+                at: node,
+                hint: "write a name or an address; port and path have keys of their own"
+            )
+            return nil
+        }
+        if host.text != text.lowercased(), host.uriText != text.lowercased() {
+            context.warning(
+                .host,
+                "the host is not in canonical form",
+                at: node,
+                hint: "used as \(host.uriText)"
+            )
+        }
+        return host
+    }
+
+    private func targetPath(_ node: YAMLNode) -> URLStep.Path? {
+        guard case .map(let entries) = node.content else {
+            guard let value = context.stepValue(node) else { return nil }
+            if case .text(let text) = value.parts.first, !text.hasPrefix("/") {
+                context.error(.type, "a path begins with /", at: node, hint: "write /\(text)")
+                return nil
+            }
+            return .literal(value)
+        }
+        var parts = RewriteParts()
+        for entry in entries {
+            if entry.key == "from" || entry.key == "to" {
+                decode(entry, into: &parts)
+            } else {
+                context.unknownKey(entry, in: "path", known: ["from", "to"])
+            }
+        }
+        let example = "{from: /^\\/api/, to: /v2}"
+        guard let (from, to) = checked(parts, at: node, example: example) else { return nil }
+        return .rewrite(from: from, to: to)
+    }
+}
+
+// MARK: Values of steps
+
+extension DecodingContext {
+    /// A value with `${…}` of the environment and the client's request.
+    func stepValue(_ node: YAMLNode) -> Template? {
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            error(
+                .type,
+                "expected a value, found \(node.kindText)",
+                at: node,
+                hint: "write \"\" for an empty one"
+            )
+            return nil
+        }
+        return template(raw, role: .step, at: node)
+    }
+
+    /// A value that may stand in a field (RFC 9110 §5.5).
+    func fieldValue(_ node: YAMLNode, role: ValueRole) -> Template? {
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            error(
+                .type,
+                "expected a value, found \(node.kindText)",
+                at: node,
+                hint: "write \"\" for an empty one; to delete a field, write remove: […]"
+            )
+            return nil
+        }
+        guard let value = template(raw, role: role, at: node) else { return nil }
+        for case .text(let text) in value.parts {
+            guard let problem = RequestStep.problem(withFieldValue: text) else { continue }
+            error(.header, problem, at: node)
+            return nil
+        }
+        return value
+    }
+
+    /// Whether a step or an answer may set the field; else the reason was told.
+    func mayChange(_ name: String, at entry: YAMLNode.Entry) -> Bool {
+        guard let problem = RequestStep.problem(withFieldName: name) else { return true }
+        let (message, hint) = split(problem)
+        error(.header, message, atKey: entry, hint: hint)
+        return false
+    }
+
+    func tellField(_ problem: String, at node: YAMLNode) {
+        let (message, hint) = split(problem)
+        error(.header, message, at: node, hint: hint)
+    }
+
+    private func split(_ problem: String) -> (message: String, hint: String?) {
+        guard let marker = problem.firstRange(of: "; ") else { return (problem, nil) }
+        return (String(problem[..<marker.lowerBound]), String(problem[marker.upperBound...]))
+    }
+}

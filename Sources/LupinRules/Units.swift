@@ -1,0 +1,115 @@
+// How durations, sizes and shares are written (RULES.md language 3): a whole number and a unit.
+
+/// Reads numbers with units; nothing overflows.
+package enum Units {
+    /// Why a text is not a number with a unit, and what to write.
+    package struct Problem: Error, Equatable {
+        package var message: String
+        package var hint: String?
+    }
+
+    private static let durationUnits: [(name: String, value: Int64)] = [
+        ("ms", 1), ("s", 1000), ("m", 60000), ("h", 3_600_000), ("d", 86_400_000),
+    ]
+    private static let sizeUnits: [(name: String, value: Int64)] = [
+        ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+    ]
+
+    /// `500ms 5s 10m 1h 7d` in milliseconds; `0` needs no unit.
+    package static func duration(_ text: String) throws(Problem) -> Int64 {
+        try number(text, units: durationUnits, noun: "duration", bareUnit: "s", example: "500ms")
+    }
+
+    /// `64KiB 10MiB` in bytes; `0` needs no unit.
+    package static func size(_ text: String) throws(Problem) -> Int {
+        let bytes = try number(
+            text,
+            units: sizeUnits,
+            noun: "size",
+            bareUnit: "KiB",
+            example: "64KiB"
+        )
+        return Int(bytes)
+    }
+
+    /// `64/s`, `5MiB/s` in bytes.
+    package static func rate(_ text: String) throws(Problem) -> Int {
+        guard text.hasSuffix("/s") else {
+            let hint = Int(text) == nil ? "write 64/s" : "write \(text)/s"
+            throw Problem(message: "\"\(text)\" is not a rate", hint: hint)
+        }
+        let amount = String(text.dropLast(2))
+        if let bytes = Int(amount), bytes > 0 { return bytes }
+        let bytes = try size(amount)
+        guard bytes > 0 else {
+            throw Problem(message: "a rate of 0 stops everything", hint: "write none")
+        }
+        return bytes
+    }
+
+    /// `20%` as 20.
+    package static func percent(_ text: String) throws(Problem) -> Int {
+        guard text.hasSuffix("%"), let value = wholeNumber(text.dropLast()) else {
+            if wholeNumber(text[...]) != nil {
+                throw Problem(message: "\"\(text)\" has no unit", hint: "write \(text)%")
+            }
+            throw Problem(message: "\"\(text)\" is not a share", hint: "write 20%")
+        }
+        guard value <= 100 else {
+            throw Problem(message: "\(text) is out of range", hint: "allowed: 0% to 100%")
+        }
+        return Int(value)
+    }
+
+    /// Decimal digits only, at most 15 of them, so that every unit fits.
+    package static func wholeNumber(_ text: Substring) -> Int64? {
+        guard (1...15).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        return Int64(text)
+    }
+
+    private static func number(
+        _ text: String,
+        units: [(name: String, value: Int64)],
+        noun: String,
+        bareUnit: String,
+        example: String
+    ) throws(Problem) -> Int64 {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit = text[digits.endIndex...]
+        guard let value = wholeNumber(digits) else {
+            throw Problem(message: "\"\(text)\" is not a \(noun)", hint: "write \(example)")
+        }
+        if value == 0, unit.isEmpty { return 0 }
+        if unit.isEmpty {
+            throw Problem(message: "\"\(text)\" has no unit", hint: "write \(text)\(bareUnit)")
+        }
+        if let known = units.first(where: { $0.name == unit }) {
+            let (result, overflows) = value.multipliedReportingOverflow(by: known.value)
+            guard !overflows else {
+                throw Problem(message: "\"\(text)\" is out of range", hint: nil)
+            }
+            return result
+        }
+        let names = units.map(\.name)
+        let wanted = meant(String(unit), among: names)
+        throw Problem(
+            message: "\"\(text)\" has an unknown unit",
+            hint: wanted.map { "write \(digits)\($0)" } ?? "units: \(names.joined(separator: " "))"
+        )
+    }
+
+    /// The unit that another spelling of it stands for.
+    private static func meant(_ unit: String, among names: [String]) -> String? {
+        let small = unit.lowercased()
+        let spellings: [String: String] = [
+            "sec": "s", "secs": "s", "second": "s", "seconds": "s", "min": "m", "mins": "m",
+            "minute": "m", "minutes": "m", "hour": "h", "hours": "h", "day": "d", "days": "d",
+            "msec": "ms", "k": "KiB", "kb": "KiB", "ki": "KiB", "m": "MiB", "mb": "MiB",
+            "mi": "MiB", "g": "GiB", "gb": "GiB", "gi": "GiB", "tb": "TiB", "b": "B",
+        ]
+        if let name = names.first(where: { $0.lowercased() == small }) { return name }
+        return spellings[small].flatMap { names.contains($0) ? $0 : nil }
+    }
+}

@@ -1,0 +1,42 @@
+// Digests that lupin computes itself, over OpenSSL.
+import COpenSSL
+
+/// HMAC-SHA256 under a key that lives as long as the process: equal inputs can be told to be equal,
+/// and neither another run nor a reader of the log can guess the input from it.
+package struct KeyedDigest: Sendable {
+    private let key: [UInt8]
+
+    /// A digest under a new random key.
+    package init() { key = RandomSource.bytes(count: 32) }
+
+    /// A digest under a given key, for tests.
+    package init(key: [UInt8]) { self.key = key }
+
+    /// The first 16 bits of the digest of `bytes`.
+    package func sha256Prefix16(_ bytes: Span<UInt8>) -> UInt16 {
+        let digest = sha256(bytes)
+        guard digest.count >= 2 else { return 0 }
+        return UInt16(digest[0]) << 8 | UInt16(digest[1])
+    }
+
+    /// The whole digest: 32 bytes, or none should OpenSSL fail.
+    package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        let keyLength = Int32(truncatingIfNeeded: key.count)
+        // Safety: HMAC reads the two spans and writes at most EVP_MAX_MD_SIZE bytes.
+        let result = unsafe bytes.withUnsafeBufferPointer { input in
+            unsafe HMAC(
+                EVP_sha256(),
+                key,
+                keyLength,
+                input.baseAddress,
+                input.count,
+                &digest,
+                &length
+            )
+        }
+        guard unsafe result != nil else { return [] }
+        return Array(digest.prefix(Int(length)))
+    }
+}

@@ -1,0 +1,81 @@
+// A message body as the relay sees it: payload bytes, and whether that was all of them.
+package import LupinCore
+
+/// Decodes a body of any framing by the same call.
+package struct BodyDecoder: Sendable {
+    /// How the body is framed.
+    package let framing: BodyFraming
+    private let side: MessageSide
+    /// Bytes that are due where the length is known; `.max` until close.
+    private var due: UInt64
+    private var isClosed = false
+    private var chunks: ChunkedDecoder?
+
+    package init(_ framing: BodyFraming, side: MessageSide, limits: HTTP1Limits) {
+        self.framing = framing
+        self.side = side
+        switch framing {
+        case .none: due = 0
+        case .length(let count): due = count
+        case .chunked:
+            due = 0
+            chunks = ChunkedDecoder(side: side, limits: limits)
+        case .untilClose: due = .max
+        }
+    }
+
+    /// Whether the body has ended as its framing says.
+    package var isComplete: Bool {
+        switch framing {
+        case .none: true
+        case .length: due == 0
+        case .chunked: chunks?.isComplete ?? true
+        case .untilClose: isClosed
+        }
+    }
+
+    /// The trailers of a complete chunked body; else empty.
+    package var trailers: FieldSection { chunks?.trailers ?? FieldSection() }
+
+    /// Bytes that may go past the decoder: what is due of a length, `.max` until close; nil where
+    /// every byte must be looked at.
+    package var remaining: UInt64? {
+        switch framing {
+        case .none, .length: due
+        case .untilClose: isClosed ? 0 : .max
+        case .chunked: nil
+        }
+    }
+
+    /// Decodes `bytes`; the payload stands at their front afterwards.
+    ///
+    /// - Returns: how many bytes belong to this body, and how many of payload they hold. What was
+    ///   not consumed belongs to what follows; it is left where it was.
+    package mutating func decode(
+        _ bytes: inout MutableSpan<UInt8>
+    ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
+        if framing == .chunked { return try chunks?.decode(&bytes) ?? (0, 0) }
+        guard let remaining else { return (0, 0) }
+        let count = Int(min(remaining, UInt64(bytes.count)))
+        pass(UInt64(count))
+        return (count, count)
+    }
+
+    /// Counts bytes that went from socket to socket without passing here.
+    package mutating func spliced(_ count: UInt64) {
+        precondition(count <= remaining ?? 0, "more bytes were spliced than the body has")
+        pass(count)
+    }
+
+    /// The peer ended the connection cleanly.
+    ///
+    /// - Throws: `truncatedBody` unless the body is complete with that (RFC 9112 §8).
+    package mutating func connectionClosed() throws(MessageProblem) {
+        if framing == .untilClose { isClosed = true }
+        guard isComplete else { throw MessageProblem(side, .truncatedBody) }
+    }
+
+    private mutating func pass(_ count: UInt64) {
+        if case .length = framing { due -= count }
+    }
+}

@@ -1,0 +1,30 @@
+// Where a message body ends (RFC 9112 §6.3), as a value that parsers produce and serialisers write.
+
+/// How the length of a body is told.
+package enum BodyFraming: Sendable, Hashable {
+    /// No body, and no field that speaks of one.
+    case none
+    /// `Content-Length`. A length of 0 keeps the field, so that it is sent on.
+    case length(UInt64)
+    /// `Transfer-Encoding: chunked`.
+    case chunked
+    /// The body ends where the connection does; responses only.
+    case untilClose
+
+    /// Whether no body byte can follow the head.
+    package var isEmpty: Bool {
+        switch self {
+        case .none, .length(0): true
+        case .length, .chunked, .untilClose: false
+        }
+    }
+
+    /// The number of body bytes where the head tells it.
+    package var knownLength: UInt64? {
+        switch self {
+        case .none: 0
+        case .length(let count): count
+        case .chunked, .untilClose: nil
+        }
+    }
+}

@@ -1,0 +1,147 @@
+// The chunked transfer coding undone in place (RFC 9112 §7.1), with its limits.
+package import LupinCore
+
+/// Takes the chunk framing out of a body and keeps the trailers.
+///
+/// Stricter than the grammar where leniency has been used to smuggle: no whitespace before `;` or
+/// CR (the BWS of §7.1.1 is never sent by what conforms), no bare LF, at most 16 digits.
+///
+///     size → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → size …
+///                             └→ (size 0) trailers → complete
+package struct ChunkedDecoder: Sendable {
+    /// Bytes of extensions on one chunk line.
+    package static let extensionBytesMax = 4096
+    /// Bytes of extensions in a whole body beyond the bytes of its payload.
+    package static let extensionSurplusMax: UInt64 = 16384
+
+    private enum Phase: UInt8 {
+        case size, chunkExtension, sizeLineFeed, data, dataCarriageReturn, dataLineFeed
+        case trailers, complete
+    }
+
+    private let side: MessageSide
+    private var phase = Phase.size
+    private var digits: UInt8 = 0
+    private var size: UInt64 = 0
+    private var extensionBytes = 0
+    private var extensionTotal: UInt64 = 0
+    private var payloadTotal: UInt64 = 0
+    private var scanner: HeadScanner
+    /// The fields behind the last chunk; empty until the body is complete.
+    package private(set) var trailers = FieldSection()
+
+    package init(side: MessageSide, limits: HTTP1Limits) {
+        self.side = side
+        scanner = HeadScanner(side: side, limits: limits, isTrailers: true)
+    }
+
+    package var isComplete: Bool { phase == .complete }
+
+    /// Decodes as much as there is and moves the payload to the front of `bytes`.
+    ///
+    /// - Returns: how many bytes were looked at (all of them unless the body ended before), and how
+    ///   many bytes of payload now stand at the front.
+    package mutating func decode(
+        _ bytes: inout MutableSpan<UInt8>
+    ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
+        var i = 0
+        var produced = 0
+        while i < bytes.count, phase != .complete {
+            switch phase {
+            case .data:
+                let count = Int(min(size, UInt64(bytes.count - i)))
+                bytes.moveBytes(from: i, to: produced, count: count)
+                i += count
+                produced += count
+                size -= UInt64(count)
+                if size == 0 { phase = .dataCarriageReturn }
+            case .trailers:
+                i += try scanner.feed(bytes.span.extracting(i...))
+                guard scanner.isComplete else { break }
+                trailers = scanner.takeFields()
+                phase = .complete
+            default:
+                try readFraming(bytes[i])
+                i += 1
+            }
+        }
+        return (i, produced)
+    }
+
+    /// One byte of the lines around the data.
+    private mutating func readFraming(_ byte: UInt8) throws(MessageProblem) {
+        switch phase {
+        case .size: try readSize(byte)
+        case .chunkExtension:
+            if byte == 0x0D {
+                phase = .sizeLineFeed
+                return
+            }
+            guard byte.isFieldValueByte else {
+                throw problem(byte == 0x0A ? .bareLineFeed : .controlByte)
+            }
+            try countExtension()
+        case .sizeLineFeed:
+            guard byte == 0x0A else { throw problem(.bareCarriageReturn) }
+            beginChunk()
+        case .dataCarriageReturn:
+            guard byte == 0x0D else { throw problem(.missingChunkEnd) }
+            phase = .dataLineFeed
+        case .dataLineFeed:
+            guard byte == 0x0A else { throw problem(.missingChunkEnd) }
+            phase = .size
+        case .data, .trailers, .complete: break
+        }
+    }
+
+    private mutating func readSize(_ byte: UInt8) throws(MessageProblem) {
+        let digit = byte.hexadecimalDigit
+        if digit < 16 {
+            // 16 digits fill 64 bits, so nothing is shifted out before the check.
+            guard digits < 16 else { throw problem(.chunkTooLarge) }
+            digits += 1
+            size = size &<< 4 | UInt64(digit)
+            guard size <= FramingFields.lengthMax else { throw problem(.chunkTooLarge) }
+            return
+        }
+        guard digits > 0 else {
+            throw problem(byte == 0x0A ? .bareLineFeed : .invalidChunkSize)
+        }
+        switch byte {
+        case 0x0D: phase = .sizeLineFeed
+        case 0x3B:
+            phase = .chunkExtension
+            try countExtension()
+        case 0x0A: throw problem(.bareLineFeed)
+        default: throw problem(.invalidChunkSize)
+        }
+    }
+
+    /// Extensions are dropped; a flood of them must not be cheaper than a body.
+    private mutating func countExtension() throws(MessageProblem) {
+        extensionBytes += 1
+        extensionTotal += 1
+        guard extensionBytes <= ChunkedDecoder.extensionBytesMax,
+            extensionTotal <= payloadTotal.addingClamped(ChunkedDecoder.extensionSurplusMax)
+        else { throw problem(.chunkExtensionTooLong) }
+    }
+
+    private mutating func beginChunk() {
+        phase = size == 0 ? .trailers : .data
+        payloadTotal = payloadTotal.addingClamped(size)
+        digits = 0
+        extensionBytes = 0
+    }
+
+    private func problem(_ reason: MessageProblem.Reason) -> MessageProblem {
+        MessageProblem(side, reason)
+    }
+}
+
+extension UInt64 {
+    /// The sum, or the greatest number where there is none.
+    fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

@@ -1,0 +1,62 @@
+// The chunked transfer coding done (RFC 9112 §7.1): chunk lines, the last chunk, trailers.
+package import LupinCore
+
+/// Writes what stands around the data of a chunked body.
+package enum ChunkedEncoder {
+    /// The CRLF that ends the data of a chunk.
+    package static func appendChunkEnd(to output: inout [UInt8]) {
+        output.append(0x0D)
+        output.append(0x0A)
+    }
+
+    /// The line before the data of a chunk.
+    ///
+    /// A chunk of size 0 would end the body: nothing is written for it, and it needs no end either.
+    package static func appendChunkHeader(size: Int, to output: inout [UInt8]) {
+        guard size > 0 else { return }
+        output.appendHexadecimal(UInt64(size))
+        appendChunkEnd(to: &output)
+    }
+
+    /// The last chunk with the trailers that may be sent (RFC 9110 §6.5.1), if any.
+    package static func appendLastChunk(
+        trailers: borrowing FieldSection = FieldSection(),
+        to output: inout [UInt8]
+    ) {
+        output.append(0x30)
+        appendChunkEnd(to: &output)
+        output.appendLines(of: trailers) { line in
+            !line.isHopByHop && line.known.isAllowedInTrailers
+        }
+        appendChunkEnd(to: &output)
+    }
+}
+
+extension FieldName {
+    /// Whether the field may be forwarded as a trailer.
+    ///
+    /// RFC 9110 §6.5.1 rules out framing, routing, request modifiers, authentication, response
+    /// control data and what says how to process the content. A field that lupin does not know is
+    /// the sender's business.
+    package var isAllowedInTrailers: Bool {
+        switch self {
+        case .contentLength, .transferEncoding, .trailer, .connection, .keepAlive, .te, .upgrade,
+            .proxyConnection, .http2Settings:
+            false  // framing and connection
+        case .host, .forwarded, .via, .maxForwards:
+            false  // routing
+        case .expect, .range, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
+            .ifUnmodifiedSince, .cacheControl, .accept, .acceptEncoding:
+            false  // request modifiers
+        case .authorization, .proxyAuthorization, .proxyAuthenticate, .wwwAuthenticate,
+            .proxyAuthenticationInfo, .cookie, .setCookie:
+            false  // authentication and state
+        case .age, .date, .expires, .location, .refresh, .retryAfter, .vary, .altSvc:
+            false  // response control data
+        case .contentEncoding, .contentType, .contentRange:
+            false  // how the content is processed
+        case .other, .etag, .lastModified, .link, .proxyStatus, .referer, .server, .userAgent:
+            true
+        }
+    }
+}

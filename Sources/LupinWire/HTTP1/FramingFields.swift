@@ -1,0 +1,198 @@
+// What Content-Length and Transfer-Encoding say together, and what is a smuggling attempt.
+import LupinCore
+
+/// The framing fields of one head, gathered in one walk over its lines (RFC 9112 §6).
+struct FramingFields {
+    private(set) var lengthLines = 0
+    private(set) var codingLines = 0
+    private(set) var closes = false
+    private(set) var keepsAlive = false
+
+    /// The greatest length that is accepted: 2^63 - 1.
+    static let lengthMax = UInt64(Int64.max)
+
+    init(_ fields: borrowing FieldSection) {
+        let storage = fields.storage.span
+        let lines = fields.lines.span
+        for i in lines.indices {
+            switch lines[i].known {
+            case .contentLength: lengthLines += 1
+            case .transferEncoding: codingLines += 1
+            case .connection:
+                let value = storage.extracting(lines[i].value.range)
+                if value.listContains("close") { closes = true }
+                if value.listContains("keep-alive") { keepsAlive = true }
+            case .proxyConnection:
+                let value = storage.extracting(lines[i].value.range)
+                if value.listContains("close") { closes = true }
+            default: break
+            }
+        }
+    }
+
+    /// The one number that a value of 1*DIGIT is, or nil.
+    static func length(_ value: Span<UInt8>) -> UInt64? {
+        guard value.count > 0 else { return nil }
+        var number: UInt64 = 0
+        for i in value.indices {
+            guard value[i].isASCIIDigit, number <= lengthMax / 10 else { return nil }
+            number = number * 10 + UInt64(value[i] &- 0x30)
+            guard number <= lengthMax else { return nil }
+        }
+        return number
+    }
+}
+
+// MARK: Requests
+
+extension FramingFields {
+    /// The framing of a request (RFC 9112 §6.3); every doubt is an error.
+    func requestFraming(_ fields: FieldSection, minor: UInt8) throws(MessageProblem) -> BodyFraming
+    {
+        if codingLines > 0 {
+            guard minor > 0 else { throw MessageProblem(.request, .codingInHTTP10) }
+            guard lengthLines == 0 else { throw MessageProblem(.request, .lengthAndCoding) }
+            guard codingLines == 1 else { throw MessageProblem(.request, .severalCodings) }
+            switch TransferCodings(fields).verdict {
+            case .chunked: return .chunked
+            case .malformed: throw MessageProblem(.request, .invalidCoding)
+            case .chunkedTwice: throw MessageProblem(.request, .severalCodings)
+            // RFC 9112 §6.1: a coding that the server does not understand is a 501; lupin
+            // understands chunked alone, since it never decodes content.
+            case .otherThenChunked: throw MessageProblem(.request, .unknownCoding)
+            case .notEndingInChunked(let isKnown):
+                throw MessageProblem(.request, isKnown ? .chunkedNotLast : .unknownCoding)
+            }
+        }
+        guard lengthLines > 0 else { return .none }
+        guard lengthLines == 1 else { throw MessageProblem(.request, .severalLengths) }
+        guard let line = fields.first(.contentLength) else { return .none }
+        let value = fields.storage.span.extracting(line.value.range)
+        guard let length = FramingFields.length(value) else {
+            let isList = value.firstIndex(of: 0x2C) != nil
+            throw MessageProblem(.request, isList ? .severalLengths : .invalidLength)
+        }
+        return .length(length)
+    }
+}
+
+// MARK: Responses
+
+extension FramingFields {
+    /// The framing of a response that has a body (RFC 9112 §6.3).
+    func responseFraming(
+        _ fields: FieldSection,
+        minor: UInt8
+    ) throws(MessageProblem) -> BodyFraming {
+        if codingLines > 0 {
+            guard minor > 0 else { throw MessageProblem(.response, .codingInHTTP10) }
+            guard lengthLines == 0 else { throw MessageProblem(.response, .lengthAndCoding) }
+            switch TransferCodings(fields).verdict {
+            case .chunked: return .chunked
+            case .malformed: throw MessageProblem(.response, .invalidCoding)
+            case .chunkedTwice: throw MessageProblem(.response, .severalCodings)
+            case .otherThenChunked: throw MessageProblem(.response, .unknownCoding)
+            case .notEndingInChunked: return .untilClose
+            }
+        }
+        guard lengthLines > 0 else { return .untilClose }
+        guard let length = responseLength(fields) else {
+            throw MessageProblem(.response, lengthLines > 1 ? .severalLengths : .invalidLength)
+        }
+        return .length(length)
+    }
+
+    /// The length that all lines and list members agree on (RFC 9110 §8.6), or nil.
+    func responseLength(_ fields: FieldSection) -> UInt64? {
+        var agreed: UInt64?
+        for line in fields.lines where line.known == .contentLength {
+            let value = fields.storage.span.extracting(line.value.range)
+            var start = 0
+            while start <= value.count {
+                var end = start
+                while end < value.count, value[end] != 0x2C { end += 1 }
+                let member = value.extracting(start..<end)
+                guard let length = FramingFields.length(member.extracting(member.trimmedRange)),
+                    agreed == nil || agreed == length
+                else { return nil }
+                agreed = length
+                start = end + 1
+            }
+        }
+        return agreed
+    }
+}
+
+// MARK: Transfer codings
+
+/// The transfer codings of a head, in the order of its lines (RFC 9112 §6.1, §7).
+struct TransferCodings {
+    /// What the list amounts to.
+    enum Verdict: Hashable {
+        case chunked, chunkedTwice, malformed
+        /// chunked is last, but something else was applied before.
+        case otherThenChunked
+        /// `isKnown`: every other coding is one that RFC 9112 §7.2 registers.
+        case notEndingInChunked(isKnown: Bool)
+    }
+
+    private var chunkedCount = 0
+    private var endsInChunked = false
+    private var hasOther = false
+    private var hasUnknown = false
+    private var isMalformed = false
+
+    init(_ fields: FieldSection) {
+        for line in fields.lines where line.known == .transferEncoding {
+            let value = fields.storage.span.extracting(line.value.range)
+            var start = 0
+            while start <= value.count {
+                var end = start
+                while end < value.count, value[end] != 0x2C { end += 1 }
+                let member = value.extracting(start..<end)
+                add(member.extracting(member.trimmedRange))
+                start = end + 1
+            }
+        }
+    }
+
+    var verdict: Verdict {
+        if isMalformed { return .malformed }
+        if chunkedCount > 1 { return .chunkedTwice }
+        guard endsInChunked else { return .notEndingInChunked(isKnown: !hasUnknown) }
+        return hasOther ? .otherThenChunked : .chunked
+    }
+
+    /// An empty member is refused, and so is a parameter: chunked has none (RFC 9112 §7.1), and
+    /// what can't be read can't be framed.
+    private mutating func add(_ coding: Span<UInt8>) {
+        if coding.count == 0 { isMalformed = true }
+        for i in coding.indices where !coding[i].isTokenByte { isMalformed = true }
+        endsInChunked = coding.spells("chunked")
+        if endsInChunked {
+            chunkedCount += 1
+        } else {
+            hasOther = true
+            let isKnown =
+                coding.spells("gzip") || coding.spells("deflate") || coding.spells("compress")
+                || coding.spells("x-gzip") || coding.spells("x-compress")
+            if !isKnown { hasUnknown = true }
+        }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether a comma-separated list has the member `word`, compared without case.
+    func listContains(_ word: String) -> Bool {
+        if spells(word) { return true }
+        var start = 0
+        while start < count {
+            var end = start
+            while end < count, self[end] != 0x2C { end += 1 }
+            let member = extracting(start..<end)
+            if member.extracting(member.trimmedRange).spells(word) { return true }
+            start = end + 1
+        }
+        return false
+    }
+}

@@ -1,0 +1,340 @@
+// Where the lines of a head or of trailers begin and end, however the bytes are cut into pieces.
+import LupinCore
+
+/// Splits a head into its start line and field lines; knows no field's meaning.
+///
+/// The verdict over the first n bytes depends on those bytes alone, never on how they were fed:
+/// each byte is looked at once, and a limit is met at the same byte whether the rest is there.
+///
+///     startLine → startLineFeed → lineStart → name → colon → beforeValue → value → lineFeed
+///                                     ↑  └→ lastLineFeed → complete                    │
+///                                     └────────────────────────────────────────────────┘
+struct HeadScanner: Sendable {
+    private enum Phase: UInt8 {
+        case startLine, startLineFeed, lineStart, name, colon, beforeValue, value, lineFeed
+        case lastLineFeed, complete
+    }
+
+    /// What the scanner found of the start line: its end and its spaces.
+    struct StartLine: Sendable {
+        var end = 0
+        var spaces = 0
+        var firstSpace = 0
+        var lastSpace = 0
+    }
+
+    /// The field line that is being read.
+    private struct OpenLine: Sendable {
+        var nameStart = 0
+        var nameEnd = 0
+        var valueStart = 0
+        /// Where the value ended before a fold, and where to stop trimming.
+        var foldedEnd = 0
+        var trimFloor = 0
+        var carriageReturn = 0
+        var isFolded = false
+    }
+
+    let side: MessageSide
+    private let isTrailers: Bool
+    private let startLineBytes: Int
+    private let sectionBytes: Int
+    private let fieldsMax: Int
+
+    /// Bytes and lines so far; the ranges count from the first byte of the head.
+    private(set) var fields = FieldSection()
+    private(set) var startLine = StartLine()
+    private var phase: Phase
+    private var position = 0
+    private var sectionStart = 0
+    private var open = OpenLine()
+    private var hasFolds = false
+
+    init(side: MessageSide, limits: HTTP1Limits, isTrailers: Bool = false) {
+        self.side = side
+        self.isTrailers = isTrailers
+        startLineBytes = isTrailers ? 0 : limits.requestLineBytes
+        sectionBytes = isTrailers ? limits.trailerBytes : limits.headerBytes
+        fieldsMax = limits.headerFields
+        phase = isTrailers ? .lineStart : .startLine
+    }
+
+    var isComplete: Bool { phase == .complete }
+    /// Whether any byte was kept.
+    var hasBegun: Bool { !fields.storage.isEmpty }
+
+    /// Reads on, up to the end of the head, and returns how many bytes were taken.
+    mutating func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
+        guard !isComplete else { return 0 }
+        let before = fields.storage.count
+        if before == 0 {
+            if fields.lines.capacity == 0 { fields.lines.reserveCapacity(24) }
+            try scan(bytes)
+            let taken = isComplete ? position : bytes.count
+            fields.storage.appendBulk(bytes.extracting(first: taken))
+            if hasFolds, isComplete { unfold() }
+            return taken
+        }
+        // One byte more than all limits together: then a limit has spoken, or the head is complete.
+        let room = startLineBytes &+ sectionBytes &+ 1 &- before
+        var storage: [UInt8] = []
+        swap(&storage, &fields.storage)
+        storage.appendBulk(bytes.extracting(first: room))
+        try scan(storage.span)
+        let surplus = isComplete ? storage.count - position : 0
+        let taken = storage.count - before - surplus
+        storage.removeLast(surplus)
+        swap(&storage, &fields.storage)
+        if hasFolds, isComplete { unfold() }
+        return taken
+    }
+
+    /// Gives the section away and makes ready for the next head.
+    mutating func takeFields() -> FieldSection {
+        var taken = FieldSection()
+        swap(&taken, &fields)
+        startLine = StartLine()
+        phase = isTrailers ? .lineStart : .startLine
+        position = 0
+        sectionStart = 0
+        hasFolds = false
+        return taken
+    }
+}
+
+// MARK: Scanning
+
+extension HeadScanner {
+    private mutating func scan(_ bytes: Span<UInt8>) throws(MessageProblem) {
+        if phase == .startLine || phase == .startLineFeed {
+            guard try scanStartLine(bytes) else { return }
+        }
+        while phase != .complete {
+            guard try scanLine(bytes) else { return }
+        }
+    }
+
+    private mutating func scanStartLine(_ bytes: Span<UInt8>) throws(MessageProblem) -> Bool {
+        let end = min(bytes.count, startLineBytes)
+        var i = position
+        if phase == .startLine {
+            while i < end {
+                let byte = bytes[i]
+                if byte &- 0x21 >= 0x5E {
+                    if byte == 0x0D { break }
+                    try noteStartLine(byte, at: i)
+                }
+                i &+= 1
+            }
+            guard i < end else { return try pause(.startLine, at: i, of: bytes) }
+            startLine.end = i
+            i &+= 1
+        }
+        guard i < end else { return try pause(.startLineFeed, at: i, of: bytes) }
+        guard bytes[i] == 0x0A else { throw problem(.bareCarriageReturn) }
+        position = i &+ 1
+        sectionStart = position
+        phase = .lineStart
+        try checkStartLine(bytes)
+        return true
+    }
+
+    /// A byte of the start line that is not visible ASCII.
+    private mutating func noteStartLine(_ byte: UInt8, at i: Int) throws(MessageProblem) {
+        if byte == 0x20 {
+            if startLine.spaces == 0 { startLine.firstSpace = i }
+            startLine.lastSpace = i
+            startLine.spaces &+= 1
+            return
+        }
+        // Only a reason phrase may hold HTAB and obs-text (RFC 9112 §4).
+        guard side == .response, byte >= 0x80 || byte == 0x09 else {
+            throw startLineProblem(byte, at: i)
+        }
+    }
+
+    /// Reads one field line, or the empty line at the end; false when bytes are missing.
+    private mutating func scanLine(_ bytes: Span<UInt8>) throws(MessageProblem) -> Bool {
+        let end = min(bytes.count, sectionStart &+ sectionBytes)
+        var i = position
+        switch phase {
+        case .lineStart:
+            guard i < end else { return try pause(.lineStart, at: i, of: bytes) }
+            let byte = bytes[i]
+            if byte == 0x0D {
+                i &+= 1
+                return try finish(bytes, at: i, end: end)
+            }
+            if byte == 0x20 || byte == 0x09 {
+                try reopenLine(at: i)
+                return true
+            }
+            guard fields.lines.count < fieldsMax else { throw problem(.tooManyFields) }
+            open.nameStart = i
+            open.isFolded = false
+            fallthrough
+        case .name:
+            while i < end, bytes[i].isTokenByte { i &+= 1 }
+            guard i < end else { return try pause(.name, at: i, of: bytes) }
+            open.nameEnd = i
+            fallthrough
+        case .colon:
+            // A space before the colon MUST be removed from a response (RFC 9112 §5.1).
+            if side == .response { while i < end, bytes[i].isBlank { i &+= 1 } }
+            guard i < end else { return try pause(.colon, at: i, of: bytes) }
+            guard bytes[i] == 0x3A, open.nameEnd > open.nameStart else {
+                throw nameProblem(bytes[i])
+            }
+            i &+= 1
+            fallthrough
+        case .beforeValue:
+            while i < end, bytes[i].isBlank { i &+= 1 }
+            guard i < end else { return try pause(.beforeValue, at: i, of: bytes) }
+            open.valueStart = i
+            open.trimFloor = i
+            open.foldedEnd = i
+            fallthrough
+        case .value:
+            i = bytes.endOfFieldValue(from: i, to: end)
+            guard i < end else { return try pause(.value, at: i, of: bytes) }
+            guard bytes[i] == 0x0D else {
+                throw problem(bytes[i] == 0x0A ? .bareLineFeed : .controlByte)
+            }
+            open.carriageReturn = i
+            i &+= 1
+            fallthrough
+        case .lineFeed:
+            guard i < end else { return try pause(.lineFeed, at: i, of: bytes) }
+            guard bytes[i] == 0x0A else { throw problem(.bareCarriageReturn) }
+            closeLine(bytes)
+            position = i &+ 1
+            phase = .lineStart
+            return true
+        case .lastLineFeed:
+            return try finish(bytes, at: i, end: end)
+        case .startLine, .startLineFeed, .complete:
+            return false
+        }
+    }
+
+    /// Remembers where to go on, unless bytes beyond a limit prove that it is exceeded.
+    private mutating func pause(
+        _ phase: Phase,
+        at i: Int,
+        of bytes: Span<UInt8>
+    ) throws(MessageProblem) -> Bool {
+        guard i == bytes.count else {
+            switch phase {
+            case .startLine, .startLineFeed: throw problem(.startLineTooLong)
+            default: throw problem(isTrailers ? .trailersTooLarge : .headerTooLarge)
+            }
+        }
+        self.phase = phase
+        position = i
+        return false
+    }
+
+    private mutating func finish(
+        _ bytes: Span<UInt8>,
+        at i: Int,
+        end: Int
+    ) throws(MessageProblem) -> Bool {
+        guard i < end else { return try pause(.lastLineFeed, at: i, of: bytes) }
+        guard bytes[i] == 0x0A else { throw problem(.bareCarriageReturn) }
+        position = i &+ 1
+        phase = .complete
+        return true
+    }
+
+    private mutating func closeLine(_ bytes: Span<UInt8>) {
+        var valueEnd = open.carriageReturn
+        while valueEnd > open.trimFloor, bytes[valueEnd &- 1].isBlank { valueEnd &-= 1 }
+        if valueEnd == open.trimFloor { valueEnd = open.foldedEnd }
+        let isContiguous =
+            open.valueStart == open.nameEnd &+ 2 && bytes[open.nameEnd] == 0x3A
+            && bytes[open.nameEnd &+ 1] == 0x20 && valueEnd == open.carriageReturn
+        let value = ByteRange(open.valueStart..<valueEnd)
+        if open.isFolded {
+            let last = fields.lines.count - 1
+            fields.lines[last].value = value
+            fields.lines[last].isContiguous = isContiguous
+            return
+        }
+        let name = open.nameStart..<open.nameEnd
+        fields.lines.append(
+            FieldSection.Line(
+                name: ByteRange(name),
+                value: value,
+                known: FieldName(bytes.extracting(name)),
+                isContiguous: isContiguous
+            )
+        )
+    }
+
+    /// Goes on with the line before: this one begins with a blank (obs-fold, RFC 9112 §5.2).
+    private mutating func reopenLine(at i: Int) throws(MessageProblem) {
+        guard let line = fields.lines.last else { throw problem(.whitespaceBeforeFirstField) }
+        guard side == .response else { throw problem(.obsoleteFold) }
+        hasFolds = true
+        open.isFolded = true
+        open.trimFloor = i
+        open.foldedEnd = line.value.upperBound
+        // An empty value begins only behind the fold.
+        phase = line.value.isEmpty ? .beforeValue : .value
+        position = i
+    }
+
+    /// Turns every fold inside a value into spaces (RFC 9112 §5.2: “one or more SP octets”).
+    private mutating func unfold() {
+        for line in fields.lines {
+            for i in line.value.range where fields.storage[i] == 0x0D {
+                fields.storage[i] = 0x20
+                fields.storage[i + 1] = 0x20
+            }
+        }
+    }
+}
+
+// MARK: Problems
+
+extension HeadScanner {
+    private func problem(_ reason: MessageProblem.Reason) -> MessageProblem {
+        MessageProblem(side, reason)
+    }
+
+    private func nameProblem(_ byte: UInt8) -> MessageProblem {
+        switch byte {
+        case 0x0A: problem(.bareLineFeed)
+        case 0x0D: problem(.missingColon)
+        case 0x20, 0x09: problem(.whitespaceBeforeColon)
+        case 0..<0x20, 0x7F: problem(.controlByte)
+        default: problem(.invalidFieldName)
+        }
+    }
+
+    private func startLineProblem(_ byte: UInt8, at i: Int) -> MessageProblem {
+        switch byte {
+        case 0x0A: problem(.bareLineFeed)
+        case 0x16 where i == 0 && side == .request: problem(.tlsInsteadOfHTTP)
+        case 0..<0x20, 0x7F: problem(.controlByte)
+        default: problem(startLine.spaces == 0 ? .invalidMethod : .invalidTargetByte)
+        }
+    }
+
+    private func checkStartLine(_ bytes: Span<UInt8>) throws(MessageProblem) {
+        let line = bytes.extracting(0..<startLine.end)
+        switch side {
+        case .request: try RequestLine.check(line, startLine)
+        case .response: try StatusLine.check(line)
+        }
+    }
+}
+
+extension UInt8 {
+    @inline(__always) var isBlank: Bool { self == 0x20 || self == 0x09 }
+
+    /// Whether a field value may hold the byte (RFC 9110 §5.5), obs-text included.
+    @inline(__always) var isFieldValueByte: Bool {
+        self >= 0x20 ? self != 0x7F : self == 0x09
+    }
+}

@@ -1,0 +1,83 @@
+// The request line and the status line (RFC 9112 §3, §4): their parts and their versions.
+import LupinCore
+
+/// A request line whose bytes and spaces the scanner has seen already.
+enum RequestLine {
+    /// Refuses a line that is not `token SP target SP HTTP/1.x`.
+    static func check(
+        _ line: Span<UInt8>,
+        _ found: HeadScanner.StartLine
+    ) throws(MessageProblem) {
+        guard found.spaces == 2, found.firstSpace > 0, found.lastSpace > found.firstSpace + 1
+        else { throw MessageProblem(.request, .malformedRequestLine) }
+        var i = 0
+        while i < found.firstSpace {
+            guard line[i].isTokenByte else { throw MessageProblem(.request, .invalidMethod) }
+            i &+= 1
+        }
+        let version = line.extracting((found.lastSpace + 1)...)
+        guard version.count == 8, version.isHTTPVersion else {
+            throw MessageProblem(.request, .malformedVersion)
+        }
+        guard version[5] == 0x31 else {
+            let isPreface = version[5] == 0x32 && line.extracting(first: 5).spells("PRI *")
+            throw MessageProblem(.request, isPreface ? .http2Preface : .unsupportedVersion)
+        }
+    }
+
+    /// The method that `token` spells; methods are case-sensitive (RFC 9110 §9.1).
+    static func method(_ token: Span<UInt8>) -> Method {
+        switch token.count {
+        case 3:
+            if token[0] == 0x47, token[1] == 0x45, token[2] == 0x54 { return .get }
+        case 4:
+            if token[0] == 0x50, token[1] == 0x4F, token[2] == 0x53, token[3] == 0x54 {
+                return .post
+            }
+        default: break
+        }
+        return Method(String(copying: token))
+    }
+}
+
+/// A status line whose bytes the scanner has seen already.
+enum StatusLine {
+    /// Refuses a line that is not `HTTP/1.x SP 3DIGIT [SP reason]`.
+    ///
+    /// The space before an absent reason phrase is often left out; nothing depends on it.
+    static func check(_ line: Span<UInt8>) throws(MessageProblem) {
+        guard line.count >= 12, line.isHTTPVersion, line[8] == 0x20,
+            line[9].isASCIIDigit, line[10].isASCIIDigit, line[11].isASCIIDigit,
+            line.count == 12 || line[12] == 0x20
+        else { throw MessageProblem(.response, .malformedStatusLine) }
+        guard line[5] == 0x31 else { throw MessageProblem(.response, .unsupportedVersion) }
+        guard 100..<600 ~= status(line) else {
+            throw MessageProblem(.response, .statusOutOfRange)
+        }
+    }
+
+    /// The status code of a checked line.
+    static func status(_ line: Span<UInt8>) -> UInt16 {
+        UInt16(line[9] &- 0x30) * 100 + UInt16(line[10] &- 0x30) * 10 + UInt16(line[11] &- 0x30)
+    }
+
+    /// Where the reason phrase of a checked line stands.
+    static func reason(lineEnd: Int) -> ByteRange {
+        lineEnd > 13 ? ByteRange(13..<lineEnd) : .empty
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the first 8 bytes are `HTTP/d.d`; the name is case-sensitive (RFC 9112 §2.3).
+    var isHTTPVersion: Bool {
+        count >= 8 && self[0] == 0x48 && self[1] == 0x54 && self[2] == 0x54 && self[3] == 0x50
+            && self[4] == 0x2F && self[5].isASCIIDigit && self[6] == 0x2E
+            && self[7].isASCIIDigit
+    }
+
+    /// Whether the bytes are `word`, compared without ASCII case.
+    func spells(_ word: String) -> Bool {
+        let utf8 = word.utf8
+        return equalsIgnoringCase(utf8.span)
+    }
+}

@@ -1,0 +1,75 @@
+// `lupin check`: whether a rules file is good, without starting anything.
+import ArgumentParser
+import LupinCore
+
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a rules file and say what is wrong with it.",
+        discussion: """
+            Every problem is told at once with its line, column and a suggestion. The exit code
+            is 2 when there is an error; warnings alone leave it 0.
+
+              lupin check                      the file that `lupin serve` would use
+              lupin check try.yaml && lupin serve --rules try.yaml
+
+            A file can be as small as this:
+
+              lupin: 1
+              rules:
+                - match: "*.api.example"
+                  request:
+                    - set: {X-Env: dev}
+            """)
+
+    @Argument(
+        help: "The rules file; without it the one that `lupin serve` would use.",
+        completion: .file(extensions: ["yaml", "yml"]))
+    var file: String?
+
+    func run() throws {
+        let rules = try LocatedRules(explicit: file)
+        guard let path = rules.path else {
+            print("there is no rules file: lupin runs with its defaults")
+            return
+        }
+        if CheckReport.checksNamesOnly(rules.configuration) {
+            StandardError.print(
+                """
+                \(path): note: behind a parent proxy access.deny_targets is asked about the host \
+                that a request names, not about the addresses it resolves to
+                """)
+        }
+        print(
+            CheckReport.line(
+                path, rules: rules.configuration.rules.rules.count,
+                warnings: rules.warnings.count))
+    }
+}
+
+enum CheckReport {
+    /// `lupin.yaml: ok, 12 rules, 1 warning`.
+    static func line(_ path: String, rules: Int, warnings: Int) -> String {
+        var line = "\(path): ok, \(rules) \(rules == 1 ? "rule" : "rules")"
+        if warnings > 0 { line += ", \(warnings) \(warnings == 1 ? "warning" : "warnings")" }
+        return line
+    }
+
+    /// Whether addresses are denied that only the parent proxy will ever see.
+    static func checksNamesOnly(_ configuration: Configuration) -> Bool {
+        let settings = configuration.settings
+        let deniesAddresses = settings.access.denyTargets.contains {
+            if case .host = $0 { false } else { true }
+        }
+        let proxies = [settings.upstream.proxy] + configuration.rules.rules.compactMap(\.proxy)
+        return deniesAddresses && proxies.contains(where: hasParent)
+    }
+
+    private static func hasParent(_ proxy: UpstreamProxy) -> Bool {
+        switch proxy {
+        case .direct: false
+        case .parent: true
+        case .environment(let variables): variables.http != nil || variables.https != nil
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// Which log `lupin tail` reads when none is named, and what its environment says about printing.
+import ArgumentParser
+import FoundationEssentials
+import LupinCore
+import LupinRules
+
+enum LocatedLog {
+    /// The file that `log.to` names in the rules file.
+    /// - Throws: A sentence that says to pass a file.
+    static func path(rulesFile: String?) throws -> String {
+        guard let rules = RulesFile.locate(explicit: rulesFile, environment: environment) else {
+            throw ValidationError(
+                "there is no rules file, so records go to standard output; pass a FILE"
+            )
+        }
+        let result = RulesFile.load(path: rules, environment: environment)
+        guard let configuration = result.configuration else {
+            throw ValidationError("\(rules) has errors; run `lupin check`, or pass a FILE")
+        }
+        guard case .file(let path) = configuration.settings.log.to else {
+            throw ValidationError("log.to in \(rules) names no file; pass one, or - for a pipe")
+        }
+        return path
+    }
+
+    /// Whether the user asked for no colours (the NO_COLOR convention).
+    static var isColourRefused: Bool { environment["NO_COLOR"].map { !$0.isEmpty } ?? false }
+
+    /// Width of the terminal: `COLUMNS`, or what most are wide at least.
+    static var columns: Int { environment["COLUMNS"].flatMap { Int($0) } ?? 120 }
+
+    private static var environment: [String: String] { ProcessInfo.processInfo.environment }
+}

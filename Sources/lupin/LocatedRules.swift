@@ -1,0 +1,37 @@
+// The rules file that a command works with: which one, and what happens when it has errors.
+import ArgumentParser
+import FoundationEssentials
+import LupinCore
+import LupinRules
+
+/// A configuration and where it came from.
+struct LocatedRules {
+    /// As the user or the search named it; nil when there is no file and the defaults hold.
+    let path: String?
+    let configuration: Configuration
+    let warnings: [Diagnostic]
+
+    /// Finds, reads and checks the file.
+    ///
+    /// Errors and warnings go to standard error as `Diagnostic.text` has them, errors first.
+    /// - Throws: `ExitCode.badRulesFile` when there is any error.
+    init(explicit: String?) throws {
+        let environment = LocatedRules.environment
+        guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
+            self.path = nil
+            configuration = .defaults
+            warnings = []
+            return
+        }
+        let result = RulesFile.load(path: path, environment: environment)
+        for list in [result.errors, result.warnings] where !list.isEmpty {
+            StandardError.print(list.report())
+        }
+        guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
+        self.path = path
+        self.configuration = configuration
+        warnings = result.warnings
+    }
+
+    static var environment: [String: String] { ProcessInfo.processInfo.environment }
+}

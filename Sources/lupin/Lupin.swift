@@ -1,0 +1,36 @@
+// The command `lupin`: which subcommands there are, and what the exit codes mean.
+import ArgumentParser
+
+// All commands are synchronous: `serve` must keep signals from their default action before any
+// other thread exists, and an asynchronous main would have started some by then.
+@main
+struct Lupin: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lupin",
+        abstract: "A forward proxy that gives every tool's requests what your rules say.",
+        discussion: """
+            Start it, point a tool at it, and watch:
+
+              lupin serve
+              eval "$(lupin env)"; curl http://example.com/
+
+            What it does to requests stands in a rules file: see `lupin help check` and
+            `lupin help settings`.
+
+            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong
+            command line, 69 an address cannot be listened on.
+            """,
+        version: VersionText.line,
+        subcommands: [
+            ServeCommand.self, CheckCommand.self, EnvCommand.self, TailCommand.self,
+            SettingsCommand.self, VersionCommand.self,
+        ],
+        defaultSubcommand: ServeCommand.self)
+}
+
+extension ExitCode {
+    /// The rules file has errors.
+    static let badRulesFile = ExitCode(2)
+    /// An address cannot be listened on (EX_UNAVAILABLE of sysexits.h).
+    static let cannotBind = ExitCode(69)
+}

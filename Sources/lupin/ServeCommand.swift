@@ -1,0 +1,73 @@
+// `lupin serve`: what the command line adds to the rules file before the proxy starts.
+import ArgumentParser
+import LupinCore
+import LupinIO
+import Logging
+
+struct ServeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the proxy (what `lupin` alone does).",
+        discussion: """
+            Without --rules the file is $LUPIN_RULES, lupin/lupin.yaml below $XDG_CONFIG_HOME
+            (or ~/.config), or /etc/lupin/lupin.yaml; without any of them the defaults hold.
+            The working directory is never searched.
+
+              lupin serve
+              lupin serve --rules ./try.yaml --listen 127.0.0.1:9000
+              lupin serve --listen 127.0.0.1:8080 --listen '[::1]:8080'
+
+            One record per exchange goes to standard output, diagnostics to standard error.
+            SIGTERM and SIGINT stop it gracefully, a second one at once; SIGUSR1 reopens the
+            log file.
+            """)
+
+    @Option(
+        name: .customLong("rules"),
+        help: ArgumentHelp("The rules file.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var rulesFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Listen here instead of what the file says; may be repeated.",
+            valueName: "address:port"))
+    var listen: [ListenAddress] = []
+
+    @Option(help: ArgumentHelp("Event loops, 1 to 256.", valueName: "n"))
+    var workers: Int?
+
+    @Option(help: "The least diagnostics to print: debug, notice, warning or error.")
+    var logLevel = DiagnosticLevel.notice
+
+    func validate() throws {
+        if let workers, !(1...256).contains(workers) {
+            throw ValidationError("--workers is a number from 1 to 256")
+        }
+    }
+
+    func run() throws {
+        let rules = try LocatedRules(explicit: rulesFile)
+        var configuration = rules.configuration
+        if !listen.isEmpty { configuration.settings.listeners = listen.map(\.settings) }
+        if let workers { configuration.settings.workers = workers }
+        let (level, hasTime) = (logLevel.level, !Terminal.isStandardError)
+        let logger = Logger(label: "lupin") { _ in
+            StandardErrorLog(logLevel: level, hasTime: hasTime)
+        }
+        for address in listen where !address.settings.isForThisMachineOnly {
+            logger.warning(
+                """
+                other machines can reach \(address.settings.address.text); access.clients \
+                says which of them are served
+                """)
+        }
+        let service = Service(
+            configuration: configuration, rulesFile: rules.path, logger: logger,
+            allowsColour: !LocatedLog.isColourRefused)
+        let code = service.run()
+        if code != .success { throw code }
+    }
+}
+
+extension DiagnosticLevel: ExpressibleByArgument {}

@@ -1,0 +1,101 @@
+// The life of a running proxy: started, told by signals, stopped. The main thread is its control
+// loop.
+import ArgumentParser
+import Glibc
+import LupinCore
+import LupinIO
+import LupinProxy
+import Logging
+
+/// Runs a proxy until a signal ends it.
+struct Service: Sendable {
+    let configuration: Configuration
+    /// For the line that tells where the rules came from.
+    let rulesFile: String?
+    let logger: Logger
+    /// Whether records on a terminal may be coloured.
+    let allowsColour: Bool
+
+    /// What the process ends with, confined to the control loop.
+    private final class Ending {
+        var code = ExitCode.success
+    }
+
+    /// Serves on the calling thread, which must be the process's only one so far: threads made
+    /// before would take signals by their default action.
+    func run() -> ExitCode {
+        SignalReader.block(ProcessSignal.allCases)
+        let executor = LoopExecutor()
+        let ending = LoopLocal(Ending(), of: executor)
+        do throws(SystemError) {
+            let loop = try EventLoop(executor: executor)
+            Task(executorPreference: executor) {
+                guard let code = await start(on: executor) else { return }
+                ending.value.code = code
+                executor.loop.stop()
+            }
+            loop.run()
+        } catch {
+            logger.error("no event loop: \(error.message)")
+            return .failure
+        }
+        return ending.value.code
+    }
+
+    /// Starts the proxy and answers signals; comes back with a code only when it cannot start.
+    private func start(on executor: LoopExecutor) async -> ExitCode? {
+        let signals: SignalReader
+        do throws(SystemError) {
+            signals = try SignalReader(ProcessSignal.allCases, on: executor.loop)
+        } catch {
+            logger.error("cannot read signals: \(error.message)")
+            return .failure
+        }
+        let proxy: Proxy
+        do throws(Proxy.StartFailure) {
+            proxy = try await Proxy(configuration, logger: logger, allowsColour: allowsColour)
+        } catch {
+            logger.error("\(error.message)")
+            return error.isBindFailure ? .cannotBind : .failure
+        }
+        logger.notice("\(greeting(proxy.addresses))")
+        await answer(signals, for: proxy, on: executor)
+        return nil
+    }
+
+    /// Never returns by itself: the control loop stops under it, or a second signal ends the
+    /// process.
+    private func answer(
+        _ signals: SignalReader, for proxy: Proxy, on executor: LoopExecutor
+    ) async {
+        var isStopping = false
+        while true {
+            let signal = await signals.next()
+            switch signal {
+            case .terminate, .interrupt:
+                if isStopping { _exit(128 + signal.rawValue) }
+                isStopping = true
+                logger.notice("stopping; a second signal cuts what still runs")
+                Task(executorPreference: executor) {
+                    await proxy.stop()
+                    executor.loop.stop()
+                }
+            case .hangUp:
+                logger.warning("SIGHUP: this version cannot reload its rules; restart lupin")
+            case .user1:
+                proxy.reopenLog()
+            }
+        }
+    }
+
+    private func greeting(_ addresses: [SocketAddress]) -> String {
+        let places = addresses.map(\.description).joined(separator: " and ")
+        var text = "listening on \(places), "
+        text += rulesFile.map { "rules from \($0)" } ?? "no rules file"
+        if let first = addresses.first {
+            let url = ListenerSettings(address: first.address, port: first.port).proxyURL
+            text += "; in a shell: export http_proxy=\(url) https_proxy=\(url)"
+        }
+        return text
+    }
+}

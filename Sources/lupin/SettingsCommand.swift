@@ -1,0 +1,71 @@
+// `lupin settings` and `lupin help settings`: every key of the rules file on one page.
+import ArgumentParser
+import LupinCore
+
+struct SettingsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings",
+        abstract: "List every key of the rules file with its default and meaning.",
+        discussion: """
+            `lupin help settings` shows the same. Durations are written 500ms, 5s, 10m; sizes
+            64KiB, 10MiB; 0 needs no unit. A * marks what a rule may set too.
+
+              lupin settings | less
+              lupin settings | grep -A1 timeouts.connect
+
+
+            """ + SettingsPage.text)
+
+    func run() { print(SettingsPage.text) }
+}
+
+enum SettingsPage {
+    /// Lines end before this column, so that help on a narrow terminal leaves them whole.
+    private static let columns = 78
+    private static let indent = "      "
+
+    /// The tables of settings and of the keys of rules, for people.
+    static var text: String {
+        var lines: [String] = []
+        for setting in SettingsTable.settings {
+            let mark = setting.isPerRule ? " *" : ""
+            let kind = setting.typeText + (setting.rangeText.map { ", \($0)" } ?? "")
+            lines += entry(
+                "\(setting.name)\(mark)", setting.defaultText, "\(setting.sentence) (\(kind))",
+                setting.availability)
+        }
+        let places = [
+            ("Keys of a rule, with an example or the default", RuleKeyTable.rule),
+            ("Keys of match", RuleKeyTable.match), ("Steps of request", RuleKeyTable.step),
+        ]
+        for (title, keys) in places {
+            lines += ["", title]
+            for key in keys {
+                lines += entry(key.key, key.form, key.sentence, key.availability)
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func entry(
+        _ name: String, _ value: String, _ sentence: String, _ availability: Setting.Availability
+    ) -> [String] {
+        var sentence = sentence
+        if case .later = availability { sentence += " — not in this version" }
+        let gap = String(repeating: " ", count: max(2, 32 - name.count))
+        return ["  \(name)\(gap)\(value)"] + wrapped(sentence)
+    }
+
+    private static func wrapped(_ sentence: String) -> [String] {
+        var lines: [String] = []
+        var line = indent
+        for word in sentence.split(separator: " ") {
+            if line.count + 1 + word.count > columns, line != indent {
+                lines.append(line)
+                line = indent
+            }
+            line += line == indent ? String(word) : " \(word)"
+        }
+        return lines + [line]
+    }
+}

@@ -1,0 +1,71 @@
+// lupin's own diagnostics: lines on standard error, for people and for journals.
+import LupinCore
+import LupinIO
+import Logging
+
+enum StandardError {
+    /// Writes a text and a line break in one piece.
+    ///
+    /// When nobody takes it within a second the rest is given up: no worker may hang because
+    /// somebody paused a terminal.
+    static func print(_ text: String) {
+        guard var file = try? AppendFile(.standardError) else { return }
+        _ = file.write(Array("\(text)\n".utf8).span) { false }
+    }
+}
+
+/// Diagnostics as `lupin: warning: …`, after the time when no terminal shows them.
+struct StandardErrorLog: LogHandler {
+    var logLevel: Logger.Level
+    var metadata: Logger.Metadata = [:]
+    let hasTime: Bool
+
+    init(logLevel: Logger.Level, hasTime: Bool) {
+        self.logLevel = logLevel
+        self.hasTime = hasTime
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var line: [UInt8] = []
+        if hasTime {
+            var time = TimestampText()
+            time.append(date: SystemCall.wallMicroseconds(), to: &line)
+            line.append(0x20)
+        }
+        line.append(contentsOf: "lupin: \(Self.prefix(of: event.level))".utf8)
+        LogText.append("\(event.message)", as: .plain, to: &line)
+        let values = metadata.merging(event.metadata ?? [:]) { _, own in own }
+        for (key, value) in values.sorted(by: { $0.key < $1.key }) {
+            LogText.append(" \(key)=\(value)", as: .plain, to: &line)
+        }
+        StandardError.print(String(decoding: line, as: UTF8.self))
+    }
+
+    private static func prefix(of level: Logger.Level) -> String {
+        switch level {
+        case .trace, .debug: "debug: "
+        case .info, .notice: ""
+        case .warning: "warning: "
+        case .error, .critical: "error: "
+        }
+    }
+}
+
+/// The levels of `--log-level`, least first.
+enum DiagnosticLevel: String, CaseIterable {
+    case debug, notice, warning, error
+
+    var level: Logger.Level {
+        switch self {
+        case .debug: .debug
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        }
+    }
+}

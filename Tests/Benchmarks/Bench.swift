@@ -1,0 +1,229 @@
+// How a cell of the table is measured: a fresh proxy, a sanity check, a warm-up, a window.
+import Foundation
+import LupinCore
+import LupinIO
+
+/// Measures cells, one after the other.
+struct Bench {
+    let cores: Cores
+    let seconds: Double
+    let directory: URL
+    /// The benchmark's own program, which is the origin and the load too.
+    let program: String
+    let children: Children
+
+    private static let warmUpSeconds = 0.6
+    private static let startSecondsMax = 10.0
+    private static let settleSeconds = 0.3
+
+    /// A measurement with figures, or with the reason why there are none.
+    ///
+    /// - Throws: On interruption only: a proxy that fails is a result.
+    func measure(
+        _ contender: Contender,
+        _ scenario: Scenario,
+        run: Int
+    ) throws -> Measurement {
+        var cell = Measurement(proxy: contender.name, scenario: scenario, run: run)
+        let place = directory.appendingPathComponent("cell")
+        do {
+            try FileManager.default.createDirectory(
+                at: place,
+                withIntermediateDirectories: false
+            )
+            defer { try? FileManager.default.removeItem(at: place) }
+            try measure(contender, in: place, into: &cell)
+        } catch {
+            try children.check()
+            cell.failure = "\(error)"
+        }
+        return cell
+    }
+
+    private func measure(
+        _ contender: Contender,
+        in folder: URL,
+        into cell: inout Measurement
+    ) throws {
+        let origin = try ChildProcess(own("origin", core: cores.origin), among: children)
+        defer { origin.end() }
+        guard let originPort = UInt16(try origin.readLine()) else {
+            throw BenchError("the origin found no port")
+        }
+        let place = Contender.Place(
+            port: try Self.freePort(),
+            originPort: originPort,
+            directory: folder
+        )
+        let launch = try contender.launch(in: place, core: cores.proxy)
+        let proxy = try ChildProcess(launch, among: children)
+        defer { proxy.end() }
+        do {
+            try waitForListener(at: place.port, of: proxy)
+            var plan = cell.scenario.plan
+            plan.proxyPort = place.port
+            plan.originPort = originPort
+            try checkSanity(plan)
+            if cell.scenario.kind == .memory {
+                try measureMemory(plan, of: proxy, into: &cell)
+            } else {
+                try measureWindow(plan, of: proxy, into: &cell)
+            }
+            guard proxy.isRunning else { throw BenchError("the proxy died") }
+        } catch {
+            throw BenchError("\(error)\(Self.lastWords(in: launch.log))")
+        }
+    }
+
+    // MARK: The kinds of measurement
+
+    /// A few exchanges that must be right before anything is timed.
+    private func checkSanity(_ plan: LoadPlan) throws {
+        var few = plan
+        few.connections = min(2, plan.connections)
+        few.isHeldIdle = false
+        few.seconds = 10
+        few.requestsMax = plan.bodyBytes > 1 << 20 ? 3 : 20
+        let result = try runLoad(few) { _ in }
+        guard result.errors == 0, result.requests >= few.requestsMax else {
+            let why = result.errors > 0 ? result.firstError : "too slow"
+            throw BenchError("sanity check: \(why)")
+        }
+    }
+
+    private func measureWindow(
+        _ plan: LoadPlan,
+        of proxy: ChildProcess,
+        into cell: inout Measurement
+    ) throws {
+        var plan = plan
+        plan.warmUpSeconds = Self.warmUpSeconds
+        plan.seconds = seconds
+        var before = ProcessTable()
+        var after = before
+        let result = try runLoad(plan) { line in
+            if line == LoadLine.start { before = ProcessTable() }
+            if line == LoadLine.stop { after = ProcessTable() }
+        }
+        let window = after.time - before.time
+        guard result.requests > 0, window > 0, result.seconds > 0 else {
+            throw BenchError(result.errors > 0 ? result.firstError : "no response in the window")
+        }
+        let start = before.usage(of: before.family(of: proxy.identifier))
+        let end = after.usage(of: after.family(of: proxy.identifier))
+        let user = end.user - start.user
+        let system = end.system - start.system
+        let bytes = Double(result.bytes)
+        let isLong = cell.scenario.kind == .bytes
+        let requests = isLong ? bytes / Double(plan.bodyBytes) : Double(result.requests)
+        cell.userUsPerRequest = user * 1e6 / requests
+        cell.systemUsPerRequest = system * 1e6 / requests
+        cell.requestsPerSecond = requests / result.seconds
+        cell.megabytesPerSecond = bytes / 1e6 / result.seconds
+        if user + system > 0 { cell.gigabytesPerCPUSecond = bytes / 1e9 / (user + system) }
+        cell.p50Us = result.p50Us
+        cell.p99Us = result.p99Us
+        cell.p999Us = result.p999Us
+        cell.proxyCPUPercent = 100 * (user + system) / window
+        let foreign = after.foreignSeconds - before.foreignSeconds
+        cell.othersCPUPercent = max(0, 100 * foreign / window)
+        cell.peakMemoryKiB = Double(MemoryUse.peak(proxy.identifier))
+        note(result, in: &cell)
+    }
+
+    /// Growth of resident memory by connections that have had one response each.
+    private func measureMemory(
+        _ plan: LoadPlan,
+        of proxy: ChildProcess,
+        into cell: inout Measurement
+    ) throws {
+        // What the proxy allocates once is not what a connection costs.
+        var warmUp = plan
+        warmUp.connections = 32
+        warmUp.isHeldIdle = false
+        warmUp.seconds = 10
+        warmUp.requestsMax = 2000
+        _ = try runLoad(warmUp) { _ in }
+        try children.pause(1)
+        let empty = MemoryUse.resident(proxy.identifier)
+        var full = 0
+        let result = try runLoad(plan) { line in
+            guard line == LoadLine.held else { return }
+            try children.pause(1)
+            full = MemoryUse.resident(proxy.identifier)
+        }
+        guard result.stillOpen >= plan.connections * 95 / 100 else {
+            let kept = "keeps \(result.stillOpen) of \(plan.connections) connections open"
+            throw BenchError(result.errors > 0 ? "\(kept): \(result.firstError)" : kept)
+        }
+        cell.kibPerIdleConnection = Double(full - empty) / Double(result.stillOpen)
+        cell.peakMemoryKiB = Double(MemoryUse.peak(proxy.identifier))
+        note(result, in: &cell)
+    }
+
+    private func note(_ result: LoadResult, in cell: inout Measurement) {
+        cell.errors = result.errors
+        cell.reconnects = result.reconnects
+        if result.errors > 0 { cell.firstError = result.firstError }
+    }
+
+    // MARK: Processes
+
+    /// Runs a load process to its end and hands its announcements over as they come.
+    private func runLoad(
+        _ plan: LoadPlan,
+        _ heard: (String) throws -> Void
+    ) throws -> LoadResult {
+        let json = String(decoding: try JSONEncoder().encode(plan), as: UTF8.self)
+        let load = try ChildProcess(own("load", [json], core: cores.load), among: children)
+        defer { load.end() }
+        // A load process keeps its own time; this is for one that can't.
+        let limit = plan.warmUpSeconds + plan.seconds + 120
+        let process = load.identifier
+        let watchdog = DispatchWorkItem { _ = kill(process, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + limit, execute: watchdog)
+        defer { watchdog.cancel() }
+        while true {
+            let line = try load.readLine()
+            if line.hasPrefix(LoadLine.result) {
+                let text = line.dropFirst(LoadLine.result.count)
+                return try JSONDecoder().decode(LoadResult.self, from: Data(text.utf8))
+            }
+            try heard(line)
+            if line == LoadLine.held { load.closeInput() }
+        }
+    }
+
+    private func own(_ command: String, _ arguments: [String] = [], core: Int?) -> Launch {
+        Launch(
+            name: command,
+            executable: program,
+            arguments: [command] + arguments,
+            core: core,
+            environment: ["PATH": "/usr/bin:/bin:/usr/sbin"]
+        )
+    }
+
+    private func waitForListener(at port: UInt16, of proxy: ChildProcess) throws {
+        let end = Date(timeIntervalSinceNow: Self.startSecondsMax)
+        while !ListeningPort.isOpen(port) {
+            guard proxy.isRunning else { throw BenchError("the proxy ended at once") }
+            guard end.timeIntervalSinceNow > 0 else { throw BenchError("nobody listens") }
+            try children.pause(0.05)
+        }
+        try children.pause(Self.settleSeconds)
+    }
+
+    /// A port that was free a moment ago; the proxies can't tell which one they chose themselves.
+    private static func freePort() throws -> UInt16 {
+        try ListeningSocket(SocketAddress(address: .v4(0x7F00_0001), port: 0)).address.port
+    }
+
+    /// The end of what the proxy printed.
+    private static func lastWords(in log: URL?) -> String {
+        guard let log, let data = try? Data(contentsOf: log), !data.isEmpty else { return "" }
+        let text = String(decoding: data.suffix(400), as: UTF8.self)
+        return "; it said: "
+            + text.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " / ")
+    }
+}

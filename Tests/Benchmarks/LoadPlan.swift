@@ -1,0 +1,50 @@
+// What the two sides of a load process tell each other: the order, and what came of it.
+
+/// What a load process is to do.
+struct LoadPlan: Codable, Sendable {
+    var proxyPort: UInt16 = 0
+    var originPort: UInt16 = 0
+    var connections: Int
+    /// Length of every response, or of every piece that comes through a tunnel.
+    var bodyBytes: Int
+    var isNewConnectionPerRequest = false
+    /// CONNECT first, then bytes that are no HTTP.
+    var isTunnel = false
+    /// One request on each connection, then nothing until a line comes on standard input.
+    var isHeldIdle = false
+    var warmUpSeconds = 0.0
+    var seconds = 0.0
+    /// Ends the run early; 0 for no bound.
+    var requestsMax = 0
+}
+
+/// What a load process saw in its measured window.
+struct LoadResult: Codable, Sendable {
+    /// Complete and correct responses.
+    var requests = 0
+    /// Body bytes, those of unfinished responses too.
+    var bytes = 0
+    var seconds = 0.0
+    var p50Us = 0.0
+    var p99Us = 0.0
+    var p999Us = 0.0
+    /// Since the start of the process, warm-up included.
+    var errors = 0
+    var firstError = ""
+    /// Kept-alive connections that the proxy closed after a response.
+    var reconnects = 0
+    /// Connections that are still open at the end of an idle run.
+    var stillOpen = 0
+}
+
+/// The lines a load process prints; each stands alone on its line.
+enum LoadLine {
+    /// The warm-up is over.
+    static let start = "START"
+    /// The measured window is over.
+    static let stop = "STOP"
+    /// Every connection has had its response and is held.
+    static let held = "HELD"
+    /// A `LoadResult` as JSON follows on the same line.
+    static let result = "RESULT "
+}

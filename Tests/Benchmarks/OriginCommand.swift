@@ -1,0 +1,28 @@
+// How the origin lives in a process of its own, and when it ends.
+import ArgumentParser
+import Foundation
+import LupinIO
+
+/// Hidden: what `lupin-bench` starts as its origin.
+struct OriginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "origin", shouldDisplay: false)
+
+    func run() throws {
+        SystemCall.ignoreBrokenPipes()
+        _ = SystemCall.raiseDescriptorLimit()
+        let executor = LoopExecutor()
+        let loop = try EventLoop(executor: executor)
+        StandardInput.whenItEnds { executor.mailbox.post { executor.loop.stop() } }
+        Task(executorPreference: executor) {
+            do {
+                try await Origin(on: executor.loop).run()
+            } catch {
+                StandardOutput.print("origin: \(error)")
+                executor.loop.stop()
+            }
+        }
+        loop.run()
+        // Connections end with the process: closing them one by one would be for nothing.
+        Self.exit()
+    }
+}

@@ -1,0 +1,139 @@
+// That `lupin tail` prints from the log what lupin itself would have printed, filtered.
+
+import LupinCore
+import Testing
+
+struct RecordFilterTests {
+    private func summary(_ change: (inout RecordSummary) -> Void = { _ in }) -> RecordSummary {
+        var summary = RecordSummary(makeFullRecord(), dropped: 0, redactor: makeRedactor())
+        change(&summary)
+        return summary
+    }
+
+    @Test func `a JSON line says in short what its record said`() throws {
+        var tunnel = makeFullRecord()
+        tunnel.mode = .tunnel
+        tunnel.request?.form = .authority
+        tunnel.tunnel = TunnelRecord()
+        tunnel.tunnel?.receivedBytes = 99
+        var failed = makeFullRecord()
+        failed.outcome = .error
+        failed.error = LupinError(.dnsError, detail: "\u{1B}[31m \"x\"")
+        failed.request?.method = .other("PROPFIND")
+        for record in [makeFullRecord(), tunnel, failed] {
+            let line = jsonLine(of: record, redactor: makeRedactor(), dropped: 2)
+            let parsed = try #require(parseSummary(line))
+            #expect(parsed == RecordSummary(record, dropped: 2, redactor: makeRedactor()))
+        }
+    }
+
+    @Test(arguments: [
+        "", "{}", "null", "[1]", "{\"event\":\"tunnel\"}", "{\"event\":\"exchange\"}",
+        "{\"event\":\"exchange\",\"ts\":\"2026-11-20 22:41:07\"}",
+        "{\"event\":\"exchange\",\"ts\":\"2026-13-20T22:41:07.123456Z\"}", "{\"a\":1,}", "{",
+        "{\"a\":01}", "{\"a\":\"\u{1}\"}", "{\"a\":tru}", "{\"a\":1}x",
+    ])
+    func `other lines are none`(line: String) {
+        #expect(parseSummary(line) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("null", .null), ("-1.5e2", .number(-150)), ("\"\\ud83e\\udd8a\"", .string("🦊")),
+            ("\"\\ud83e\"", .string("\u{FFFD}")),
+            (" [ 1 , true ] ", .list([.number(1), .bool(true)])),
+            ("\"\\b\\f\\/\"", .string("\u{8}\u{C}/")), ("{}", .object([])), ("[]", .list([])),
+        ] as [(String, JSONValue)]
+    )
+    func `JSON is read`(text: String, value: JSONValue) {
+        #expect(parseJSON(text) == value)
+    }
+
+    @Test func `deep nesting is refused`() {
+        #expect(parseJSON(String(repeating: "[", count: 100_000)) == nil)
+        let deep = String(repeating: "[", count: 31) + String(repeating: "]", count: 31)
+        #expect(parseJSON(deep) != nil)
+    }
+
+    @Test func `every piece of a line is refused without a trap`() {
+        let line = jsonLine(of: makeFullRecord(), redactor: makeRedactor())
+        for end in 0..<line.count {
+            #expect(parseJSON(String(line.prefix(end))) == nil)
+        }
+    }
+
+    @Test(arguments: [
+        (RecordArguments(), true), (RecordArguments(host: "api.github.com"), true),
+        (RecordArguments(host: "*.GitHub.com"), true), (RecordArguments(host: "github.com"), false),
+        (RecordArguments(status: "200"), true), (RecordArguments(status: "2xx"), true),
+        (RecordArguments(status: "200-299"), true), (RecordArguments(status: "5xx"), false),
+        (RecordArguments(status: "404"), false), (RecordArguments(rule: "github"), true),
+        (RecordArguments(rule: "git"), false), (RecordArguments(outcome: "ok"), true),
+        (RecordArguments(outcome: "denied"), false),
+        (RecordArguments(host: "*", status: "2xx", rule: "everyone", outcome: "error"), false),
+    ])
+    private func `all conditions must hold`(arguments: RecordArguments, isMatch: Bool) throws {
+        let filter = try RecordFilter(
+            host: arguments.host,
+            status: arguments.status,
+            rule: arguments.rule,
+            outcome: arguments.outcome
+        )
+        #expect(filter.matches(summary()) == isMatch)
+    }
+
+    @Test(arguments: ["6xx", "2x", "99", "600", "299-200", "-200", "200-", "1-2-3", "abc", ""])
+    func `a status that means nothing is refused`(status: String) {
+        #expect(throws: RecordFilter.Problem.self) { try RecordFilter(status: status) }
+    }
+
+    @Test func `an unknown outcome names the known ones`() {
+        let problem = #expect(throws: RecordFilter.Problem.self) {
+            try RecordFilter(outcome: "bad")
+        }
+        #expect(
+            problem?.description
+                == "unknown outcome \"bad\"; known are ok, error, aborted, truncated, denied"
+        )
+    }
+
+    @Test func `a stream is cut into lines wherever its pieces end`() throws {
+        let line = jsonLine(of: makeFullRecord(), redactor: makeRedactor()) + "\n"
+        let stream = Array((line + "garbage\n" + line).utf8)
+        let wanted = Array((line + line).utf8)
+        for size in [1, 7, 1000, stream.count] {
+            var printer = RecordPrinter(
+                filter: try RecordFilter(),
+                keepsJSON: true,
+                text: SummaryText(isColoured: false)
+            )
+            var input: [UInt8] = []
+            var output: [UInt8] = []
+            for start in stride(from: 0, to: stream.count, by: size) {
+                input += stream[start..<min(start + size, stream.count)]
+                output += printer.take(from: &input)
+            }
+            #expect(output == wanted)
+            #expect(input.isEmpty)
+        }
+    }
+
+    @Test func `the last line needs no end`() throws {
+        var printer = RecordPrinter(
+            filter: try RecordFilter(status: "2xx"),
+            keepsJSON: false,
+            text: SummaryText(isColoured: false)
+        )
+        var input = Array(jsonLine(of: makeFullRecord(), redactor: makeRedactor()).utf8)
+        #expect(printer.take(from: &input).isEmpty)
+        #expect(!printer.finish(&input).isEmpty)
+    }
+}
+
+/// The options of `lupin tail`.
+private struct RecordArguments: Sendable {
+    var host: String?
+    var status: String?
+    var rule: String?
+    var outcome: String?
+}

@@ -1,0 +1,146 @@
+// That a record becomes exactly the line that its documentation promises.
+
+import LupinCore
+import Testing
+
+struct RecordFormatTests {
+    @Test func `a full record has every name in its place`() {
+        #expect(
+            jsonLine(of: makeFullRecord(), redactor: makeRedactor(), dropped: 3)
+                == #"{"schema":1,"ts":"2026-11-20T22:41:07.123456Z","event":"exchange","#
+                + #""id":"6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b","outcome":"ok","#
+                + #""client":{"address":"127.0.0.1","port":51514,"program":"curl","pid":8123},"#
+                + #""mode":"http","http":{"request":{"method":"GET","body":{"size":0},"#
+                + #""names":["accept","x-trace"],"resend_count":1},"#
+                + #""response":{"status_code":200,"body":{"size":5120},"#
+                + #""names":["content-type","etag"]}},"#
+                + #""url":{"full":"http://api.github.com/user?code=REDACTED.0126&page=2","#
+                + #""scheme":"http","domain":"api.github.com","port":80,"path":"/user"},"#
+                + #""network":{"protocol":{"name":"http","version":"1.1"}},"#
+                + #""bytes":{"client_in":412,"client_out":5390,"upstream_out":1236,"#
+                + #""upstream_in":5877},"rules":{"version":"3f2a91c0","#
+                + #""matched":["everyone","github"],"steps":["default accept"]},"#
+                + #""attempts":[{"n":1,"why":"first","error":{"type":"connection_refused","#
+                + #""detail":"connect: Connection refused","side":"upstream"},"#
+                + #""decision":"retry","reason":"connect","replayable":false,"#
+                + #""timing":{"dns":3.100,"tcp":11.200}},"#
+                + #"{"n":2,"why":"retry","url":"http://staging.github.com/user","status":200,"#
+                + #""decision":"deliver","delay":312.000,"reused":true,"protocol":"1.1","#
+                + #""peer":"[::1]:443","timing":{"send":0.100,"wait":60.200}}],"#
+                + #""timing":{"blocked":0.200,"wait":740.900,"receive":2.200,"total":743.300},"#
+                + #""dropped":3}"#
+        )
+    }
+
+    @Test func `what is unknown is absent`() {
+        var record = ExchangeRecord(id: ExchangeID(high: 0, low: 1), startMicroseconds: -1)
+        record.outcome = .error
+        record.error = LupinError.request(status: 400, detail: "bare CR")
+        #expect(
+            jsonLine(of: record, redactor: makeRedactor())
+                == #"{"schema":1,"ts":"1970-01-01T00:00:00.999999Z","event":"exchange","#
+                + #""id":"00000000000000000000000000000001","outcome":"error","mode":"http","#
+                + #""http":{"request":{}},"network":{"protocol":{"name":"http","version":"1.1"}},"#
+                + #""bytes":{"client_in":0,"client_out":0,"upstream_out":0,"upstream_in":0},"#
+                + #""error":{"type":"http_request_error","detail":"bare CR","side":"client"}}"#
+        )
+    }
+
+    @Test func `a tunnel shows host, port and bytes, and no path`() throws {
+        var record = makeFullRecord()
+        record.mode = .tunnel
+        record.request?.form = .authority
+        record.request?.method = .connect
+        record.tunnel = TunnelRecord()
+        record.tunnel?.sentBytes = 7
+        record.tunnel?.receivedBytes = 9
+        record.tunnel?.closedBy = .client
+        let json = try json(of: record)
+        #expect(json["url", "full"] == nil)
+        #expect(json["url", "port"]?.count == 80)
+        #expect(json["tunnel", "sent"]?.count == 7)
+        #expect(json["tunnel", "received"]?.count == 9)
+        #expect(json["tunnel", "closed_by"]?.string == "client")
+    }
+
+    @Test func `an unknown method is _OTHER with its token beside it`() throws {
+        var record = makeFullRecord()
+        record.request?.method = .other("PROPFIND")
+        let json = try json(of: record)
+        #expect(json["http", "request", "method"]?.string == "_OTHER")
+        #expect(json["http", "request", "method_original"]?.string == "PROPFIND")
+    }
+
+    @Test(
+        arguments: [
+            (LogSettings.Headers.none, nil, nil), (.names, ["accept", "cookie", "accept"], nil),
+            (.listed(["ACCEPT"]), ["accept", "cookie", "accept"], ["a", "b"]),
+            (.all, nil, ["a", "b"]),
+        ] as [(LogSettings.Headers, [String]?, [String]?)]
+    )
+    func `headers are shown as the settings say`(
+        headers: LogSettings.Headers,
+        names: [String]?,
+        accept: [String]?
+    ) throws {
+        var record = makeFullRecord()
+        record.headers = headers
+        record.request?.fields = makeFields([("Accept", "a"), ("Cookie", "c"), ("ACCEPT", "b")])
+        record.request?.pathAndQuery = .empty
+        let request = try #require(try json(of: record)["http", "request"])
+        #expect(request["names"]?.list?.compactMap(\.string) == names)
+        #expect(request["header", "accept"]?.list?.compactMap(\.string) == accept)
+        let cookie = request["header", "cookie"]?.list?.compactMap(\.string)
+        #expect(cookie == (headers == .all ? ["REDACTED.0063"] : nil))
+    }
+
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_399_999_999, "2000-02-28T23:59:59.999999Z"),
+            (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
+            (1_709_251_200_000_000, "2024-03-01T00:00:00.000000Z"),
+            (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
+            (Int64.max, "9999-12-31T23:59:59.775807Z"), (Int64.min, "1970-01-01T00:00:00.224192Z"),
+        ] as [(Int64, String)]
+    )
+    func `times are written in UTC with microseconds`(time: Int64, text: String) {
+        var timestamp = TimestampText()
+        var bytes: [UInt8] = []
+        timestamp.append(date: time, to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+    }
+
+    @Test(
+        arguments: [
+            (0, "0.000"), (1, "0.001"), (999, "0.999"), (1000, "1.000"), (-5, "0.000"),
+            (Int64.max, "9223372036854775.807"),
+        ] as [(Int64, String)]
+    )
+    func `durations are milliseconds with three decimals`(duration: Int64, text: String) {
+        var bytes: [UInt8] = []
+        bytes.append(milliseconds: duration)
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+    }
+
+    @Test func `the largest numbers are written in full`() {
+        var bytes: [UInt8] = []
+        bytes.append(decimal: .max)
+        #expect(String(decoding: bytes, as: UTF8.self) == "18446744073709551615")
+    }
+
+    @Test func `log off silences complete exchanges only`() {
+        var record = makeFullRecord()
+        record.isLogOff = true
+        #expect(!record.isDue)
+        for outcome in ExchangeRecord.Outcome.allCases where outcome != .ok {
+            record.outcome = outcome
+            #expect(record.isDue)
+        }
+    }
+
+    private func json(of record: ExchangeRecord) throws -> JSONValue {
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        return try #require(parseJSON(line))
+    }
+}

@@ -1,0 +1,195 @@
+// That planted secrets show up in nothing that lupin writes, whatever they were encoded with.
+
+import LupinCore
+import Testing
+
+private let plantedSecrets = [
+    "ghp_0123456789abcdefghij", "s3cr3t/with+odd=chars", "correct horse battery",
+    "user:passw0rd!", "žluťoučký-kůň",
+]
+
+/// The encodings in which a secret may travel.
+private enum Encoding: CaseIterable {
+    case plain, percent, percentLower, percentAll, base64, base64After1, base64After2, base64URL
+
+    func apply(_ secret: String) -> String {
+        let bytes = Array(secret.utf8)
+        switch self {
+        case .plain: return secret
+        case .percent: return Self.percent(bytes, upper: true) { Self.isUnreserved($0) }
+        case .percentLower: return Self.percent(bytes, upper: false) { Self.isUnreserved($0) }
+        case .percentAll: return Self.percent(bytes, upper: true) { _ in false }
+        case .base64: return Self.base64(bytes)
+        case .base64After1: return Self.base64(Array(":".utf8) + bytes)
+        case .base64After2: return Self.base64(Array("a:".utf8) + bytes + Array("z".utf8))
+        case .base64URL:
+            let text = Self.base64(Array("user:".utf8) + bytes)
+            return String(text.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+        }
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        byte.isASCIIDigit || byte.asciiLowercased &- 0x61 < 26
+            || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+    }
+
+    private static func percent(
+        _ bytes: [UInt8],
+        upper: Bool,
+        keep: (UInt8) -> Bool
+    ) -> String {
+        bytes.map { byte in
+            if keep(byte) { return String(UnicodeScalar(byte)) }
+            let hex = String(byte, radix: 16, uppercase: upper)
+            return "%" + (hex.count < 2 ? "0" : "") + hex
+        }.joined()
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        var text = ""
+        var i = 0
+        while i < bytes.count {
+            let group = bytes[i..<min(i + 3, bytes.count)]
+            var bits = 0
+            for byte in group { bits = bits << 8 | Int(byte) }
+            bits <<= (3 - group.count) * 8
+            for j in 0...group.count { text.append(alphabet[bits >> (18 - 6 * j) & 63]) }
+            text += String(repeating: "=", count: 3 - group.count)
+            i += 3
+        }
+        return text
+    }
+}
+
+struct RedactionTests {
+    @Test(arguments: plantedSecrets, Encoding.allCases)
+    private func `a planted secret is found in every encoding`(
+        secret: String,
+        encoding: Encoding
+    ) {
+        let redactor = makeRedactor(secrets: plantedSecrets)
+        let planted = encoding.apply(secret)
+        let cleaned = redactor.cleaned("before \(planted) after")
+        #expect(!cleaned.contains(planted), "\(cleaned)")
+        #expect(cleaned.contains("REDACTED."))
+        #expect(cleaned.hasPrefix("before ") && cleaned.hasSuffix(" after"))
+    }
+
+    @Test(arguments: plantedSecrets, Encoding.allCases)
+    private func `no part of a record gives a secret away`(secret: String, encoding: Encoding) {
+        let planted = encoding.apply(secret)
+        var record = makeFullRecord()
+        record.headers = .all
+        record.client.program = planted
+        record.request = makeRequest("/x/\(planted)?q=\(planted)")
+        record.request?.fields.add(name: "X-Note", value: planted)
+        record.request?.fields.add(name: planted, value: "x")
+        record.request?.method = .other(planted)
+        record.response?.fields.add(name: "Location", value: "/cb?x=\(planted)")
+        record.rules.matched = [planted]
+        record.rules.steps = [planted]
+        record.attempts[0].reason = planted
+        record.attempts[1].url = "http://x/\(planted)"
+        record.attempts[0].error?.detail = planted
+        let error = LupinError(.tlsProtocolError, host: "h", detail: planted)
+        record.error = error
+        record.outcome = .error
+        let redactor = makeRedactor(secrets: plantedSecrets)
+        var output = [
+            jsonLine(of: record, redactor: redactor),
+            ProxyStatus.value(for: error, redactor: redactor),
+        ]
+        for acceptsJSON in [true, false] {
+            output.append(
+                ErrorBody.text(
+                    for: error,
+                    acceptsJSON: acceptsJSON,
+                    id: record.id,
+                    redactor: redactor
+                )
+            )
+        }
+        var bytes: [UInt8] = []
+        var text = SummaryText(isColoured: true)
+        text.append(RecordSummary(record, dropped: 0, redactor: redactor), to: &bytes)
+        output.append(String(decoding: bytes, as: UTF8.self))
+        for line in output {
+            for form in [planted, planted.lowercased(), secret] {
+                #expect(!line.contains(form), "\(line)")
+            }
+            #expect(line.contains("REDACTED."))
+        }
+    }
+
+    @Test func `equal secrets have equal marks and others do not`() {
+        let redactor = makeRedactor(secrets: ["aaaaaa", "bbbbbb"])
+        #expect(
+            redactor.cleaned("aaaaaa bbbbbb aaaaaa")
+                == "REDACTED.0246 REDACTED.024c REDACTED.0246"
+        )
+    }
+
+    @Test func `user and password are secrets each`() {
+        let redactor = makeRedactor(secrets: ["longuser:longpassword"])
+        #expect(!redactor.cleaned("x=longuser").contains("longuser"))
+        #expect(!redactor.cleaned("x=longpassword").contains("longpassword"))
+    }
+
+    @Test func `a short text is no secret`() {
+        #expect(makeRedactor(secrets: ["abcde", ""]).cleaned("abcdef") == "abcdef")
+    }
+
+    @Test(arguments: [
+        ("http://u:p@h/x", "http://h/x"), ("http://u@h@i/x@y", "http://i/x@y"),
+        ("//u:p@h?a=1", "//h?a=1"), ("http://h/x?u@h", "http://h/x?u@h"),
+        ("/?token=abc", "/?token=REDACTED.0126"), ("/?TOKEN=abc&x=1", "/?TOKEN=REDACTED.0126&x=1"),
+        ("/?to%6ben=abc", "/?to%6ben=REDACTED.0126"),
+        ("/?x=1;token=abc", "/?x=1;token=REDACTED.0126"),
+        ("/?X-Amz-Signature=abc#f", "/?X-Amz-Signature=REDACTED.0126#f"),
+        ("/cb#access_token=abc&y=2", "/cb#access_token=REDACTED.0126&y=2"),
+        ("/?tokens=abc", "/?tokens=abc"), ("/?token", "/?token"), ("/?token=", "/?token="),
+        ("/?code=abc&code=abc", "/?code=REDACTED.0126&code=REDACTED.0126"),
+        ("<http://h/?sig=abc>; rel=next", "<http://h/?sig=REDACTED.0126>; rel=next"),
+        ("5; url=http://u:p@h/?key=abc", "5; url=http://h/?key=REDACTED.0126"),
+        ("/?custom=abc", "/?custom=REDACTED.0126"),
+        ("/?user%5Bpassword%5D=abc", "/?user%5Bpassword%5D=REDACTED.0126"),
+        ("/?%=1&%zz=2", "/?%=1&%zz=2"),
+    ])
+    func `URLs lose userinfo and the values of some parameters`(url: String, cleaned: String) {
+        var settings = RedactionSettings()
+        settings.query = ["custom"]
+        #expect(makeRedactor(settings: settings).cleaned(url) == cleaned)
+    }
+
+    @Test(arguments: [
+        ("Authorization", true), ("proxy-authorization", true), ("COOKIE", true),
+        ("Set-Cookie", true), ("X-Api-Key", true), ("x-custom-token", true), ("Some-Key", true),
+        ("client-secret", true), ("X-Password-Hint", true), ("X-Mine", true), ("-token", true),
+        ("token", false), ("Accept", false), ("Keys", false), ("X-Token-Kind", false), ("", false),
+    ])
+    func `values of some fields are never written`(name: String, isHidden: Bool) {
+        var settings = RedactionSettings()
+        settings.headers = ["x-m*e"]
+        #expect(hides(makeRedactor(settings: settings), name) == isHidden)
+    }
+
+    @Test func `--unsafe-log-secrets leaves everything as it is`() {
+        let redactor = Redactor(
+            settings: RedactionSettings(),
+            secrets: ["secret"],
+            isOff: true,
+            digest: sumDigest
+        )
+        #expect(redactor.cleaned("http://u:p@h/?token=secret") == "http://u:p@h/?token=secret")
+        #expect(!hides(redactor, "cookie"))
+    }
+
+    @Test func `a secret that lies across the cut is still redacted`() {
+        var record = makeFullRecord()
+        let secret = "ghp_0123456789abcdefghij"
+        record.attempts[0].reason = String(repeating: "x", count: 4090) + secret
+        let line = jsonLine(of: record, redactor: makeRedactor(secrets: [secret]))
+        #expect(!line.contains("ghp_"))
+    }
+}

@@ -1,0 +1,29 @@
+// Whether the field names that lupin acts upon are recognised, and only those.
+import LupinCore
+import Testing
+
+struct FieldNameTests {
+    @Test(arguments: FieldName.allCases.dropFirst())
+    func `a known name is recognised in any case`(name: FieldName) {
+        for text in [name.spelling, name.spelling.lowercased(), name.spelling.uppercased()] {
+            #expect(FieldName(Array(text.utf8).span) == name)
+        }
+    }
+
+    @Test(arguments: FieldName.allCases.dropFirst())
+    func `what only resembles a known name is another name`(name: FieldName) {
+        let spelling = Array(name.spelling.utf8)
+        #expect(FieldName(Array(spelling.dropLast()).span) == .other)
+        #expect(FieldName((spelling + [0x73]).span) == .other)
+        for place in spelling.indices {
+            var changed = spelling
+            changed[place] ^= 0x01
+            #expect(FieldName(changed.span) == .other)
+        }
+    }
+
+    @Test(arguments: ["", "x", "-", "X-Request-Id", String(repeating: "a", count: 70_000)])
+    func `an unknown name is other`(text: String) {
+        #expect(FieldName(Array(text.utf8).span) == .other)
+    }
+}

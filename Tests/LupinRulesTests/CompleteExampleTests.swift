@@ -1,0 +1,181 @@
+// The complete example of the format: every key is known, and what comes later says so.
+
+import LupinRules
+import Testing
+
+struct CompleteExampleTests {
+    private static let text = #"""
+        lupin: 1
+        workers: auto
+        listen:
+          - address: 127.0.0.1:8080
+            protocols: [h1, h2]                   # later: h2
+            tls: off
+            auth: none
+        access:
+          clients: [127.0.0.0/8, "::1"]
+          credentials: owner                      # later: credentials
+          connect_ports: any
+          deny_targets: [link-local, self]
+        upstream:
+          proxy: direct
+          no_proxy: [localhost, 127.0.0.0/8, "::1"]
+          tls: {min: "1.2", alpn: [h2, http/1.1], roots: [system], client_cert: none, require_trust_rule: false} # later: tls
+          pool: {per_host: 32, idle: 60s, streams: 100}    # later: streams
+          dns: {ttl: 30s}
+          via: true
+        intercept:                                # later: intercept
+          mode: auto
+          except: ["*.bank.example"]
+          client_rejects: {then: tunnel, for: 1h}
+          ca: {cert: ~/.config/lupin/ca.pem, key: ~/.config/lupin/ca.key, leaf: 7d, key_type: p256}
+        timeouts:
+          client_idle: 75s
+          client_header: 10s
+          min_rate: none
+          sniff: 200ms                            # later: sniff
+          expect: 1s
+          dns: 5s
+          connect: 15s
+          tls: 15s                                # later: tls
+          response_header: 10m
+          idle: 10m
+          tunnel_idle: 2h
+          drain: 30s
+          total: none
+        limits:
+          connections: 4096
+          client_connections: none
+          request_line: 32KiB
+          header_bytes: 64KiB
+          header_fields: 256
+          trailer_bytes: 8KiB
+          body: none
+          stream_buffer: 256KiB
+          replay_memory: 64MiB
+          h2: {streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto} # later: h2
+        tokens:                                   # later: tokens
+          github: {bearer: "${env:GITHUB_TOKEN}"}
+          nexus:
+            basic: {user: ci, password: "${file:~/.secrets/nexus}", preemptive: true}
+          vault:
+            command: [vault, read, -field=token, secret/api]
+            every: 10m
+            timeout: 5s
+          partner:
+            oauth2:
+              grant: client_credentials
+              url: https://id.partner.example/oauth2/token
+              client: {id: lupin, secret: "${file:~/.secrets/partner}", send: basic}
+              scope: read write
+            refresh: {before: auto, on: [401], window: 30s, max: 5, replay: true}
+            on_missing: fail
+        retry:                                    # later: retry
+          none: {limit: 0}
+          standard:
+            limit: 2
+            status: [408, 500, 502, 503, 504]
+            backoff: {base: 2, scale: 500ms, max: 10s, jitter: full}
+        trust:                                    # later: trust
+          acme:
+            all:
+              - system
+              - pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+                chain: true
+        cache:                                    # later: cache
+          store: {memory: 64MiB, disk: off, path: ~/.cache/lupin, max_object: 8MiB}
+          standard:
+            mode: shared
+            heuristic: 10%
+        rules:
+          - name: everyone
+            match: {}
+            log: {level: exchange}
+          - name: github
+            match: {host: api.github.com, scheme: https}
+            request:                              # clear: request
+              - auth: github                      # later: auth
+              - default: {Accept: application/vnd.github+json}
+            retry: standard                       # later: retry
+            cache: {use: standard, mode: private} # later: cache
+          - name: acme api
+            match:
+              host: ["api.acme.dev", "*.api.acme.dev"]
+              path: /v1/**
+              not: {path: /v1/health}
+            request:
+              - auth: me                          # later: auth
+              - remove: [Cookie, "X-Debug-*"]
+              - set: {X-Request-Id: "${id}"}
+              - add: {X-Feature: beta}
+              - query: {set: {tenant: dev}, remove: [debug]}
+              - rewrite: {header: User-Agent, from: /^(\S+).*/, to: "$1 (via lupin)"}
+            validate: {status: 200-399, content_type: accept, then: fail} # later: validate
+            retry: {use: standard, non_idempotent: with-idempotency-key} # later: retry
+            trust: acme                           # later: trust
+            timeouts: {total: 90s}
+            response:                             # later: response
+              - remove: [Server]
+          - name: staging instead of production
+            match: {host: www.acme.dev, header: {X-Env: staging}, client: 127.0.0.1, program: "curl*"}
+            request:
+              - url: {host: staging.acme.dev, port: 8443, path: {from: /^\/api/, to: /v2}}
+            trust: lab                            # later: trust
+            redirect: {follow: true, max: 10, deny: ["*.apple.com"]} # later: redirect
+          - name: packages
+            match: {host: [packages.example, "*.mirror.example"], method: [GET, HEAD]}
+            cache: {use: standard, stale_if_error: 1d} # later: cache
+            retry: standard                       # later: retry
+            resume: true                          # later: resume
+            throttle: {down: 5MiB/s}              # later: throttle
+          - name: telemetry
+            match: {host: "telemetry.*.example"}
+            respond: {status: 403}
+            stop: true
+          - name: keys that the other rules do not have
+            match: {port: 443, user: ann, query: {a: b}} # later: user
+            cookies: off
+            client_cert: none
+            proxy: direct
+            intercept: true                       # later: intercept
+            tls: {min: "1.2"}                     # later: tls
+            request:
+              - compress: {with: gzip, min: 1KiB, if_encoded: skip} # later: compress
+              - delay: 0s
+            log: off
+        log:
+          to: stdout
+          format: auto
+          level: exchange
+          headers: names
+          bodies: off
+          redact: {headers: ["*-token", "*-key"], query: [code], json: [password]} # later: json
+          har: off
+          rotate: {size: 100MiB, keep: 5}
+          sync: off
+        admin:                                    # later: admin
+          socket: auto
+          history: 1000
+          http: off
+        """#
+
+    @Test func `every key is known, and exactly those of later versions are refused`() {
+        var expected: [String] = []
+        for (index, line) in Self.text.split(separator: "\n", omittingEmptySubsequences: false)
+            .enumerated()
+        {
+            for word in ["later", "clear"] {
+                guard let mark = line.firstRange(of: "# \(word): ") else { continue }
+                let code = word == "later" ? "E-AVAIL" : "E-INTERCEPT"
+                expected.append("\(index + 1) \(code) \(line[mark.upperBound...])")
+            }
+        }
+        let problems = decodeWhole(Self.text).errors
+        let found = problems.map { problem in
+            let marked = problem.excerpt.dropFirst(problem.caretOffset).prefix(problem.caretCount)
+            return "\(problem.line) \(problem.code.rawValue) \(marked)"
+        }
+        #expect(expected.count > 30)
+        #expect(found == expected)
+    }
+}

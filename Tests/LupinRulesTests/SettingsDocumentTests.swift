@@ -1,0 +1,67 @@
+// The files in `config/` say what the settings table says, and the sample file is a good one.
+
+import LupinCore
+import LupinRules
+import Testing
+
+struct SettingsDocumentTests {
+    private func file(_ name: String) throws -> String {
+        let here = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
+        let path = (here + ["config", Substring(name)]).joined(separator: "/")
+        return String(decoding: try FileAccess.read(path).bytes, as: UTF8.self)
+    }
+
+    @Test func `config lupin yaml is what the table says`() throws {
+        #expect(try file("lupin.yaml") == SettingsDocument.yaml)
+    }
+
+    @Test func `config rules schema json is what the tables say`() throws {
+        #expect(try file("rules.schema.json") == SchemaDocument.json)
+    }
+
+    @Test func `the sample file is the defaults, without any remark`() throws {
+        let result = decodeWhole(SettingsDocument.yaml)
+        #expect(result.errors.report() == "")
+        #expect(result.warnings.report() == "")
+        #expect(try #require(result.configuration).settings == Settings())
+    }
+
+    @Test func `the rules in the sample file are good ones`() throws {
+        let result = decode(SettingsDocument.exampleRules)
+        #expect(result.errors.report() == "")
+        #expect(result.warnings.report() == "")
+        #expect(try #require(result.configuration).rules.rules.count == 4)
+    }
+
+    @Test func `every setting stands in the sample file with its sentence`() {
+        for setting in SettingsTable.settings {
+            #expect(
+                SettingsDocument.yaml.contains("\(setting.key): \(setting.defaultText)"),
+                "\(setting.name)"
+            )
+            #expect(SettingsDocument.yaml.contains("# \(setting.sentence)"), "\(setting.name)")
+        }
+    }
+
+    @Test func `help names the range, the units and what comes later`() {
+        #expect(
+            SettingsDocument.help("timeouts.drain") == """
+                timeouts.drain: 30s
+                    on stop: then connections are cut
+                    duration, 0 to 1h (ms s m h d)
+
+                """
+        )
+        #expect(SettingsDocument.help("limits.h2").contains("not available yet: HTTP/2 arrives"))
+        #expect(SettingsDocument.help("timeouts").contains("; also in rules"))
+        #expect(SettingsDocument.help("nothing").isEmpty)
+    }
+
+    @Test func `names in the table are unique, and sentences are not sentences twice`() {
+        let names = SettingsTable.settings.map(\.name)
+        #expect(Set(names).count == names.count)
+        for setting in SettingsTable.settings {
+            #expect(!setting.sentence.hasSuffix("."), "\(setting.name)")
+        }
+    }
+}

@@ -1,0 +1,309 @@
+// A test's end of a TCP connection: it blocks, waits five seconds at most, and says what it missed.
+import Glibc
+import LupinCore
+package import LupinIO
+import Synchronization
+
+/// What a test's socket waited for in vain, as a sentence.
+package struct SocketFailure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
+
+/// A blocking TCP connection with patience.
+///
+/// One thread may receive while another sends; `close` and `reset` come last.
+package final class PlainSocket: Sendable {
+    /// How the peer ended the connection.
+    package enum End: Sendable { case finished, reset }
+
+    /// How long any single call waits.
+    package static let patience = Duration.seconds(5)
+
+    let descriptor: Int32
+    /// Bytes received behind what was asked for.
+    private let unread = Mutex<[UInt8]>([])
+    private let isOpen = Atomic(true)
+
+    /// Takes ownership of a non-blocking stream socket.
+    package init(owning descriptor: consuming Descriptor) {
+        self.descriptor = descriptor.release()
+    }
+
+    /// Connects; a small `receiveBuffer` (bytes) makes the other side's sends fall short sooner.
+    package static func connect(
+        to address: SocketAddress,
+        receiveBuffer: Int32? = nil
+    ) throws -> PlainSocket {
+        let descriptor = try RawSocket.make(for: address)
+        if let receiveBuffer {
+            RawSocket.set(SO_RCVBUF, to: receiveBuffer, of: descriptor.raw)
+        }
+        try RawSocket.connect(descriptor.raw, to: address, by: Patience())
+        return PlainSocket(owning: descriptor)
+    }
+
+    /// Two connected ends that are no TCP connection: a send falls short at the same byte each time.
+    package static func localPair(sendBuffer: Int32) throws -> (PlainSocket, PlainSocket) {
+        let (first, second) = try RawSocket.makePair()
+        RawSocket.set(SO_SNDBUF, to: sendBuffer, of: first.descriptor)
+        return (first, second)
+    }
+
+    deinit { close() }
+
+    /// The address of this end.
+    package var address: SocketAddress? { SocketAddress.local(of: descriptor) }
+
+    // MARK: Sending
+
+    package func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    /// Sends everything.
+    package func send(_ bytes: [UInt8]) throws {
+        let patience = Patience()
+        var sent = 0
+        while sent < bytes.count {
+            let result = RawSocket.send(descriptor, bytes[sent...])
+            if result > 0 {
+                sent += result
+            } else if result == -Int(EAGAIN) {
+                guard RawSocket.wait(descriptor, for: POLLOUT, by: patience) else {
+                    throw SocketFailure(
+                        "the peer took only \(sent) of \(bytes.count) bytes in time"
+                    )
+                }
+            } else {
+                let reason = SystemError(code: Int32(-result)).message
+                throw SocketFailure("sending failed after \(sent) bytes: \(reason)")
+            }
+        }
+    }
+
+    /// Sends zeros until the socket takes no more, and says how many it took.
+    package func fill() -> Int {
+        let zeros = [UInt8](repeating: 0, count: 1 << 20)
+        var sent = 0
+        while case let result = RawSocket.send(descriptor, zeros[...]), result > 0 {
+            sent += result
+        }
+        return sent
+    }
+
+    /// Sends FIN; receiving goes on.
+    package func shutdownWrite() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+
+    // MARK: Receiving
+
+    /// Exactly `count` bytes.
+    package func receive(exactly count: Int) throws -> [UInt8] {
+        try unread.withLock { unread in
+            let patience = Patience()
+            while unread.count < count {
+                try more(&unread, by: patience, wanting: "\(count) bytes")
+            }
+            defer { unread.removeFirst(count) }
+            return Array(unread.prefix(count))
+        }
+    }
+
+    /// Text up to and including the first `mark`.
+    package func receive(until mark: String) throws -> String {
+        try unread.withLock { unread in
+            let patience = Patience()
+            let bytes = Array(mark.utf8)
+            var searched = 0
+            while true {
+                if let end = unread.end(of: bytes, from: searched) {
+                    defer { unread.removeFirst(end) }
+                    return String(decoding: unread.prefix(end), as: UTF8.self)
+                }
+                searched = max(0, unread.count - bytes.count + 1)
+                try more(&unread, by: patience, wanting: mark.debugDescription)
+            }
+        }
+    }
+
+    /// What there is, at least one byte.
+    package func receiveSome() throws -> [UInt8] {
+        try unread.withLock { unread in
+            if unread.isEmpty { try more(&unread, by: Patience(), wanting: "anything") }
+            defer { unread = [] }
+            return unread
+        }
+    }
+
+    /// Everything up to the peer's FIN.
+    package func receiveUntilEOF() throws -> [UInt8] {
+        let (bytes, end) = try receiveUntilEnd()
+        guard end == .finished else {
+            throw SocketFailure("the peer reset the connection, sent: \(quote(bytes))")
+        }
+        return bytes
+    }
+
+    /// Everything up to the end of the connection, and how it ended.
+    package func receiveUntilEnd() throws -> (bytes: [UInt8], end: End) {
+        try unread.withLock { unread in
+            let patience = Patience()
+            while true {
+                if let end = try fill(&unread, by: patience, wanting: "the end") {
+                    defer { unread = [] }
+                    return (unread, end)
+                }
+            }
+        }
+    }
+
+    /// Whether the peer's FIN or RST is here now, be there unread bytes before it or not.
+    package var isClosedByPeer: Bool {
+        RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Patience(.zero))
+    }
+
+    /// Waits for the peer's FIN or RST without reading what comes before it.
+    package func waitUntilClosedByPeer() throws {
+        guard RawSocket.wait(descriptor, for: RawSocket.hangUp, by: Patience()) else {
+            throw SocketFailure("the peer did not close the connection in time")
+        }
+    }
+
+    /// Whether bytes that nobody took are here now.
+    package var hasUnread: Bool {
+        unread.withLock { !$0.isEmpty } || RawSocket.unreadCount(descriptor) > 0
+    }
+
+    // MARK: The end
+
+    /// Closes the connection; what the peer has sent and nobody read makes the kernel reset it.
+    package func close() {
+        guard isOpen.exchange(false, ordering: .relaxed) else { return }
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Closes it with RST.
+    package func reset() {
+        RawSocket.setLingerZero(of: descriptor)
+        close()
+    }
+
+    /// Gives the non-blocking descriptor to somebody else, such as a `Channel`.
+    package func surrender() -> Descriptor {
+        isOpen.store(false, ordering: .relaxed)
+        return Descriptor(owning: descriptor)
+    }
+
+    // MARK: Private
+
+    private func more(_ unread: inout [UInt8], by patience: Patience, wanting: String) throws {
+        guard let end = try fill(&unread, by: patience, wanting: wanting) else { return }
+        let deed = end == .finished ? "closed" : "reset"
+        throw SocketFailure(
+            "the peer \(deed) the connection before \(wanting), sent: \(quote(unread))"
+        )
+    }
+
+    /// Receives once; what the connection ended with if it did.
+    private func fill(
+        _ unread: inout [UInt8],
+        by patience: Patience,
+        wanting: String
+    ) throws -> End? {
+        while true {
+            let result = RawSocket.receive(descriptor, into: &unread)
+            switch result {
+            case 1...: return nil
+            case 0: return .finished
+            case -Int(ECONNRESET): return .reset
+            case -Int(EAGAIN):
+                guard RawSocket.wait(descriptor, for: POLLIN, by: patience) else {
+                    throw SocketFailure(
+                        "\(wanting) did not come in time; received: \(quote(unread))"
+                    )
+                }
+            default:
+                let reason = SystemError(code: Int32(-result)).message
+                throw SocketFailure("receiving \(wanting) failed: \(reason)")
+            }
+        }
+    }
+
+    private func quote(_ bytes: [UInt8]) -> String {
+        let text = String(decoding: bytes.suffix(400), as: UTF8.self).debugDescription
+        return bytes.count > 400 ? "… \(text) (\(bytes.count) bytes)" : text
+    }
+}
+
+/// A TCP socket that listens on a port of the kernel's choice.
+package final class PlainListener: Sendable {
+    package let address: SocketAddress
+    private let descriptor: Int32
+    private let isOpen = Atomic(true)
+
+    /// Listens at `host`, where port 0 lets the kernel choose one.
+    ///
+    /// - Parameters:
+    ///   - host: The address and port.
+    ///   - backlog: Connections that may wait: 0 holds one and leaves later ones unanswered.
+    /// - Throws: When the address is taken.
+    package init(
+        at host: SocketAddress = .loopback(port: 0),
+        backlog: Int32 = 128
+    ) throws {
+        let owned = try RawSocket.make(for: host)
+        RawSocket.set(SO_REUSEADDR, to: 1, of: owned.raw)
+        try RawSocket.bind(owned.raw, to: host)
+        guard Glibc.listen(owned.raw, backlog) == 0,
+            let address = SocketAddress.local(of: owned.raw)
+        else { throw SocketFailure("\(host) could not be listened at") }
+        self.address = address
+        descriptor = owned.release()
+    }
+
+    deinit { close() }
+
+    /// The next connection.
+    package func accept() throws -> PlainSocket {
+        let patience = Patience()
+        while true {
+            if let accepted = RawSocket.accept(descriptor) {
+                return PlainSocket(owning: accepted)
+            }
+            guard RawSocket.wait(descriptor, for: POLLIN, by: patience) else {
+                throw SocketFailure("nobody connected to \(address) in time")
+            }
+        }
+    }
+
+    /// Whether a connection waits to be accepted now.
+    package var hasWaiting: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
+
+    /// Later connections are refused; those that wait are reset.
+    package func close() {
+        guard isOpen.exchange(false, ordering: .relaxed) else { return }
+        _ = Glibc.close(descriptor)
+    }
+}
+
+extension SocketAddress {
+    /// 127.0.0.1, or another of the addresses 127.0.0.0/24.
+    package static func loopback(port: UInt16, host: UInt8 = 1) -> SocketAddress {
+        SocketAddress(address: .v4(0x7F00_0000 | UInt32(host)), port: port)
+    }
+
+    /// ::1.
+    package static func loopback6(port: UInt16) -> SocketAddress {
+        SocketAddress(address: .v6(high: 0, low: 1), port: port)
+    }
+}
+
+extension [UInt8] {
+    /// Where the first occurrence of `mark` that begins at or behind `start` ends.
+    fileprivate func end(of mark: [UInt8], from start: Int) -> Int? {
+        guard count >= mark.count, start <= count - mark.count else { return nil }
+        for i in start...(count - mark.count) where self[i..<i + mark.count].elementsEqual(mark) {
+            return i + mark.count
+        }
+        return nil
+    }
+}

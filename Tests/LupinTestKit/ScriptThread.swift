@@ -1,0 +1,27 @@
+// A thread for a test that blocks, so that the threads all tests share stay free.
+import LupinIO
+
+/// Runs a test's code on a thread of its own, where it may block.
+package final class ScriptThread: TaskExecutor {
+    private let thread: HelperThread
+
+    private init() throws { thread = try HelperThread(name: "test-client", capacity: 64) }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        thread.submit { [self] in
+            // Safety: the closure keeps the executor while the job runs.
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    /// Runs `body` on a new thread; what it expects counts for the test that called.
+    package static func run<Value: Sendable>(
+        _ body: @Sendable @escaping () async throws -> Value
+    ) async throws -> Value {
+        let executor = try ScriptThread()
+        let result = await Task(executorPreference: executor) { try await body() }.result
+        executor.thread.join()
+        return try result.get()
+    }
+}

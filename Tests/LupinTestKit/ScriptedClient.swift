@@ -1,0 +1,105 @@
+// A client that sends exactly what a test says and reads what comes, strictly.
+import Glibc
+package import LupinIO
+
+/// One connection to the proxy.
+package final class ScriptedClient: Sendable {
+    package let stream: MessageStream
+
+    package init(to address: SocketAddress, receiveBuffer: Int32? = nil) throws {
+        let socket = try PlainSocket.connect(to: address, receiveBuffer: receiveBuffer)
+        socket.sendsAtOnce()
+        stream = MessageStream(socket)
+    }
+
+    // MARK: Sending
+
+    package func send(_ text: String) throws { try stream.socket.send(text) }
+    package func send(_ bytes: [UInt8]) throws { try stream.socket.send(bytes) }
+    /// Sends one byte after the other, each in a packet of its own.
+    package func sendBytewise(_ text: String) throws { try stream.socket.sendBytewise(text) }
+
+    /// Sends a request; Host is that of `url`, Content-Length that of `body` when there is one.
+    package func send(
+        _ method: String, _ url: String, _ fields: [String] = [], body: String? = nil
+    ) throws {
+        let host = url.split(separator: "/", maxSplits: 2).dropFirst().first ?? "missing"
+        var lines = ["\(method) \(url) HTTP/1.1", "Host: \(host)"] + fields
+        if let body { lines.append("Content-Length: \(body.utf8.count)") }
+        try send(lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
+    }
+
+    /// Sends a GET and reads its response.
+    @discardableResult
+    package func get(_ url: String, _ fields: String...) throws -> ScriptedMessage {
+        try send("GET", url, fields)
+        return try response()
+    }
+
+    // MARK: Receiving
+
+    /// The final response to `method`, with the interim responses before it.
+    @discardableResult
+    package func response(to method: String = "GET") throws -> ScriptedMessage {
+        try stream.response(to: method)
+    }
+
+    /// The next message, which must be an interim response.
+    package func interimResponse() throws -> ScriptedMessage { try stream.interimResponse() }
+
+    /// Opens a tunnel to `authority`.
+    package func connect(_ authority: String) throws -> ScriptedMessage {
+        try send("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+        return try response(to: "CONNECT")
+    }
+
+    /// How the proxy ends the connection, of which nothing more may come.
+    package func waitForEnd() throws -> PlainSocket.End {
+        let (bytes, end) = try stream.untilEnd()
+        guard bytes.isEmpty else {
+            throw SocketFailure(
+                "bytes came behind the last message: "
+                    + String(decoding: bytes.prefix(400), as: UTF8.self).debugDescription)
+        }
+        return end
+    }
+
+    // MARK: The end
+
+    /// Sends FIN; receiving goes on.
+    package func shutdownWrite() { stream.socket.shutdownWrite() }
+    package func close() { stream.socket.close() }
+    /// Closes with RST.
+    package func reset() { stream.socket.reset() }
+}
+
+/// Waits until `condition` holds, five seconds at most.
+package func eventually(
+    _ what: String, within patience: Duration = PlainSocket.patience, _ condition: () -> Bool
+) throws {
+    let patience = Patience(patience)
+    while !condition() {
+        guard patience.milliseconds > 0 else { throw SocketFailure("in vain waited for \(what)") }
+        usleep(500)
+    }
+}
+
+extension PlainSocket {
+    /// Has every send leave as a packet of its own (TCP_NODELAY).
+    func sendsAtOnce() {
+        var on: Int32 = 1
+        // Safety: setsockopt reads the integer it is given.
+        unsafe setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    func sendBytewise(_ text: String) throws {
+        for byte in text.utf8 {
+            try send([byte])
+            sched_yield()
+        }
+    }
+
+    /// Has a thread that waits for this socket come back.
+    func interrupt() { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+}

@@ -1,0 +1,154 @@
+// What happens when a limit of the settings is reached.
+import LupinTestKit
+import Testing
+
+struct LimitTests {
+    @Test func `beyond limits connections nobody is dropped`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run("limits: {connections: 3}", clock: clock) { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil { try connection.reply(body: "ok") }
+            }
+            let first = try (0..<3).map { _ in try proxy.client() }
+            for client in first { #expect(try client.get(origin.url()).bodyText == "ok") }
+            let waiting = try (0..<3).map { _ in try proxy.client() }
+            for client in waiting { try client.send("GET", origin.url()) }
+            for _ in 0..<5 { try clock.advance(by: .milliseconds(60)) }
+            for client in waiting {
+                #expect(!client.stream.socket.hasUnread)
+                #expect(!client.stream.socket.isClosedByPeer)
+            }
+            // Those that were served before are served on.
+            #expect(try first[0].get(origin.url()).bodyText == "ok")
+            for i in waiting.indices {
+                first[i].close()
+                try proxy.advance(by: .milliseconds(60), until: "client \(i) of the queue") {
+                    waiting[i].stream.socket.hasUnread
+                }
+                #expect(try waiting[i].response().bodyText == "ok")
+            }
+        }
+    }
+
+    @Test func `one client address gets no more than client_connections`() async throws {
+        try await ProxyFixture.run("limits: {client_connections: 2}") { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil { try connection.reply(body: "ok") }
+            }
+            let first = try proxy.client()
+            let second = try proxy.client()
+            #expect(try first.get(origin.url()).bodyText == "ok")
+            #expect(try second.get(origin.url()).bodyText == "ok")
+            let third = try proxy.client()
+            #expect(try third.get(origin.url()).status == 429)
+            #expect(try third.waitForEnd() == .finished)
+            // Somebody who leaves makes room.
+            first.close()
+            try eventually("room for another client") {
+                guard let next = try? proxy.client() else { return false }
+                return (try? next.get(origin.url()).bodyText) == "ok"
+            }
+        }
+    }
+
+    @Test(arguments: ["POST", "PUT"])
+    func `a length above limits body is refused before anything is sent`(
+        method: String
+    ) async throws {
+        try await ProxyFixture.run("limits: {body: 100}") { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send(method, origin.url(), ["Content-Length: 101"])
+            let response = try client.response()
+            #expect(response.status == 413)
+            #expect(response["Connection"] == "close")
+            #expect(!origin.hasWaiting)
+            #expect(try proxy.record()["error.type"] == "http_request_error")
+        }
+    }
+
+    @Test func `a length that limits body allows goes through`() async throws {
+        try await ProxyFixture.run("limits: {body: 100}") { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    try connection.reply(body: "\(request.body.count)")
+                }
+            }
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), body: String(repeating: "x", count: 100))
+            #expect(try client.response().bodyText == "100")
+        }
+    }
+
+    @Test func `a chunked body above limits body is cut off`() async throws {
+        try await ProxyFixture.run("limits: {body: 1000}") { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            let chunk = "258\r\n" + String(repeating: "x", count: 600) + "\r\n"
+            try client.send("POST", origin.url(), ["Transfer-Encoding: chunked"])
+            try client.send(chunk)
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            _ = try connection.stream.bytes(chunk.utf8.count)
+            try client.send(chunk)
+            #expect(try client.response().status == 413)
+            // The origin can't take what it has for the whole body.
+            let (rest, _) = try connection.stream.untilEnd()
+            #expect(!String(decoding: rest, as: UTF8.self).hasSuffix("0\r\n\r\n"))
+            #expect(try proxy.record()["http.response.status_code"] == "413")
+        }
+    }
+
+    @Test func `a limit that is reached during the response cuts both sides`() async throws {
+        try await ProxyFixture.run("limits: {body: 1000}") { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Transfer-Encoding: chunked"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+            _ = try client.stream.head()
+            try client.send("7d0\r\n" + String(repeating: "x", count: 2000) + "\r\n")
+            #expect(try client.stream.untilEnd().end == .reset)
+            _ = try connection.waitForEnd()
+            #expect(try proxy.record()["outcome"] == "truncated")
+        }
+    }
+
+    static let heads = [
+        ("limits: {header_bytes: 1KiB}", "GET", "X: " + String(repeating: "v", count: 1100), 431),
+        ("limits: {header_fields: 16}", "GET",
+            (0..<17).map { "X\($0): 1" }.joined(separator: "\r\n"), 431),
+        ("limits: {request_line: 1KiB}", String(repeating: "M", count: 1100), "X: 1", 414),
+    ]
+
+    @Test(arguments: heads)
+    func `a head above its limits is refused`(
+        limits: String, method: String, field: String, status: Int
+    ) async throws {
+        try await ProxyFixture.run(limits) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send(method, origin.url(), [field])
+            #expect(try client.response().status == status)
+            #expect(try client.waitForEnd() == .finished)
+            #expect(!origin.hasWaiting)
+        }
+    }
+
+    @Test(arguments: [
+        ("limits: {header_bytes: 1KiB}", "X: " + String(repeating: "v", count: 1100)),
+        ("limits: {header_fields: 16}", (0..<17).map { "X\($0): 1" }.joined(separator: "\r\n")),
+    ])
+    func `a response head above its limits is a 502`(
+        limits: String, fields: String
+    ) async throws {
+        try await ProxyFixture.run(limits) { proxy in
+            let origin = try proxy.origin(
+                answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(fields)\r\n\r\n")
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == 502)
+            #expect(response["Proxy-Status"]?.contains("http_response_header") == true)
+        }
+    }
+}

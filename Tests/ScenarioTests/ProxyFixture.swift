@@ -1,0 +1,196 @@
+// A whole proxy for one test: rules in, record lines out, and nothing left behind.
+import Foundation
+import Logging
+import LupinCore
+import LupinIO
+import LupinProxy
+import LupinRules
+import LupinTestKit
+import Synchronization
+import Testing
+
+/// A running proxy with the origins and clients of one test.
+///
+/// ```swift
+/// try await ProxyFixture.run("upstream: {via: false}") { proxy in
+///     let origin = try proxy.origin { try $0.request(); try $0.reply(body: "hello") }
+///     #expect(try proxy.client().get(origin.url()).bodyText == "hello")
+///     #expect(try proxy.record()["outcome"] == "ok")
+/// }
+/// ```
+final class ProxyFixture: Sendable {
+    let proxy: Proxy
+    /// Time, where the test moves it.
+    let clock: VirtualClock?
+    private let logPath: String
+    private let origins = Mutex<[ScriptedOrigin]>([])
+    private let clients = Mutex<[ScriptedClient]>([])
+
+    /// Starts a proxy, runs `body` on a thread where it may block, stops everything and checks
+    /// that no socket is left.
+    ///
+    /// - Parameters:
+    ///   - rules: The rules file without `lupin: 1`. The listener is 127.0.0.1 with a port of the
+    ///     kernel's choice, the log a file, and there is one worker unless it says otherwise.
+    ///   - environment: For `${env:…}` and `upstream.proxy: environment`.
+    ///   - resolve: Answers for names; without it the system is asked.
+    static func run(
+        _ rules: String = "", clock: VirtualClock? = nil, environment: [String: String] = [:],
+        resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
+        _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
+    ) async throws {
+        let fixture = try await ProxyFixture(
+            rules, clock: clock, environment: environment, resolve: resolve)
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await ScriptThread.run { try await body(fixture) })
+        } catch {
+            result = .failure(error)
+        }
+        try await fixture.stop()
+        try result.get()
+    }
+
+    private init(
+        _ rules: String, clock: VirtualClock?, environment: [String: String],
+        resolve: @escaping @Sendable (String) -> Resolver.Answer
+    ) async throws {
+        self.clock = clock
+        logPath = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString).log"
+        let loaded = RulesFile.decode(
+            text: "lupin: 1\n" + rules, fileName: "test.yaml",
+            surroundings: Surroundings(environment: environment))
+        #expect(loaded.errors.isEmpty)
+        var configuration = try #require(loaded.configuration)
+        for i in configuration.settings.listeners.indices {
+            configuration.settings.listeners[i].port = 0
+        }
+        configuration.settings.workers = configuration.settings.workers ?? 1
+        if configuration.settings.log.to == .stdout {
+            configuration.settings.log.to = .file(logPath)
+        }
+        configuration.settings.log.format = .json
+        proxy = try await Proxy(
+            configuration, clock: clock?.loopClock ?? .system, resolve: resolve,
+            logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
+        for executor in proxy.executors { clock?.add(executor) }
+    }
+
+    // MARK: Parties
+
+    /// Where the proxy listens.
+    var address: SocketAddress { proxy.addresses[0] }
+
+    /// A connection to the proxy.
+    func client(receiveBuffer: Int32? = nil) throws -> ScriptedClient {
+        let client = try ScriptedClient(to: address, receiveBuffer: receiveBuffer)
+        clients.withLock { $0.append(client) }
+        return client
+    }
+
+    /// An origin; what its script throws fails the test.
+    func origin(
+        at host: SocketAddress = .loopback(port: 0), _ script: @escaping ScriptedOrigin.Script
+    ) throws -> ScriptedOrigin {
+        let origin = try ScriptedOrigin(at: host, script)
+        origins.withLock { $0.append(origin) }
+        return origin
+    }
+
+    /// An origin that answers every request with the same bytes.
+    func origin(answering response: String) throws -> ScriptedOrigin {
+        try origin { connection in
+            while try connection.nextRequest() != nil { try connection.send(response) }
+        }
+    }
+
+    // MARK: Records
+
+    /// The first `count` record lines, when there are that many.
+    func records(_ count: Int) throws -> [RecordLine] {
+        var lines: [RecordLine] = []
+        try eventually("\(count) record lines") {
+            lines = recordsSoFar()
+            if lines.count < count { try? clock?.advance(by: .milliseconds(20)) }
+            return lines.count >= count
+        }
+        return lines
+    }
+
+    /// The first record line.
+    func record() throws -> RecordLine { try #require(records(1).first) }
+
+    /// The record lines that are written by now.
+    func recordsSoFar() -> [RecordLine] {
+        logText.split(separator: "\n").compactMap { RecordLine(String($0)) }
+    }
+
+    /// The log as it is written by now.
+    var logText: String { (try? String(contentsOfFile: logPath, encoding: .utf8)) ?? "" }
+
+    // MARK: Time
+
+    /// Moves the virtual clock step by step until `condition` holds.
+    func advance(
+        by step: Duration, until what: String, _ condition: () -> Bool
+    ) throws {
+        let clock = try #require(clock)
+        try eventually(what) {
+            if condition() { return true }
+            try? clock.advance(by: step)
+            return condition()
+        }
+    }
+
+    /// Sends zeros until nothing moves any more: the buffers on the whole way are full. How many
+    /// bytes that took.
+    @discardableResult
+    func fill(_ socket: PlainSocket) throws -> Int {
+        var total = 0
+        var restingRounds = 0
+        while restingRounds < 20 {
+            let sent = socket.fill()
+            total += sent
+            restingRounds = sent == 0 ? restingRounds + 1 : 0
+            try settle()
+            if sent == 0 { usleep(1000) }
+        }
+        return total
+    }
+
+    /// Lets each worker finish what it is doing.
+    func settle() throws {
+        for executor in proxy.executors {
+            let bell = Bell()
+            executor.mailbox.post { bell.ring() }
+            guard bell.wait() else { throw SocketFailure("a worker is stuck") }
+        }
+    }
+
+    // MARK: The end
+
+    private func stop() async throws {
+        for client in clients.withLock({ $0 }) { client.close() }
+        let origins = origins.withLock { $0 }
+        let originPorts = origins.map(\.address.port)
+        let failures = origins.flatMap(\.failures)
+        for origin in origins { origin.stop() }
+        let done = Bell()
+        let stopping = Task { [proxy] in
+            await proxy.stop()
+            done.ring()
+        }
+        try await ScriptThread.run { [clock] in
+            guard let clock else { return }
+            while !done.wait(.milliseconds(200)) { try clock.advance(by: .seconds(1)) }
+        }
+        await stopping.value
+        for executor in proxy.executors { clock?.remove(executor) }
+        try? FileManager.default.removeItem(atPath: logPath)
+        for failure in failures { Issue.record("a script failed: \(failure)") }
+        let left = OpenSockets.open { local, remote in
+            proxy.addresses.contains { $0.port == local } || originPorts.contains(remote)
+        }
+        #expect(left.isEmpty, "sockets of the proxy are still open")
+    }
+}
