@@ -23,6 +23,8 @@ package final class Channel {
     package private(set) var isOpen = true
     /// The peer has sent FIN, or the connection broke: what is in flight can still be read.
     package private(set) var hasHungUp = false
+    /// A send has met RST: the kernel tells of it once, and reading only says that it is over.
+    private var isReset = false
     /// The connection broke in both directions.
     package private(set) var isBroken = false
     package private(set) var bytesReceived: UInt64 = 0
@@ -134,7 +136,10 @@ package final class Channel {
             if result < room && !hasHungUp { isReadable = false }
             return .bytes
         }
-        if result == 0 { return .end }
+        if result == 0 {
+            if isReset { throw SystemError(code: ECONNRESET) }
+            return .end
+        }
         isReadable = false
         if result == -Int(EAGAIN) { return .blocked }
         throw SystemError(code: Int32(-result))
@@ -177,6 +182,7 @@ package final class Channel {
         if sent < 0 {
             isWritable = false
             if sent == -Int(EAGAIN) { return postpone(payload, suffix) }
+            noteReset(sent)
             throw SystemError(code: Int32(-sent))
         }
         bytesSent &+= UInt64(sent)
@@ -214,7 +220,10 @@ package final class Channel {
             bytesReceived &+= UInt64(moved)
             return .bytes
         }
-        if moved == 0 { return .end }
+        if moved == 0 {
+            if isReset { throw SystemError(code: ECONNRESET) }
+            return .end
+        }
         if moved == -Int(EAGAIN) {
             // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
             if pipe.held > 0 { return .full }
@@ -235,6 +244,7 @@ package final class Channel {
             } else {
                 isWritable = false
                 if moved == -Int(EAGAIN) { return false }
+                noteReset(moved)
                 throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
             }
         }
@@ -308,6 +318,11 @@ package final class Channel {
     private func stageRest(of suffix: StaticString, from offset: Int) {
         guard offset < suffix.utf8CodeUnitCount else { return }
         stage { $0.append(contentsOf: suffix.description.utf8.dropFirst(offset)) }
+    }
+
+    /// Behind a FIN the kernel says EPIPE instead, and what was received is whole.
+    private func noteReset(_ result: Int) {
+        if result == -Int(ECONNRESET) { isReset = true }
     }
 
     private func returnStaged() {

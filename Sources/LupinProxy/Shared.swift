@@ -53,6 +53,8 @@ final class Snapshot: Sendable {
     let access: AccessPolicy
     let redactor: Redactor
     let timeouts: Timeouts
+    /// No parent proxy is set, so none need be looked for.
+    let isDirect: Bool
     private let addsVia: Bool
     /// Where this process listens, with the ports that the kernel chose.
     let listeners: [SocketAddress]
@@ -61,6 +63,7 @@ final class Snapshot: Sendable {
         self.configuration = configuration
         timeouts = configuration.settings.timeouts
         addsVia = configuration.settings.upstream.via
+        isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners
         access = AccessPolicy(
             configuration.settings.access,

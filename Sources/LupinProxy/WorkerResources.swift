@@ -20,10 +20,12 @@ final class WorkerResources {
     private(set) var isClosed = false
     private var flushTimer: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
+    private var wall: (askedAt: UInt64, offset: Int64)
 
     init(loop: EventLoop, shared: Shared, workerCount: Int) {
         self.loop = loop
         self.shared = shared
+        wall = (loop.now, SystemCall.wallMicroseconds() &- Int64(loop.now))
         snapshot = shared.snapshot
         let settings = snapshot.settings
         pool = UpstreamPool(
@@ -41,9 +43,19 @@ final class WorkerResources {
 
     func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
 
+    /// Time of day in microseconds since 1970, as of this batch of events. The kernel is asked
+    /// twice a second; in between the loop's monotonic clock goes on counting.
+    var wallNow: Int64 {
+        let now = loop.now
+        if now &- wall.askedAt >= 500_000 {
+            wall = (now, SystemCall.wallMicroseconds() &- Int64(now))
+        }
+        return Int64(now) &+ wall.offset
+    }
+
     /// The current date as HTTP writes it, made anew once a second.
     var dateText: String {
-        let second = SystemCall.wallMicroseconds() / 1_000_000
+        let second = wallNow / 1_000_000
         if second != date.second { date = (second, HTTPDate.text(second)) }
         return date.text
     }

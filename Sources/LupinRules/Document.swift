@@ -82,7 +82,7 @@ struct DocumentReader {
 
     // MARK: Composing
 
-    /// Yams stops at the first pair of equal keys; the second of them is renamed until all are told.
+    /// Yams stops at the first pair of equal keys; the second one is renamed until all are told.
     private mutating func compose() -> Node? {
         var text = source.text
         while true {

@@ -1,4 +1,4 @@
-// The settings table as people read it: the sample file `config/lupin.yaml`, and help on the terminal.
+// The settings table as people read it: the sample file `config/lupin.yaml`, and help.
 
 import LupinCore
 

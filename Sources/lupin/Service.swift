@@ -32,7 +32,7 @@ struct Service: Sendable {
             Task(executorPreference: executor) {
                 guard let code = await start(on: executor) else { return }
                 ending.value.code = code
-                executor.loop.stop()
+                stop(executor)
             }
             loop.run()
         } catch {
@@ -78,7 +78,7 @@ struct Service: Sendable {
                 logger.notice("stopping; a second signal cuts what still runs")
                 Task(executorPreference: executor) {
                     await proxy.stop()
-                    executor.loop.stop()
+                    stop(executor)
                 }
             case .hangUp:
                 logger.warning("SIGHUP: this version cannot reload its rules; restart lupin")
@@ -86,6 +86,11 @@ struct Service: Sendable {
                 proxy.reopenLog()
             }
         }
+    }
+
+    /// By letter, since a loop that is told before it waits for events would wait once more.
+    private func stop(_ executor: LoopExecutor) {
+        executor.mailbox.post { executor.loop.stop() }
     }
 
     private func greeting(_ addresses: [SocketAddress]) -> String {

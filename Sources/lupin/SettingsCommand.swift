@@ -7,8 +7,8 @@ struct SettingsCommand: ParsableCommand {
         commandName: "settings",
         abstract: "List every key of the rules file with its default and meaning.",
         discussion: """
-            `lupin help settings` shows the same. Durations are written 500ms, 5s, 10m; sizes
-            64KiB, 10MiB; 0 needs no unit. A * marks what a rule may set too.
+            `lupin help settings` shows the same. Durations are written 500ms, 5s, 10m;
+            sizes 64KiB, 10MiB; 0 needs no unit. A * marks what a rule may set too.
 
               lupin settings | less
               lupin settings | grep -A1 timeouts.connect

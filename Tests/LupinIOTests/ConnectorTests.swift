@@ -243,16 +243,23 @@ private struct BlackHole {
 
     var port: UInt16 { listener.address.port }
 
-    /// How many sockets of this machine are waiting for its answer (state SYN_SENT is 02).
-    var attempts: Int {
+    /// How many sockets of this machine are waiting for its answer.
+    ///
+    /// The kernel hands the table out page by page while it changes: a line may come twice or,
+    /// rarely, not at all.
+    var attempts: Int { (0..<3).map { _ in Set(waitingSockets).count }.max() ?? 0 }
+
+    /// The local addresses in state SYN_SENT, which is 02.
+    private var waitingSockets: [Substring] {
         guard let file = FileHandle(forReadingAtPath: "/proc/net/tcp"),
             case .v4(let number) = listener.address.address
-        else { return -1 }
-        // The kernel hands such a file out page by page, and no size is known before.
+        else { return ["/proc/net/tcp cannot be read"] }
         var table = Data()
         while let page = try? file.read(upToCount: 1 << 16), !page.isEmpty { table += page }
-        let remote = String(format: "%08X:%04X 02 ", number.byteSwapped, UInt32(port))
-        return String(decoding: table, as: UTF8.self).split(separator: "\n")
-            .count { $0.contains(remote) }
+        let remote = String(format: "%08X:%04X", number.byteSwapped, UInt32(port))[...]
+        return String(decoding: table, as: UTF8.self).split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: " ")
+            return fields.count > 3 && fields[2] == remote && fields[3] == "02" ? fields[1] : nil
+        }
     }
 }

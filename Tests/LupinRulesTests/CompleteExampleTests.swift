@@ -20,7 +20,9 @@ struct CompleteExampleTests {
         upstream:
           proxy: direct
           no_proxy: [localhost, 127.0.0.0/8, "::1"]
-          tls: {min: "1.2", alpn: [h2, http/1.1], roots: [system], client_cert: none, require_trust_rule: false} # later: tls
+          tls:                                    # later: tls
+            {min: "1.2", alpn: [h2, http/1.1], roots: [system], client_cert: none,
+             require_trust_rule: false}
           pool: {per_host: 32, idle: 60s, streams: 100}    # later: streams
           dns: {ttl: 30s}
           via: true
@@ -53,7 +55,8 @@ struct CompleteExampleTests {
           body: none
           stream_buffer: 256KiB
           replay_memory: 64MiB
-          h2: {streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto} # later: h2
+          h2:                                     # later: h2
+            {streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto}
         tokens:                                   # later: tokens
           github: {bearer: "${env:GITHUB_TOKEN}"}
           nexus:
@@ -117,7 +120,8 @@ struct CompleteExampleTests {
             response:                             # later: response
               - remove: [Server]
           - name: staging instead of production
-            match: {host: www.acme.dev, header: {X-Env: staging}, client: 127.0.0.1, program: "curl*"}
+            match:
+              {host: www.acme.dev, header: {X-Env: staging}, client: 127.0.0.1, program: "curl*"}
             request:
               - url: {host: staging.acme.dev, port: 8443, path: {from: /^\/api/, to: /v2}}
             trust: lab                            # later: trust

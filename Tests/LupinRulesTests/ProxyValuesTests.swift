@@ -107,14 +107,15 @@ struct ProxyValuesTests {
         contents.isOpenToOthers = true
         let body = "upstream: {proxy: \"http://u:${file:~/pw}@p.corp\"}"
         #expect(
-            errors(body, files: ["/home/ann/pw": contents]) == """
-                lupin.yaml:2:29: the secret file /home/ann/pw is readable by group or others  [E-FILE]
+            errors(body, files: ["/users/ann/pw": contents]) == """
+                lupin.yaml:2:29: the secret file /users/ann/pw is readable by group or \
+                others  [E-FILE]
                     \(body)
-                                                ^^^^^^^^^^^^  chmod 600 /home/ann/pw
+                                                ^^^^^^^^^^^^  chmod 600 /users/ann/pw
                 """
         )
         contents.isMountedByRoot = true
-        let mounted = decode(body, files: ["/home/ann/pw": contents])
+        let mounted = decode(body, files: ["/users/ann/pw": contents])
         #expect(mounted.errors.isEmpty)
         #expect(mounted.warnings.map(\.code) == [.file])
         #expect(mounted.configuration?.secrets.contains("hunter2") == true)

@@ -95,9 +95,9 @@ struct RuleDecoderTests {
         let match = try #require(
             try rule(
                 """
-                match: {host: ["*.a.dev", b.dev], scheme: http, port: [80, 8000-8999], path: /v1/**, \
-                method: [GET, PURGE], header: {X-Env: [a, "b*"]}, query: {Debug: "*"}, \
-                client: 10.0.0.0/8, program: "curl*", not: {path: /v1/health}}
+                match: {host: ["*.a.dev", b.dev], scheme: http, port: [80, 8000-8999], \
+                path: /v1/**, method: [GET, PURGE], header: {X-Env: [a, "b*"]}, \
+                query: {Debug: "*"}, client: 10.0.0.0/8, program: "curl*", not: {path: /v1/health}}
                 """
             ).matches.first
         )

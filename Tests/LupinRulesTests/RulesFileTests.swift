@@ -8,13 +8,13 @@ struct RulesFileTests {
     @Test(
         arguments: [
             (
-                nil, [:], ["/home/ann/.config/lupin/lupin.yaml"],
-                "/home/ann/.config/lupin/lupin.yaml"
+                nil, [:], ["/users/ann/.config/lupin/lupin.yaml"],
+                "/users/ann/.config/lupin/lupin.yaml"
             ),
             (nil, [:], ["/etc/lupin/lupin.yaml"], "/etc/lupin/lupin.yaml"),
             (nil, [:], ["lupin.yaml", "./lupin.yaml", "lupin/lupin.yaml"], nil),
             (nil, ["XDG_CONFIG_HOME": "/x"], ["/x/lupin/lupin.yaml"], "/x/lupin/lupin.yaml"),
-            (nil, ["XDG_CONFIG_HOME": "/x"], ["/home/ann/.config/lupin/lupin.yaml"], nil),
+            (nil, ["XDG_CONFIG_HOME": "/x"], ["/users/ann/.config/lupin/lupin.yaml"], nil),
             (
                 nil, ["XDG_CONFIG_HOME": "."], ["./lupin/lupin.yaml", "/etc/lupin/lupin.yaml"],
                 "/etc/lupin/lupin.yaml"
@@ -33,18 +33,18 @@ struct RulesFileTests {
         let path = RulesFile.locate(
             explicit: explicit,
             environment: environment,
-            home: "/home/ann",
+            home: "/users/ann",
             exists: existing.contains
         )
         #expect(path == found)
     }
 
     @Test func `a file that is not there is an error about the file`() {
-        let result = RulesFile.load(path: "/nowhere/lupin.yaml", environment: [:])
+        let result = RulesFile.load(path: "/nowhere/a.yaml", environment: [:])
         #expect(result.configuration == nil)
         #expect(
             result.errors.report()
-                == "/nowhere/lupin.yaml: cannot read the rules file: there is no such file  [E-FILE]"
+                == "/nowhere/a.yaml: cannot read the rules file: there is no such file  [E-FILE]"
         )
         let directory = RulesFile.load(path: "/", environment: [:])
         #expect(
@@ -54,7 +54,7 @@ struct RulesFileTests {
     }
 
     @Test func `the version is eight digits of the content's hash`() throws {
-        // Test vectors of FNV-1a with 64 bits: cbf29ce484222325, af63dc4c8601ec8c, 85944171f73967e8.
+        // Test vectors of FNV-1a: cbf29ce484222325, af63dc4c8601ec8c, 85944171f73967e8.
         #expect(RulesFile.version(of: "") == "cbf29ce4")
         #expect(RulesFile.version(of: "a") == "af63dc4c")
         #expect(RulesFile.version(of: "foobar") == "85944171")

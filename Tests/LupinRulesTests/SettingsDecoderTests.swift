@@ -88,7 +88,7 @@ struct SettingsDecoderTests {
     }
 
     @Test(arguments: [
-        ("~/x.log", "/home/ann/x.log"), ("/var/log/x", "/var/log/x"), ("./x", "/etc/lupin/./x"),
+        ("~/x.log", "/users/ann/x.log"), ("/var/log/x", "/var/log/x"), ("./x", "/etc/lupin/./x"),
         ("${env:DIR}/x", "/srv/x"), ("$$x/y", "/etc/lupin/$x/y"), ("no/p", "/etc/lupin/no/p"),
     ])
     func `a path starts at the file, and a tilde is the user's home`(

@@ -9,7 +9,7 @@ func decode(
     _ body: String,
     environment: [String: String] = [:],
     files: [String: FileContents] = [:],
-    home: String? = "/home/ann"
+    home: String? = "/users/ann"
 ) -> LoadResult {
     decodeWhole("lupin: 1\n" + body, environment: environment, files: files, home: home)
 }
@@ -19,7 +19,7 @@ func decodeWhole(
     _ text: String,
     environment: [String: String] = [:],
     files: [String: FileContents] = [:],
-    home: String? = "/home/ann"
+    home: String? = "/users/ann"
 ) -> LoadResult {
     let surroundings = Surroundings(
         environment: environment,
@@ -38,7 +38,7 @@ func errors(
     _ body: String,
     environment: [String: String] = [:],
     files: [String: FileContents] = [:],
-    home: String? = "/home/ann"
+    home: String? = "/users/ann"
 ) -> String {
     decode(body, environment: environment, files: files, home: home).errors.report(limit: 1000)
 }

@@ -111,6 +111,9 @@ package final class OriginConnection: Sendable {
         socket.sendsAtOnce()
     }
 
+    /// The origin's `address:port`.
+    package var localAuthority: String { stream.socket.address?.description ?? "" }
+
     /// Every byte that came.
     package var receivedText: String { stream.receivedText }
 

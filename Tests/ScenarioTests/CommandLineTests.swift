@@ -1,0 +1,150 @@
+// The command line as a person or a script meets it: exit codes, exact words, what a shell makes of
+// them.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+struct CommandLineTests {
+    @Test func `help names every command and the exit codes`() throws {
+        let help = try Lupin.run("help")
+        #expect(help.code == 0)
+        for command in ["serve", "check", "env", "tail", "settings", "version"] {
+            #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
+            let own = try Lupin.run("help", command)
+            #expect(own.code == 0)
+            #expect(own.output.contains("USAGE: lupin \(command)"))
+        }
+        #expect(help.output.contains("69 an address cannot be listened on"))
+    }
+
+    @Test func `version names the libraries that are loaded`() throws {
+        let version = try Lupin.run("version")
+        let form = /lupin \d+\.\d+\.\d+ \(Swift 6\.\d, OpenSSL 3\.\d+\.\d+, nghttp2 1\.\d+\.\d+, .+\)\n/
+        #expect(version.code == 0)
+        #expect(version.output.wholeMatch(of: form) != nil, "\(version.output)")
+        #expect(try Lupin.run("--version").output == version.output)
+    }
+
+    @Test func `settings shows the whole table in lines for any terminal`() throws {
+        let page = try Lupin.run("help", "settings").output
+        #expect(page.contains("\n  timeouts.connect *"))
+        #expect(page.contains("\n  limits.connections "))
+        #expect(page.contains("\nSteps of request\n"))
+        #expect(!page.split(separator: "\n").contains { $0.count > 80 })
+    }
+
+    @Test(arguments: [
+        ["--nonsense"], ["serve", "--workers", "0"], ["serve", "--workers", "many"],
+        ["serve", "--listen", "localhost:80"], ["serve", "--listen", "127.0.0.1:65536"],
+        ["serve", "--listen", "127.0.0.1:+1"], ["serve", "--listen", "::1:80"],
+        ["env", "--shell", "tcsh"], ["check", "a", "b"],
+    ])
+    func `a wrong command line ends with 64`(arguments: [String]) throws {
+        let result = try Lupin.run(arguments)
+        #expect(result.code == 64)
+        #expect(result.output == "")
+        #expect(result.errors.contains("Usage: lupin"))
+    }
+
+    @Test(arguments: [["check"], ["serve", "--rules"], ["env", "--rules"]])
+    func `a bad file ends with 2 and every error in its exact form`(arguments: [String]) throws {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", "lupin: 1\nretryy: 2\nworkers: two\n")
+        let result = try Lupin.run(arguments + [file])
+        #expect(result.code == 2)
+        #expect(result.output == "")
+        #expect(
+            result.errors == """
+                \(file):2:1: unknown key "retryy"  [E-KEY]
+                    retryy: 2
+                    ^^^^^^  did you mean "retry"?
+                \(file):3:10: "two" is not a number  [E-TYPE]
+                    workers: two
+                             ^^^  write a number from 1 to 256
+
+                """)
+    }
+
+    @Test func `a good file ends with 0, one line, and what to know about it`() throws {
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            rules:
+              - match: a.example
+                proxy: "http://parent.example:3128"
+              - match: {}
+                log: off
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        let result = try Lupin.run("check", file)
+        #expect(result.code == 0)
+        #expect(result.output == "\(file): ok, 2 rules\n")
+        #expect(result.errors.hasPrefix("\(file): note: behind a parent proxy"))
+        let direct = try folder.write("direct.yaml", "lupin: 1\nrules: [{match: a.example}]\n")
+        let plain = try Lupin.run("check", direct)
+        #expect(plain == Lupin.Result(code: 0, output: "\(direct): ok, 1 rule\n", errors: ""))
+    }
+
+    @Test func `the working directory's file is never picked up`() throws {
+        let folder = try Folder()
+        _ = try folder.write("lupin.yaml", "lupin: 99\n")
+        let result = try Lupin.run(["check"], in: folder.path)
+        #expect(result.code == 0)
+        #expect(!result.output.contains("lupin.yaml"))
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1:9001", "http://127.0.0.1:9001"), ("'[::1]:9002'", "http://[::1]:9002"),
+        ("0.0.0.0:9003", "http://127.0.0.1:9003"), ("'[::]:9004'", "http://[::1]:9004"),
+    ])
+    func `a real shell understands env`(address: String, url: String) throws {
+        let folder = try Folder()
+        let listen = "listen: [{address: \(address), auth: none}]"
+        let file = try folder.write("it's.yaml", "lupin: 1\n\(listen)\n")
+        let script = """
+            eval "$('\(Lupin.path)' env --shell sh --rules "$1")" &&
+            printf '%s\\n' "$http_proxy" "$HTTPS_PROXY" "$no_proxy" "$NO_PROXY" "${all_proxy-no}"
+            eval "$('\(Lupin.path)' env --shell sh --unset)" &&
+            echo "${http_proxy-gone} ${HTTPS_PROXY-gone} ${NO_PROXY-gone}"
+            """
+        let result = try Lupin.run(program: "/bin/sh", ["-c", script, "sh", file])
+        let names = "localhost,127.0.0.1,::1"
+        #expect(result.output == "\(url)\n\(url)\n\(names)\n\(names)\nno\ngone gone gone\n")
+        #expect(result.errors == "")
+    }
+
+    @Test func `a signal stops a running proxy with 0 and a hang-up does not`() throws {
+        let running = try RunningLupin("--listen", "127.0.0.1:0")
+        #expect(running.firstLine.contains("lupin: listening on 127.0.0.1:"))
+        #expect(running.firstLine.contains("; in a shell: export http_proxy=http://127.0.0.1:"))
+        let socket = try PlainSocket.connect(to: .loopback(port: running.port))
+        running.signal(SIGHUP)
+        #expect(try running.nextLine().contains("lupin: warning: SIGHUP"))
+        running.signal(SIGUSR1)
+        socket.close()
+        running.signal(SIGTERM)
+        #expect(running.end() == 0)
+    }
+
+    @Test func `a second signal ends it at once`() throws {
+        let origin = try PlainListener()
+        let running = try RunningLupin("serve", "--listen", "127.0.0.1:0")
+        let client = try PlainSocket.connect(to: .loopback(port: running.port))
+        try client.send("GET http://\(origin.address)/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        let upstream = try origin.accept()
+        _ = try upstream.receive(until: "\r\n\r\n")
+        running.signal(SIGTERM)
+        #expect(try running.nextLine().contains("lupin: stopping"))
+        running.signal(SIGINT)
+        #expect(running.end() == 130)
+    }
+
+    @Test func `an address in use ends with 69 and says which`() throws {
+        let taken = try PlainListener()
+        let result = try Lupin.run("serve", "--listen", "\(taken.address)")
+        #expect(result.code == 69)
+        #expect(result.errors.contains("lupin: error: cannot listen on \(taken.address): "))
+    }
+}

@@ -88,7 +88,7 @@ struct HostileResponseTests {
                 answering: head(
                     "HTTP/1.1 200 OK", "X-Fold: a", "  b", "X-Space : c", "Content-Length: 0"))
             let response = try proxy.client().get(origin.url())
-            #expect(response.values("x-fold") == ["a b"])
+            #expect(response["x-fold"]?.split(separator: " ") == ["a", "b"])
             #expect(response.values("x-space") == ["c"])
         }
     }

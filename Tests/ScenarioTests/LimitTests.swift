@@ -55,10 +55,10 @@ struct LimitTests {
     func `a length above limits body is refused before anything is sent`(
         method: String
     ) async throws {
-        try await ProxyFixture.run("limits: {body: 100}") { proxy in
+        try await ProxyFixture.run("limits: {body: 1KiB}") { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
-            try client.send(method, origin.url(), ["Content-Length: 101"])
+            try client.send(method, origin.url(), ["Content-Length: 1025"])
             let response = try client.response()
             #expect(response.status == 413)
             #expect(response["Connection"] == "close")
@@ -68,20 +68,20 @@ struct LimitTests {
     }
 
     @Test func `a length that limits body allows goes through`() async throws {
-        try await ProxyFixture.run("limits: {body: 100}") { proxy in
+        try await ProxyFixture.run("limits: {body: 1KiB}") { proxy in
             let origin = try proxy.origin { connection in
                 while let request = try connection.nextRequest() {
                     try connection.reply(body: "\(request.body.count)")
                 }
             }
             let client = try proxy.client()
-            try client.send("POST", origin.url(), body: String(repeating: "x", count: 100))
-            #expect(try client.response().bodyText == "100")
+            try client.send("POST", origin.url(), body: String(repeating: "x", count: 1024))
+            #expect(try client.response().bodyText == "1024")
         }
     }
 
     @Test func `a chunked body above limits body is cut off`() async throws {
-        try await ProxyFixture.run("limits: {body: 1000}") { proxy in
+        try await ProxyFixture.run("limits: {body: 1KiB}") { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             let chunk = "258\r\n" + String(repeating: "x", count: 600) + "\r\n"
@@ -100,7 +100,7 @@ struct LimitTests {
     }
 
     @Test func `a limit that is reached during the response cuts both sides`() async throws {
-        try await ProxyFixture.run("limits: {body: 1000}") { proxy in
+        try await ProxyFixture.run("limits: {body: 1KiB}") { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send("POST", origin.url(), ["Transfer-Encoding: chunked"])

@@ -60,8 +60,8 @@ final class ProxyFixture: Sendable {
         let loaded = RulesFile.decode(
             text: "lupin: 1\n" + rules, fileName: "test.yaml",
             surroundings: Surroundings(environment: environment))
-        #expect(loaded.errors.isEmpty)
-        var configuration = try #require(loaded.configuration)
+        var configuration = try #require(
+            loaded.configuration, "\(loaded.errors.map { "\($0.line): \($0.message)" })")
         for i in configuration.settings.listeners.indices {
             configuration.settings.listeners[i].port = 0
         }

@@ -74,7 +74,6 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
         HostileRequest("a tab in the first line", "GET\thttp://AUTHORITY/ HTTP/1.1", host),
         HostileRequest("no version", "GET http://AUTHORITY/", host),
         HostileRequest("a version in lower case", "GET http://AUTHORITY/ http/1.1", host),
-        HostileRequest("version 1.2", "GET http://AUTHORITY/ HTTP/1.2", host, status: 505),
         HostileRequest("version 2.0", "GET http://AUTHORITY/ HTTP/2.0", host, status: 505),
     ]
 
@@ -150,7 +149,6 @@ struct RequestSmugglingTests {
                 }
                 #expect(!connection.receivedText.contains("smuggled"))
                 #expect(!connection.receivedText.hasSuffix("0\r\n\r\n"))
-                #expect(connection.receivedText.hasPrefix("POST / HTTP/1.1\r\n"))
             }
         }
     }

@@ -5,12 +5,17 @@ package struct AccessPolicy: Sendable {
     private let settings: AccessSettings
     /// Where this process listens.
     private let listeners: [(address: IPAddress, port: UInt16)]
+    private let deniedHosts: [HostPattern]
 
     package init(
         _ settings: AccessSettings, listeners: [(address: IPAddress, port: UInt16)]
     ) {
         self.settings = settings
         self.listeners = listeners
+        deniedHosts = settings.denyTargets.compactMap { target in
+            guard case .host(let pattern) = target else { return nil }
+            return pattern
+        }
     }
 
     /// Whether a client at `address` is served at all.
@@ -24,7 +29,7 @@ package struct AccessPolicy: Sendable {
 
     /// Why a host may not be reached, by its name alone; nil when nothing speaks against it.
     package func denial(ofName host: Host) -> LupinError? {
-        for case .host(let pattern) in settings.denyTargets where pattern.matches(host) {
+        for pattern in deniedHosts where pattern.matches(host) {
             return LupinError.request(
                 status: 403, host: host.text,
                 detail: "access.deny_targets lists \(host.text).")

@@ -314,14 +314,14 @@ extension SettingsTable {
         row(
             "cache.store",
             .map("{memory, disk, path, max_object, disk_max_object}"),
-            "{memory: 64MiB, disk: off, path: ~/.cache/lupin, max_object: 8MiB, disk_max_object: 1GiB}",
+            "{memory: 64MiB, disk: off, max_object: 8MiB, disk_max_object: 1GiB}",
             "where responses are kept"
         ).later("the response cache"),
         row(
             "cache.standard",
             .map(
-                "{mode, heuristic, stale_if_error, stale_while_revalidate, collapse, targeted, ttl, "
-                    + "ignore, variants, status_header}"
+                "{mode, heuristic, stale_if_error, stale_while_revalidate, collapse, targeted, "
+                    + "ttl, ignore, variants, status_header}"
             ),
             "{mode: shared, heuristic: 10%, collapse: true}",
             "the policy called standard"

@@ -10,6 +10,8 @@ struct Client: Sendable {
     /// Looked up once per connection when a rule or the log wants it.
     var program: String?
     var pid: Int32?
+    /// `access.clients` lists it.
+    var isAdmitted: Bool
 }
 
 /// A client's connection to one of the listeners.
@@ -28,7 +30,10 @@ final class DownstreamConnection {
         self.resources = resources
         slot = ParkingSlot(on: resources.loop)
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
-        client = Client(address: peer.address.unmapped, port: peer.port)
+        let address = peer.address.unmapped
+        client = Client(
+            address: address, port: peer.port,
+            isAdmitted: resources.snapshot.access.admits(client: address))
         let limits = HTTP1Limits(resources.snapshot.settings.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits)
     }

@@ -7,7 +7,7 @@ extension Exchange {
     /// Connects and lets the client and the target speak to each other.
     func tunnel(to origin: Origin) async throws(LupinError) {
         record.mode = .tunnel
-        let hop = nextHop(to: origin, snapshot.settings.upstream)
+        let hop = nextHop(to: origin)
         wishes = HopByHop.mark(
             request: &request.fields,
             keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)

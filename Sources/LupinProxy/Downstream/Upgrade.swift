@@ -7,10 +7,10 @@ extension Exchange {
     /// Passes a 101 on and joins both sides.
     func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
-        guard wishes.upgrade != nil, let chosen = response.head.fields.value(of: .upgrade) else {
+        guard let chosen = response.head.fields.value(of: .upgrade), hasAsked(for: chosen) else {
             throw LupinError(
                 .httpUpgradeFailed, host: record.origin?.host.text,
-                detail: "The origin switched protocols although the client did not ask for it.")
+                detail: "The origin switched to a protocol that the client did not ask for.")
         }
         record.mode = .upgrade
         var head = response.head
@@ -19,5 +19,19 @@ extension Exchange {
         let via = snapshot.via(received: .http11, pseudonym: resources.shared.pseudonym)
         downstream.beginUpgrade(head, to: chosen, via: via)
         try await join(upstream)
+    }
+    /// RFC 9110 §7.8: a server must not switch to a protocol that the client did not name. Names
+    /// are compared without case and without their versions.
+    private func hasAsked(for chosen: String) -> Bool {
+        let wished = Exchange.protocolNames(wishes.upgrade ?? "")
+        let names = Exchange.protocolNames(chosen)
+        return !names.isEmpty && names.isSubset(of: wished)
+    }
+
+    private static func protocolNames(_ list: String) -> Set<String> {
+        Set(
+            list.lowercased().split(separator: ",").map { member in
+                String(member.prefix { $0 != "/" }.filter { $0 != " " && $0 != "\t" })
+            })
     }
 }

@@ -17,7 +17,7 @@ extension Exchange {
     /// Checks client, target and loops.
     /// - Throws: The refusal.
     func admit() throws(LupinError) -> Target {
-        guard snapshot.access.admits(client: client.address) else {
+        guard client.isAdmitted else {
             throw .request(
                 status: 403,
                 detail: "access.clients does not list \(client.address.text).")
@@ -43,6 +43,11 @@ extension Exchange {
                     + "that have HTTPS_PROXY set.")
         }
         if isAtLastHop() { return .lastHop }
+        if let limit = snapshot.settings.limits.bodyBytes, let length = framing.knownLength,
+            length > UInt64(limit)
+        {
+            throw .bodyTooLong
+        }
         return .elsewhere(origin)
     }
 

@@ -17,8 +17,7 @@ extension Exchange {
     func adapt(for origin: Origin) throws(LupinError) -> AdaptedRequest {
         var origin = origin
         let original = request
-        let upstreamSettings = snapshot.settings.upstream
-        var hop = nextHop(to: origin, upstreamSettings)
+        var hop = nextHop(to: origin)
         wishes = HopByHop.mark(
             request: &request.fields,
             keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
@@ -36,7 +35,7 @@ extension Exchange {
                 .proxyInternalError, host: origin.host.text, detail: error.sentence,
                 side: .config, status: 502)
         }
-        if origin != record.origin { hop = nextHop(to: origin, upstreamSettings) }
+        if origin != record.origin { hop = nextHop(to: origin) }
         if origin.scheme == .https {
             throw LupinError(
                 .proxyConfigurationError, host: origin.host.text,
@@ -46,8 +45,9 @@ extension Exchange {
             head: head, origin: origin, hop: hop, isHostFromFile: isHostFromFile)
     }
 
-    func nextHop(to origin: Origin, _ settings: UpstreamSettings) -> NextHop {
-        let parent = settings.nextHop(
+    func nextHop(to origin: Origin) -> NextHop {
+        if snapshot.isDirect, plan.proxy == nil { return .origin(origin) }
+        let parent = snapshot.settings.upstream.nextHop(
             for: origin.scheme, host: origin.host, port: origin.port, override: plan.proxy)
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
@@ -179,6 +179,10 @@ final class Attempt {
         if let parent = adapted.hop.parent {
             options.target = .absolute(adapted.origin.scheme)
             options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
+        }
+        if exchange.request.method == .connect {
+            options.target = .authority
+            options.authority = adapted.origin.hostAndPort
         }
         options.via = exchange.snapshot.via(
             received: exchange.request.minorVersion == 0 ? .http10 : .http11,

@@ -114,9 +114,7 @@ final class BodyRelay {
         bytes &+= taken
         lastActivity = loop.now
         if let bytesMax, bytes > bytesMax {
-            let error = LupinError.request(
-                status: 413, detail: "The request body is longer than limits.body allows.")
-            throw SideFailure(isSource: true, error: error)
+            throw SideFailure(isSource: true, error: .bodyTooLong)
         }
     }
 
@@ -203,4 +201,9 @@ final class BodyRelay {
             throw SideFailure(isSource: false, error: error)
         }
     }
+}
+
+extension LupinError {
+    static let bodyTooLong = LupinError.request(
+        status: 413, detail: "The request body is longer than limits.body allows.")
 }

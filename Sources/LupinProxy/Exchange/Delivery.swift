@@ -15,7 +15,7 @@ extension Exchange {
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge)
         var body = ResponseBody(
             framing: framing, contentLength: contentLength)
-        body.date = resources.dateText
+        if head.fields.first(.date) == nil { body.date = resources.dateText }
         body.via = snapshot.via(
             received: head.minorVersion == 0 ? .http10 : .http11,
             pseudonym: resources.shared.pseudonym)
@@ -29,6 +29,8 @@ extension Exchange {
 
     /// Moves a body to the client until it ends.
     func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
+        isDelivered = try passAtOnce(from: source, to: sink)
+        if isDelivered { return }
         let relay = BodyRelay(from: source, to: sink, slot: slot)
         download = relay
         let begun = slot.loop.now
@@ -43,6 +45,20 @@ extension Exchange {
         }
     }
 
+    /// Sends a body that is there already together with its head. False when a relay must go on.
+    private func passAtOnce(
+        from source: any BodySource, to sink: any BodySink
+    ) throws(LupinError) -> Bool {
+        switch try source.pull() {
+        case .blocked: return false
+        case .end: return try sink.finish(trailers: source.trailers)
+        case .payload:
+            let offer = try source.offer(to: sink, keeping: nil)
+            passedAtOnce = UInt64(offer.taken)
+            return offer.isEnd ? try sink.flush() : false
+        }
+    }
+
     private func awaitEnd(of relay: BodyRelay) async throws(LupinError) {
         while !relay.isOver {
             let active = max(relay.lastActivity, upload?.lastActivity ?? 0)
@@ -52,6 +68,7 @@ extension Exchange {
             if relay.isOver { return }
             if woken.meets(.cut) { throw .stopping }
             if downstream.isClientGone { throw .clientGone }
+            if let failure = uploadFailure { throw failure }
             let now = slot.loop.now
             let isIdle = now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
                 >= timeouts.idle.microseconds
@@ -62,6 +79,13 @@ extension Exchange {
                         ? "No byte moved for timeouts.idle." : "timeouts.total is over.")
             }
         }
+    }
+
+    /// Why the rest of the request body will never come: an origin that answers as it reads would
+    /// wait for it, and the client for the answer.
+    private var uploadFailure: LupinError? {
+        guard upstream != nil, case .sourceFailed(let error)? = upload?.state else { return nil }
+        return error
     }
 
     private var isUploadDone: Bool {

@@ -28,6 +28,10 @@ final class Exchange {
     private(set) var upstream: (any Upstream)?
     var upload: BodyRelay?
     var download: BodyRelay?
+    /// Response payload that left together with the head, before any relay was needed.
+    var passedAtOnce: UInt64 = 0
+    /// The response went out whole without a relay.
+    var isDelivered = false
 
     /// Whether a request could be made of what the client sent.
     let hasRequest: Bool
@@ -54,7 +58,7 @@ final class Exchange {
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
         record = ExchangeRecord(
-            id: resources.nextID(), startMicroseconds: SystemCall.wallMicroseconds())
+            id: resources.nextID(), startMicroseconds: resources.wallNow)
         hasRequest = request != nil
     }
 
@@ -129,10 +133,13 @@ final class Exchange {
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
         if let upload { record.requestBodyBytes = upload.bytes }
-        if let download { record.responseBodyBytes = download.bytes }
+        if isDelivered || download != nil {
+            record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
+        }
         record.timing.total = Int64(resources.loop.now &- begun)
-        resources.record(record)
-        switch record.outcome {
+        let outcome = record.outcome
+        writeRecord()
+        switch outcome {
         case .aborted: return .gone
         case .truncated: return .reset
         case .ok, .error, .denied:
@@ -140,6 +147,13 @@ final class Exchange {
             let mayPersist = downstream.mayPersist && downstream.isRequestComplete
             return mayPersist && !resources.isDraining ? .keep : .close
         }
+    }
+
+    /// Moves the record out: handed over as it is, none of its parts is copied.
+    private func writeRecord() {
+        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
+        swap(&finished, &record)
+        resources.record(finished)
     }
 
     // MARK: The upstream connection
@@ -167,8 +181,9 @@ final class Exchange {
     /// Lets go of the connection at the end: it is kept if the exchange came to a clean one.
     private func releaseUpstream() {
         guard let upstream else { return }
-        let isUploadComplete = upload.map { $0.state == .finished } ?? true
-        let isDownloadComplete = download.map { $0.state == .finished } ?? false
+        // A body that was announced and never asked for is still due on the connection.
+        let isUploadComplete = upload.map { $0.state == .finished } ?? framing.isEmpty
+        let isDownloadComplete = download.map { $0.state == .finished } ?? isDelivered
         guard record.outcome == .ok, isUploadComplete, isDownloadComplete else {
             return dropUpstream()
         }

@@ -94,7 +94,9 @@ final class UpstreamHTTP1: Upstream {
         }
     }
 
-    func abort() { channel.close(reset: false) }
+    /// With RST: a FIN would wait behind all that the peer has not read yet, and to the other end
+    /// of a tunnel it would look like the proper end.
+    func abort() { channel.close(reset: true) }
 
     private func feed() throws(LupinError) -> Int {
         let channel = channel

@@ -18,6 +18,8 @@ final class UpstreamPool {
 
     private let loop: EventLoop
     private var shelves: [NextHop: Shelf] = [:]
+    /// The shelf that was asked for last: tools ask one host several times in a row.
+    private var lastShelf: (hop: NextHop?, shelf: Shelf?) = (nil, nil)
     /// How many connections to one host are kept; this worker's share.
     var idlePerHostMax: Int
     var idleLifetime: Duration
@@ -33,7 +35,9 @@ final class UpstreamPool {
     /// - Parameter asksKernel: Look at the socket itself and not only at the events that were
     ///   seen: for requests that can't be sent again once they were lost.
     func lease(for hop: NextHop, asksKernel: Bool) -> UpstreamHTTP1? {
-        guard let shelf = shelves[hop] else { return nil }
+        let shelf = lastShelf.hop == hop ? lastShelf.shelf : shelves[hop]
+        guard let shelf else { return nil }
+        lastShelf = (hop, shelf)
         while let connection = shelf.idle.popLast() {
             connection.channel.pump = nil
             if connection.channel.isQuiet(asksKernel: asksKernel) {
@@ -74,6 +78,7 @@ final class UpstreamPool {
             shelf.idle.removeFirst(unwanted.count)
         }
         guard shelves.count > Self.shelvesMax else { return }
+        lastShelf = (nil, nil)
         for (hop, shelf) in shelves where shelf.idle.isEmpty {
             shelf.isListed = false
             shelves[hop] = nil

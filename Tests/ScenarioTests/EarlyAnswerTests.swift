@@ -1,0 +1,116 @@
+// The origin answers before it has the whole request (RFC 9112 §9.3, §9.6).
+import LupinTestKit
+import Testing
+
+struct EarlyAnswerTests {
+    /// What the origin does once it has answered.
+    enum Afterwards: CaseIterable, Sendable { case stays, closes, resets }
+
+    @Test(arguments: Afterwards.allCases, [413, 401])
+    func `is delivered although the client still sends`(
+        afterwards: Afterwards, status: Int
+    ) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 1000000000"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try proxy.fill(client.stream.socket)
+            try connection.reply(status, body: "no, thanks")
+            switch afterwards {
+            case .stays: break
+            case .closes: connection.close()
+            case .resets:
+                // What the kernel has of the answer is not to be lost to the RST behind it.
+                try eventually("the answer's way to the proxy") {
+                    client.stream.socket.hasUnread
+                }
+                connection.reset()
+            }
+            let response = try client.response()
+            #expect(response.status == status)
+            #expect(response.bodyText == "no, thanks")
+            #expect(response["Connection"] == "close")
+            #expect(try proxy.record()["outcome"] == "ok")
+            if afterwards == .stays { try connection.stream.socket.waitUntilClosedByPeer() }
+            #expect(!origin.hasWaiting)
+        }
+    }
+
+    @Test func `the client can read it after it has gone on sending`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 1000000000"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.reply(413, body: "too large")
+            try client.stream.socket.waitUntilClosedByPeer()
+            // The bytes that follow meet a connection that lingers, not an RST that would take
+            // the answer away.
+            for _ in 0..<10 { try client.send([UInt8](repeating: 0x61, count: 16 << 10)) }
+            let response = try client.response()
+            #expect(response.status == 413)
+            #expect(response.bodyText == "too large")
+            #expect(try client.waitForEnd() == .finished)
+        }
+    }
+
+    @Test func `a client that sends for ever is not read for ever`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 1000000000"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.reply(413)
+            var sent = 0
+            let piece = [UInt8](repeating: 0x61, count: 64 << 10)
+            while sent < 64 << 20, (try? client.send(piece)) != nil { sent += piece.count }
+            #expect(sent < 64 << 20)
+        }
+    }
+
+    @Test func `an upload that ends while the answer comes leaves the connections usable`()
+        async throws
+    {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 8"])
+            try client.send("half")
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            #expect(try connection.stream.text(4) == "half")
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\necho")
+            _ = try client.stream.head()
+            #expect(try client.stream.text(4) == "echo")
+            try client.send("rest")
+            #expect(try connection.stream.text(4) == "rest")
+            try connection.send("done")
+            #expect(try client.stream.text(4) == "done")
+            #expect(try proxy.record()["outcome"] == "ok")
+            _ = try client.waitForEnd()
+        }
+    }
+
+    @Test func `a refusal before an expected body leaves no promise behind`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: 4", "Expect: 100-continue"])
+            let connection = try origin.accept()
+            _ = try connection.requestHead()
+            try connection.reply(417, body: "no")
+            #expect(try client.response().bodyText == "no")
+            // The origin may still wait for the four bytes: the next request must not be them.
+            let other = try proxy.client()
+            try other.send("GET", origin.url("/next"))
+            let fresh = try origin.accept()
+            #expect(try fresh.request().target == "/next")
+            try fresh.reply(body: "next")
+            #expect(try other.response().bodyText == "next")
+        }
+    }
+}

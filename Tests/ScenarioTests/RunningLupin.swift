@@ -1,0 +1,107 @@
+// The built command as a child process: run to its end, or kept running and sent signals.
+import Foundation
+import Testing
+
+/// The executable beside the tests.
+enum Lupin {
+    struct Result: Equatable {
+        var code: Int32
+        var output: String
+        var errors: String
+    }
+
+    static let path = URL(fileURLWithPath: CommandLine.arguments[0])
+        .deletingLastPathComponent().appendingPathComponent("lupin").path
+
+    static func run(_ arguments: String...) throws -> Result { try run(arguments) }
+
+    /// Runs a program to its end; what it prints must fit into a pipe (64 KiB).
+    static func run(
+        program: String = path, _ arguments: [String], in folder: String? = nil
+    ) throws -> Result {
+        let process = process(program, arguments, in: folder)
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        process.waitUntilExit()
+        return Result(code: process.terminationStatus, output: text(output), errors: text(errors))
+    }
+
+    /// A process without the variables that would lead it to somebody's rules.
+    static func process(_ program: String, _ arguments: [String], in folder: String?) -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent"]
+        process.standardInput = FileHandle.nullDevice
+        if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
+        return process
+    }
+
+    private static func text(_ pipe: Pipe) -> String {
+        String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    }
+}
+
+/// `lupin serve` while it runs; it is ended with the value.
+final class RunningLupin {
+    let firstLine: String
+    let port: UInt16
+    private let process: Process
+    private let errors = Pipe()
+
+    init(_ arguments: String...) throws {
+        process = Lupin.process(Lupin.path, arguments, in: nil)
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = errors
+        try process.run()
+        firstLine = try RunningLupin.line(of: errors)
+        let found = try #require(firstLine.firstMatch(of: /listening on [^ ]*:(\d+)/))
+        port = try #require(UInt16(found.output.1))
+    }
+
+    deinit { if process.isRunning { signal(SIGKILL) } }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// The next line on standard error.
+    func nextLine() throws -> String { try RunningLupin.line(of: errors) }
+
+    /// Waits for the end: the exit code.
+    func end() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    private static func line(of pipe: Pipe) throws -> String {
+        var bytes: [UInt8] = []
+        while bytes.last != 0x0A {
+            let byte = try pipe.fileHandleForReading.read(upToCount: 1)
+            bytes.append(try #require(byte?.first, "standard error ended"))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// A folder for one test, removed with the value.
+final class Folder {
+    let path: String
+
+    init() throws {
+        let url = FileManager.default.temporaryDirectory
+            .appendingPathComponent("lupin-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        path = url.path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Writes a file and returns its path.
+    func write(_ name: String, _ text: String) throws -> String {
+        let file = "\(path)/\(name)"
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        return file
+    }
+}
