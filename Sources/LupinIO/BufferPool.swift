@@ -1,13 +1,14 @@
 // Memory for bytes under way: blocks and byte arrays, lent only while they hold something.
 import Glibc
 
-
 /// A fixed piece of memory for received bytes.
 @safe
 final class Block {
     static let capacity = 16 << 10
 
     let base: UnsafeMutableRawPointer
+    /// The next spare block, while this one is spare itself.
+    var next: Block?
 
     init() { unsafe base = .allocate(byteCount: Self.capacity, alignment: 64) }
 
@@ -19,32 +20,51 @@ final class BufferPool {
     private static let spareMax = 128
     private static let scratchBytesMax = 64 << 10
 
-    private var blocks: [Block] = []
-    private var scratch: [[UInt8]] = []
+    private var spare: Block?
+    private var spareCount = 0
+    /// One array is enough: staged bytes leave within the turn that staged them, as a rule.
+    private var scratch: [UInt8] = []
 
-    func lendBlock() -> Block { blocks.popLast() ?? Block() }
+    func lendBlock() -> Block {
+        guard let block = spare else { return Block() }
+        spare = block.next
+        block.next = nil
+        spareCount &-= 1
+        return block
+    }
 
     func giveBack(_ block: Block) {
-        if blocks.count < Self.spareMax { blocks.append(block) }
+        guard spareCount < Self.spareMax else { return }
+        block.next = spare
+        spare = block
+        spareCount &+= 1
     }
 
     /// An empty array with room for a usual head.
     func lendBytes() -> [UInt8] {
-        if let bytes = scratch.popLast() { return bytes }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(4096)
+        swap(&bytes, &scratch)
+        if bytes.capacity == 0 { bytes.reserveCapacity(4096) }
         return bytes
     }
 
     func giveBack(_ bytes: consuming [UInt8]) {
-        guard scratch.count < Self.spareMax, bytes.capacity <= Self.scratchBytesMax else { return }
+        guard scratch.capacity == 0, bytes.capacity <= Self.scratchBytesMax else { return }
         bytes.removeAll(keepingCapacity: true)
-        scratch.append(bytes)
+        scratch = bytes
+    }
+
+    deinit {
+        // One by one: a chain that is released at its head would be freed by recursion.
+        while let block = spare {
+            spare = block.next
+            block.next = nil
+        }
     }
 }
 
 /// Bytes received and not yet consumed, in a block that is lent while there are any.
-package struct InputBuffer: ~Copyable {
+package final class InputBuffer {
     private var block: Block?
     private var start = 0
     private var end = 0
@@ -58,12 +78,13 @@ package struct InputBuffer: ~Copyable {
     package var isEmpty: Bool { start == end }
     var isFull: Bool { end - start == Block.capacity }
 
-    /// The bytes, in the order in which they came.
+    /// The bytes, in the order in which they came; lent until the buffer next changes.
     package var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         get {
             guard let block else { return Span() }
-            // Safety: start..<end lies in the block, which lives as long as `self` holds it.
+            // Safety: start..<end lies in the block. The loop's one thread runs borrower and
+            // buffer, a span can't cross a suspension, and the borrower keeps to the rule above.
             let span = unsafe Span<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
                 count: end - start)
@@ -73,19 +94,19 @@ package struct InputBuffer: ~Copyable {
 
     /// The same bytes, for decoders that compact them in place.
     package var mutableBytes: MutableSpan<UInt8> {
-        @_lifetime(&self)
-        mutating get {
+        @_lifetime(borrow self)
+        get {
             guard let block else { return MutableSpan() }
-            // Safety: as for `bytes`; the exclusive access to `self` makes the span exclusive.
+            // Safety: as for `bytes`, and nobody else looks at them while they are lent.
             let span = unsafe MutableSpan<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
                 count: end - start)
-            return unsafe _overrideLifetime(span, mutating: &self)
+            return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
     /// Drops the first `count` bytes; an empty buffer gives its block back.
-    package mutating func discard(_ count: Int) {
+    package func discard(_ count: Int) {
         precondition(
             count >= 0 && count <= end - start, "more bytes discarded than there are")
         start += count
@@ -93,7 +114,7 @@ package struct InputBuffer: ~Copyable {
     }
 
     /// Drops `count` bytes that lie behind the first `offset`; those behind them move up.
-    package mutating func discard(_ count: Int, at offset: Int) {
+    package func discard(_ count: Int, at offset: Int) {
         precondition(
             offset >= 0 && count >= 0 && offset + count <= end - start,
             "more bytes discarded than there are")
@@ -107,7 +128,7 @@ package struct InputBuffer: ~Copyable {
     }
 
     /// Reads into the free room; the result of `read(2)`, or `-errno`.
-    mutating func fill(from descriptor: Int32) -> (result: Int, room: Int) {
+    func fill(from descriptor: Int32) -> (result: Int, room: Int) {
         let block = makeRoom()
         let room = Block.capacity - end
         // Safety: end + room is the block's end.
@@ -117,14 +138,14 @@ package struct InputBuffer: ~Copyable {
         return (result, room)
     }
 
-    mutating func release() {
+    func release() {
         if let block { pool.giveBack(block) }
         block = nil
         start = 0
         end = 0
     }
 
-    private mutating func makeRoom() -> Block {
+    private func makeRoom() -> Block {
         guard let block else {
             let fresh = pool.lendBlock()
             self.block = fresh

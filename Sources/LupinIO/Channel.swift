@@ -12,6 +12,9 @@ package protocol ChannelPump: AnyObject {
 ///
 /// Every operation is an attempt that never waits. Whoever gets `.blocked` parks in `slot` for
 /// the channel's reasons, or has set `pump` and is called.
+///
+/// Stored properties are private and read through computed ones: what other modules can see is
+/// checked for exclusive access at run time, 90 instructions each time.
 package final class Channel {
     /// What an attempt to receive brought.
     package enum Received: Equatable { case bytes, blocked, end, full }
@@ -19,22 +22,21 @@ package final class Channel {
     package let loop: EventLoop
     package let peer: SocketAddress?
     /// Bytes received and not yet consumed.
-    package var input: InputBuffer
-    package private(set) var isOpen = true
-    /// The peer has sent FIN, or the connection broke: what is in flight can still be read.
-    package private(set) var hasHungUp = false
+    package let input: InputBuffer
+    private var open = true
+    private var hungUp = false
     /// A send has met RST: the kernel tells of it once, and reading only says that it is over.
     private var isReset = false
-    /// The connection broke in both directions.
-    package private(set) var isBroken = false
-    package private(set) var bytesReceived: UInt64 = 0
-    package private(set) var bytesSent: UInt64 = 0
+    private var broken = false
+    private var received: UInt64 = 0
+    private var sent: UInt64 = 0
 
-    package var slot: ParkingSlot?
-    package var readableReason: WakeReasons = []
-    package var writableReason: WakeReasons = []
-    package var closedReason: WakeReasons = []
-    package var pump: (any ChannelPump)?
+    private var waiter: ParkingSlot?
+    private var reasons = (
+        readable: WakeReasons(rawValue: 0), writable: WakeReasons(rawValue: 0),
+        closed: WakeReasons(rawValue: 0)
+    )
+    private var observer: (any ChannelPump)?
 
     private let descriptor: Int32
     private var token: UInt64 = 0
@@ -64,20 +66,53 @@ package final class Channel {
         }
     }
 
+    // MARK: State
+
+    package var isOpen: Bool { open }
+    /// The peer has sent FIN, or the connection broke: what is in flight can still be read.
+    package var hasHungUp: Bool { hungUp }
+    /// The connection broke in both directions.
+    package var isBroken: Bool { broken }
+    package var bytesReceived: UInt64 { received }
+    package var bytesSent: UInt64 { sent }
+
+    /// Whom events wake, for the reasons set here.
+    package var slot: ParkingSlot? {
+        get { waiter }
+        set { waiter = newValue }
+    }
+    package var readableReason: WakeReasons {
+        get { reasons.readable }
+        set { reasons.readable = newValue }
+    }
+    package var writableReason: WakeReasons {
+        get { reasons.writable }
+        set { reasons.writable = newValue }
+    }
+    package var closedReason: WakeReasons {
+        get { reasons.closed }
+        set { reasons.closed = newValue }
+    }
+    /// Whom events call, before they wake the slot.
+    package var pump: (any ChannelPump)? {
+        get { observer }
+        set { observer = newValue }
+    }
+
     deinit {
-        assert(!isOpen, "a channel was dropped without close()")
+        assert(!open, "a channel was dropped without close()")
     }
 
     /// Closes the socket. With `reset` the peer sees RST: the way to abort a message that would
     /// otherwise look complete.
     package func close(reset: Bool = false) {
-        guard isOpen else { return }
-        isOpen = false
+        guard open else { return }
+        open = false
         if reset { _ = linux_set_linger_zero(descriptor) }
         input.release()
         returnStaged()
-        slot = nil
-        pump = nil
+        waiter = nil
+        observer = nil
         loop.unregister(token)
         _ = Glibc.close(descriptor)
     }
@@ -85,44 +120,25 @@ package final class Channel {
     // MARK: Events
 
     func signal(_ readiness: Readiness) {
-        var reasons = WakeReasons(rawValue: 0)
+        var found = WakeReasons(rawValue: 0)
         if readiness.isPeerFinished || readiness.isBroken {
-            hasHungUp = true
-            if readiness.isBroken { isBroken = true }
-            reasons = reasons | closedReason
+            hungUp = true
+            if readiness.isBroken { broken = true }
+            found = found | reasons.closed
         }
         if readiness.isReadable {
             isReadable = true
-            reasons = reasons | readableReason
+            found = found | reasons.readable
         }
         if readiness.isWritable {
             isWritable = true
-            reasons = reasons | writableReason
+            found = found | reasons.writable
         }
-        if let pump { pump.channelIsReady(self) }
-        slot?.wake(reasons)
+        if let observer { observer.channelIsReady(self) }
+        waiter?.wake(found)
     }
 
     // MARK: Receiving
-
-    /// The bytes of `input`, lent until the channel next receives, discards or closes.
-    package var inputBytes: Span<UInt8> {
-        @_lifetime(borrow self)
-        get {
-            // Safety: the loop's one thread runs the borrower and the channel; the borrower keeps
-            // to the rule above, and a span can't cross a suspension.
-            unsafe _overrideLifetime(input.bytes, borrowing: self)
-        }
-    }
-
-    /// The same bytes, for decoders that compact them in place.
-    package var mutableInputBytes: MutableSpan<UInt8> {
-        @_lifetime(borrow self)
-        get {
-            // Safety: as above, and nobody else looks at the bytes while they are lent.
-            unsafe _overrideLifetime(input.mutableBytes, borrowing: self)
-        }
-    }
 
     /// Reads what there is into `input`.
     @inline(__always)
@@ -131,9 +147,9 @@ package final class Channel {
         guard !input.isFull else { return .full }
         let (result, room) = input.fill(from: descriptor)
         if result > 0 {
-            bytesReceived &+= UInt64(result)
+            received &+= UInt64(result)
             // A short read emptied the socket: EPOLLRDHUP tells of an end behind it.
-            if result < room && !hasHungUp { isReadable = false }
+            if result < room && !hungUp { isReadable = false }
             return .bytes
         }
         if result == 0 {
@@ -150,7 +166,7 @@ package final class Channel {
     /// - Parameter asksKernel: Read from the socket even if no event announced anything: one call
     ///   more, and no event can be on its way unseen.
     package func isQuiet(asksKernel: Bool) -> Bool {
-        guard isOpen, !hasHungUp, input.isEmpty else { return false }
+        guard open, !hungUp, input.isEmpty else { return false }
         if asksKernel { isReadable = true }
         guard isReadable else { return true }
         return (try? receive()) == .blocked
@@ -162,8 +178,12 @@ package final class Channel {
 
     /// Puts bytes behind those that wait; they leave with the next `send` or `flush`.
     package func stage(_ write: (inout [UInt8]) -> Void) {
-        if staged.capacity == 0 { staged = loop.memory.lendBytes() }
-        write(&staged)
+        // Moved out and back: no access to the property stays open while `write` runs.
+        var bytes: [UInt8] = []
+        swap(&bytes, &staged)
+        if bytes.capacity == 0 { bytes = loop.memory.lendBytes() }
+        write(&bytes)
+        swap(&bytes, &staged)
     }
 
     /// Sends what is staged, then `payload`, then `suffix`, in one call to the kernel.
@@ -185,7 +205,7 @@ package final class Channel {
             noteReset(sent)
             throw SystemError(code: Int32(-sent))
         }
-        bytesSent &+= UInt64(sent)
+        self.sent &+= UInt64(sent)
         if sent < total { isWritable = false }
         stagedSent += min(sent, waiting)
         if stagedSent == staged.count { returnStaged() }
@@ -217,7 +237,7 @@ package final class Channel {
         let moved = SystemCall.value { linux_splice(descriptor, pipe.writeEnd, wanted) }
         if moved > 0 {
             pipe.held += moved
-            bytesReceived &+= UInt64(moved)
+            received &+= UInt64(moved)
             return .bytes
         }
         if moved == 0 {
@@ -240,7 +260,7 @@ package final class Channel {
             let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
             if moved > 0 {
                 pipe.held -= moved
-                bytesSent &+= UInt64(moved)
+                sent &+= UInt64(moved)
             } else {
                 isWritable = false
                 if moved == -Int(EAGAIN) { return false }
@@ -274,7 +294,8 @@ package final class Channel {
 
     private func write(_ payload: Span<UInt8>, _ suffix: StaticString?) -> Int {
         // Safety: the three pieces outlive the call, which only reads them.
-        unsafe staged.withUnsafeBytes { all in
+        let staged = staged
+        return unsafe staged.withUnsafeBytes { all in
             unsafe payload.withUnsafeBytes { second in
                 let first = unsafe UnsafeRawBufferPointer(rebasing: all[stagedSent...])
                 guard suffix == nil, unsafe first.isEmpty || second.isEmpty else {

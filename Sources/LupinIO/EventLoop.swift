@@ -4,9 +4,10 @@
 package final class EventLoop {
     package let executor: LoopExecutor
     /// Microseconds of the loop's clock, taken once per batch of events.
-    package private(set) var now: UInt64
+    package var now: UInt64 { time }
     package let clock: LoopClock
 
+    private var time: UInt64
     let poller: Poller
     private var wheel: TimerWheel
     private var entries: [Entry] = []
@@ -31,8 +32,8 @@ package final class EventLoop {
     package init(executor: LoopExecutor, clock: LoopClock = .system) throws(SystemError) {
         self.executor = executor
         self.clock = clock
-        now = clock.now()
-        wheel = TimerWheel(now: now)
+        time = clock.now()
+        wheel = TimerWheel(now: time)
         poller = try Poller()
         executor.adoptThread(running: self)
         try poller.addReader(executor.mailbox.descriptor, token: Self.mailToken)
@@ -43,7 +44,7 @@ package final class EventLoop {
         while !isStopping {
             executor.runReady()
             let count = poller.wait(milliseconds: timeout)
-            now = clock.now()
+            time = clock.now()
             for i in 0..<count {
                 let (token, readiness) = poller.event(i)
                 if token == Self.mailToken {

@@ -47,12 +47,18 @@ package final class ParkingSlot {
     private var awaited: WakeReasons = []
 
     // The timer wheel's notes; see TimerWheel.
-    package var deadline = UInt64.max
+    private var due = UInt64.max
     var filedDeadline = UInt64.max
     var bucket = -1
     var bucketIndex = 0
 
     package init(on loop: EventLoop) { self.loop = loop }
+
+    /// When the wait ends by itself; `.max` for never.
+    package var deadline: UInt64 {
+        get { due }
+        set { due = newValue }
+    }
 
     /// Stops the task until one of `reasons` or `deadline` (microseconds of the loop's clock).
     ///
@@ -63,13 +69,13 @@ package final class ParkingSlot {
         let wanted = reasons | .timedOut
         if !pending.meets(wanted) {
             awaited = wanted
-            self.deadline = deadline
+            due = deadline
             if deadline != .max { loop.fileTimer(self) }
             // Safety: `wake` takes the continuation out before it resumes it, so it resumes once;
             // the loop outlives its tasks.
             await unsafe withUnsafeContinuation { unsafe suspend(with: $0, for: wanted) }
             awaited = []
-            self.deadline = .max
+            due = .max
         }
         let result = WakeReasons(rawValue: pending.rawValue & wanted.rawValue)
         pending = WakeReasons(rawValue: pending.rawValue & ~wanted.rawValue)
@@ -109,13 +115,13 @@ package final class ParkingSlot {
     @inline(__always)
     package func extend(to deadline: UInt64) {
         guard !awaited.isEmpty else { return }
-        self.deadline = deadline
+        due = deadline
         if bucket < 0 || filedDeadline > deadline { loop.fileTimer(self) }
     }
 
     /// Takes the slot out of the wheel; its owner ends.
     package func retire() {
-        deadline = .max
+        due = .max
         loop.removeTimer(self)
     }
 }

@@ -52,7 +52,9 @@ package final class ProcessLookup: Sendable {
     /// - Returns: nil for a client on another machine or of another user, when too many look-ups
     ///   wait, and when the answer takes longer than ``patience``.
     package func owner(
-        of peer: SocketAddress, to local: SocketAddress, slot: ParkingSlot
+        of peer: SocketAddress,
+        to local: SocketAddress,
+        slot: ParkingSlot
     ) async -> Owner? {
         let loop = slot.loop
         let executor = loop.executor
@@ -102,7 +104,9 @@ extension ProcessLookup {
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
-    /// Looks the owner up. Blocks, for ``patience`` at most and some milliseconds as a rule.
+    /// Looks the owner up.
+    ///
+    /// Blocks, for ``patience`` at most and some milliseconds as a rule.
     package static func find(peer: SocketAddress, local: SocketAddress) -> Owner? {
         guard isWithinMachine(peer, local), let socket = socket(peer, local) else { return nil }
         let expiry = SystemCall.monotonicMicroseconds() &+ patience.microseconds
@@ -121,7 +125,8 @@ extension ProcessLookup {
     }
 
     private static func socket(
-        _ peer: SocketAddress, _ local: SocketAddress
+        _ peer: SocketAddress,
+        _ local: SocketAddress
     ) -> SocketTableEntry? {
         // A client that uses an IPv6 socket for an IPv4 address stands in the other table.
         for path in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
@@ -149,7 +154,9 @@ extension ProcessLookup {
 
     private static func holds(_ inode: UInt64, _ process: Int32) -> Bool {
         let descriptors = ProcessFiles.numbers(
-            in: "/proc/\(process)/fd", countMax: descriptorsMax)
+            in: "/proc/\(process)/fd",
+            countMax: descriptorsMax
+        )
         return descriptors.contains {
             ProcessFiles.socketInode(process: process, descriptor: $0) == inode
         }

@@ -32,7 +32,11 @@ package struct SocketTableEntry: Sendable, Equatable {
             let inode = words.next().flatMap({ SocketTableEntry.number($0, radix: 10) })
         else { return nil }
         self.init(
-            local: local, remote: remote, uid: UInt32(truncatingIfNeeded: uid), inode: inode)
+            local: local,
+            remote: remote,
+            uid: UInt32(truncatingIfNeeded: uid),
+            inode: inode
+        )
     }
 
     /// The entry of the socket at `local` that is connected to `remote` and belongs to a process.
@@ -40,7 +44,9 @@ package struct SocketTableEntry: Sendable, Equatable {
     /// An IPv4-mapped address is the IPv4 address (RFC 4291 §2.5.5.2): the two ends of a connection
     /// may disagree about the form.
     package static func find(
-        in table: [UInt8], local: SocketAddress, remote: SocketAddress
+        in table: [UInt8],
+        local: SocketAddress,
+        remote: SocketAddress
     ) -> SocketTableEntry? {
         let (local, remote) = (local.unmapped, remote.unmapped)
         let port = portDigits(local.port)
@@ -61,10 +67,13 @@ package struct SocketTableEntry: Sendable, Equatable {
         return nil
     }
 
-    /// Whether the line that begins at `start` may be about the local port of these four digits:
-    /// they stand behind the line's second colon. Tables of busy machines have 100,000 lines.
+    /// Whether the line that begins at `start` may be about the local port of these four digits.
+    ///
+    /// They stand behind the line's second colon. Tables of busy machines have 100,000 lines.
     private static func firstPort(
-        of bytes: Span<UInt8>, at start: Int, is digits: [UInt8]
+        of bytes: Span<UInt8>,
+        at start: Int,
+        is digits: [UInt8]
     ) -> Bool {
         var i = start
         for _ in 0..<2 {

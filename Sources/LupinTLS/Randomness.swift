@@ -9,14 +9,18 @@ package final class RandomSource: RandomNumberGenerator {
     private static let wordCount = 512
 
     private var words: [UInt64] = []
+    private var used = 0
 
     package init() {}
 
     /// 64 random bits.
     package func next() -> UInt64 {
-        if words.isEmpty { words = RandomSource.words(count: RandomSource.wordCount) }
-        // What was handed out is gone from memory once the buffer is refilled or written over.
-        return words.removeLast()
+        if used == words.count {
+            words = RandomSource.words(count: RandomSource.wordCount)
+            used = 0
+        }
+        defer { used &+= 1 }
+        return words[used]
     }
 
     /// `count` random bytes, straight from the generator, for keys.

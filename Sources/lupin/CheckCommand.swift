@@ -20,11 +20,13 @@ struct CheckCommand: ParsableCommand {
                 - match: "*.api.example"
                   request:
                     - set: {X-Env: dev}
-            """)
+            """
+    )
 
     @Argument(
         help: "The rules file; without it the one that `lupin serve` would use.",
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .file(extensions: ["yaml", "yml"])
+    )
     var file: String?
 
     func run() throws {
@@ -38,12 +40,16 @@ struct CheckCommand: ParsableCommand {
                 """
                 \(path): note: behind a parent proxy access.deny_targets is asked about the host \
                 that a request names, not about the addresses it resolves to
-                """)
+                """
+            )
         }
         print(
             CheckReport.line(
-                path, rules: rules.configuration.rules.rules.count,
-                warnings: rules.warnings.count))
+                path,
+                rules: rules.configuration.rules.rules.count,
+                warnings: rules.warnings.count
+            )
+        )
     }
 }
 

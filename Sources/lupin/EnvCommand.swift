@@ -18,7 +18,8 @@ struct EnvCommand: ParsableCommand {
             all_proxy stays alone: tools would send ftp and other things through it that lupin
             does not speak. no_proxy holds only forms that every tool understands: no networks,
             wildcards or brackets.
-            """)
+            """
+    )
 
     /// Tools disagree about the case, so each is written in both.
     private static let names = ["http_proxy", "https_proxy", "no_proxy"]
@@ -31,7 +32,8 @@ struct EnvCommand: ParsableCommand {
     @Option(
         name: .customLong("rules"),
         help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .file(extensions: ["yaml", "yml"])
+    )
     var rulesFile: String?
 
     @Flag(help: "Print statements that take the variables away again.")
@@ -60,7 +62,8 @@ struct EnvCommand: ParsableCommand {
         guard let listener = rules.configuration.settings.listeners.first, listener.port != 0
         else {
             throw ValidationError(
-                "the first listener has port 0, which the kernel chooses when lupin starts")
+                "the first listener has port 0, which the kernel chooses when lupin starts"
+            )
         }
         return listener.proxyURL
     }

@@ -32,7 +32,9 @@ extension ListenerSettings {
         return "http://\(SocketAddress(address: address, port: port))"
     }
 
-    /// Whether only this machine reaches it. Asked of networks and not of `isLoopback`, which sees
+    /// Whether only this machine reaches it.
+    ///
+    /// Asked of networks and not of `isLoopback`, which sees
     /// loopback in addresses that merely carry one.
     var isForThisMachineOnly: Bool {
         CIDR(.v4(0x7F00_0000), prefix: 8).contains(address)

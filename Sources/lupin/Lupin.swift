@@ -25,7 +25,8 @@ struct Lupin: ParsableCommand {
             ServeCommand.self, CheckCommand.self, EnvCommand.self, TailCommand.self,
             SettingsCommand.self, VersionCommand.self,
         ],
-        defaultSubcommand: ServeCommand.self)
+        defaultSubcommand: ServeCommand.self
+    )
 }
 
 extension ExitCode {

@@ -1,8 +1,8 @@
 // `lupin serve`: what the command line adds to the rules file before the proxy starts.
 import ArgumentParser
+import Logging
 import LupinCore
 import LupinIO
-import Logging
 
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -20,18 +20,22 @@ struct ServeCommand: ParsableCommand {
             One record per exchange goes to standard output, diagnostics to standard error.
             SIGTERM and SIGINT stop it gracefully, a second one at once; SIGUSR1 reopens the
             log file.
-            """)
+            """
+    )
 
     @Option(
         name: .customLong("rules"),
         help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"]))
+        completion: .file(extensions: ["yaml", "yml"])
+    )
     var rulesFile: String?
 
     @Option(
         help: ArgumentHelp(
             "Listen here instead of what the file says; may be repeated.",
-            valueName: "address:port"))
+            valueName: "address:port"
+        )
+    )
     var listen: [ListenAddress] = []
 
     @Option(help: ArgumentHelp("Event loops, 1 to 256.", valueName: "n"))
@@ -60,11 +64,15 @@ struct ServeCommand: ParsableCommand {
                 """
                 other machines can reach \(address.settings.address.text); access.clients \
                 says which of them are served
-                """)
+                """
+            )
         }
         let service = Service(
-            configuration: configuration, rulesFile: rules.path, logger: logger,
-            allowsColour: !LocatedLog.isColourRefused)
+            configuration: configuration,
+            rulesFile: rules.path,
+            logger: logger,
+            allowsColour: !LocatedLog.isColourRefused
+        )
         let code = service.run()
         if code != .success { throw code }
     }

@@ -2,10 +2,10 @@
 // loop.
 import ArgumentParser
 import Glibc
+import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
-import Logging
 
 /// Runs a proxy until a signal ends it.
 struct Service: Sendable {
@@ -66,7 +66,9 @@ struct Service: Sendable {
     /// Never returns by itself: the control loop stops under it, or a second signal ends the
     /// process.
     private func answer(
-        _ signals: SignalReader, for proxy: Proxy, on executor: LoopExecutor
+        _ signals: SignalReader,
+        for proxy: Proxy,
+        on executor: LoopExecutor
     ) async {
         var isStopping = false
         while true {

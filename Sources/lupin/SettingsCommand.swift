@@ -14,7 +14,8 @@ struct SettingsCommand: ParsableCommand {
               lupin settings | grep -A1 timeouts.connect
 
 
-            """ + SettingsPage.text)
+            """ + SettingsPage.text
+    )
 
     func run() { print(SettingsPage.text) }
 }
@@ -31,8 +32,11 @@ enum SettingsPage {
             let mark = setting.isPerRule ? " *" : ""
             let kind = setting.typeText + (setting.rangeText.map { ", \($0)" } ?? "")
             lines += entry(
-                "\(setting.name)\(mark)", setting.defaultText, "\(setting.sentence) (\(kind))",
-                setting.availability)
+                "\(setting.name)\(mark)",
+                setting.defaultText,
+                "\(setting.sentence) (\(kind))",
+                setting.availability
+            )
         }
         let places = [
             ("Keys of a rule, with an example or the default", RuleKeyTable.rule),
@@ -48,7 +52,10 @@ enum SettingsPage {
     }
 
     private static func entry(
-        _ name: String, _ value: String, _ sentence: String, _ availability: Setting.Availability
+        _ name: String,
+        _ value: String,
+        _ sentence: String,
+        _ availability: Setting.Availability
     ) -> [String] {
         var sentence = sentence
         if case .later = availability { sentence += " — not in this version" }

@@ -1,7 +1,7 @@
+import Logging
 // lupin's own diagnostics: lines on standard error, for people and for journals.
 import LupinCore
 import LupinIO
-import Logging
 
 enum StandardError {
     /// Writes a text and a line break in one piece.

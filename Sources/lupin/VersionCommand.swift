@@ -13,7 +13,8 @@ struct VersionCommand: ParsableCommand {
 
               lupin version
               lupin --version
-            """)
+            """
+    )
 
     func run() { print(VersionText.line) }
 }

@@ -10,19 +10,24 @@ import Testing
 /// them on a little-endian machine.
 private let table4 = """
       sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-       0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100359 1
-       1: 0100007F:C93A 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 4711 2
-       2: 0100007F:1F90 0100007F:C93A 01 00000000:00000000 00:00000000 00000000     0        0 4712 1
+       0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 59 1
+       1: 0100007F:C93A 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 4711
+       2: 0100007F:1F90 0100007F:C93A 01 00000000:00000000 00:00000000 00000000     0        0 4712
        3: 0100007F:C93C 0100007F:1F90 06 00000000:00000000 03:0000165C 00000000     0        0 0 3
-       4: 0A01A8C0:C93A 2200A8C0:01BB 01 00000000:00000000 00:00000000 00000000  1001        0 4713 1
+       4: 0A01A8C0:C93A 2200A8C0:01BB 01 00000000:00000000 00:00000000 00000000  1001        0 4713
 
     """
 
+private let (one, mapped, other) = (
+    "00000000000000000000000001000000", "0000000000000000FFFF00000100007F",
+    "B80D0120000000000000000034120000"
+)
+
 private let table6 = """
       sl  local_address                         remote_address                        st
-       0: 00000000000000000000000001000000:A001 00000000000000000000000001000000:1F90 01 0:0 0:0 0 7 0 21
-       1: 0000000000000000FFFF00000100007F:A002 0000000000000000FFFF00000100007F:1F90 01 0:0 0:0 0 7 0 22
-       2: B80D0120000000000000000034120000:A003 00000000000000000000000001000000:1F90 01 0:0 0:0 0 7 0 23
+       0: \(one):A001 \(one):1F90 01 0:0 0:0 0 7 0 21
+       1: \(mapped):A002 \(mapped):1F90 01 0:0 0:0 0 7 0 22
+       2: \(other):A003 \(one):1F90 01 0:0 0:0 0 7 0 23
     """
 
 struct ProcessLookupTests {
@@ -30,27 +35,37 @@ struct ProcessLookupTests {
         SocketAddress(address: try #require(IPAddress(text)), port: port)
     }
 
-    @Test(arguments: [
-        (table4, "127.0.0.1", 51514, "127.0.0.1", 8080, 4711, 1000),
-        (table4, "127.0.0.1", 8080, "127.0.0.1", 51514, 4712, 0),
-        (table4, "::ffff:127.0.0.1", 51514, "127.0.0.1", 8080, 4711, 1000),
-        (table4, "192.168.1.10", 51514, "192.168.0.34", 443, 4713, 1001),
-        (table4, "127.0.0.1", 51516, "127.0.0.1", 8080, nil, nil),
-        (table4, "127.0.0.1", 51514, "127.0.0.1", 8081, nil, nil),
-        (table4, "127.0.0.2", 51514, "127.0.0.1", 8080, nil, nil),
-        (table4, "::1", 51514, "::1", 8080, nil, nil),
-        (table6, "::1", 40961, "::1", 8080, 21, 7),
-        (table6, "127.0.0.1", 40962, "127.0.0.1", 8080, 22, 7),
-        (table6, "2001:db8::1234", 40963, "::1", 8080, 23, 7),
-        (table6, "2001:db8::1234:0:0", 40963, "::1", 8080, nil, nil),
-        ("", "127.0.0.1", 51514, "127.0.0.1", 8080, nil, nil),
-    ] as [(String, String, UInt16, String, UInt16, UInt64?, UInt32?)])
+    @Test(
+        arguments: [
+            (table4, "127.0.0.1", 51514, "127.0.0.1", 8080, 4711, 1000),
+            (table4, "127.0.0.1", 8080, "127.0.0.1", 51514, 4712, 0),
+            (table4, "::ffff:127.0.0.1", 51514, "127.0.0.1", 8080, 4711, 1000),
+            (table4, "192.168.1.10", 51514, "192.168.0.34", 443, 4713, 1001),
+            (table4, "127.0.0.1", 51516, "127.0.0.1", 8080, nil, nil),
+            (table4, "127.0.0.1", 51514, "127.0.0.1", 8081, nil, nil),
+            (table4, "127.0.0.2", 51514, "127.0.0.1", 8080, nil, nil),
+            (table4, "::1", 51514, "::1", 8080, nil, nil),
+            (table6, "::1", 40961, "::1", 8080, 21, 7),
+            (table6, "127.0.0.1", 40962, "127.0.0.1", 8080, 22, 7),
+            (table6, "2001:db8::1234", 40963, "::1", 8080, 23, 7),
+            (table6, "2001:db8::1234:0:0", 40963, "::1", 8080, nil, nil),
+            ("", "127.0.0.1", 51514, "127.0.0.1", 8080, nil, nil),
+        ] as [(String, String, UInt16, String, UInt16, UInt64?, UInt32?)]
+    )
     func `the client's line is found by both addresses`(
-        table: String, host: String, port: UInt16, to: String, toPort: UInt16, inode: UInt64?,
+        table: String,
+        host: String,
+        port: UInt16,
+        to: String,
+        toPort: UInt16,
+        inode: UInt64?,
         uid: UInt32?
     ) throws {
         let found = SocketTableEntry.find(
-            in: Array(table.utf8), local: try address(host, port), remote: try address(to, toPort))
+            in: Array(table.utf8),
+            local: try address(host, port),
+            remote: try address(to, toPort)
+        )
         #expect(found?.inode == inode)
         #expect(found?.uid == uid)
     }
@@ -170,7 +185,8 @@ struct ProcessLookupTests {
             var answers: [ProcessLookup.Owner?] = []
             let ask = {
                 answers.append(
-                    await lookup.owner(of: here, to: here, slot: ParkingSlot(on: loop)))
+                    await lookup.owner(of: here, to: here, slot: ParkingSlot(on: loop))
+                )
             }
             var tasks = [fixture.start(ask)]
             await fixture.settle()

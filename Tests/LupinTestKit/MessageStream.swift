@@ -21,6 +21,7 @@ package final class MessageStream: Sendable {
 
     /// Every byte that has been taken from the socket.
     package var received: [UInt8] { state.withLock { $0.bytes } }
+    package var receivedCount: Int { state.withLock { $0.bytes.count } }
     package var receivedText: String { String(decoding: received, as: UTF8.self) }
     /// The bytes behind the last message that was read.
     package var unread: [UInt8] { Array(received[position.load(ordering: .relaxed)...]) }

@@ -34,16 +34,13 @@ package struct BytePattern {
 
     /// The next `count` bytes (a multiple of 8).
     package mutating func next(_ count: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        for _ in 0..<(count / 8) {
+        var words = [UInt64](repeating: 0, count: count / 8)
+        for i in words.indices {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let word = state ^ state >> 29
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> shift))
-            }
+            words[i] = state ^ state >> 29
         }
-        return bytes
+        // Safety: the bytes are copied while the words live.
+        return unsafe words.withUnsafeBytes { unsafe Array($0) }
     }
 }
 

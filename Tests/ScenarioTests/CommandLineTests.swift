@@ -20,7 +20,8 @@ struct CommandLineTests {
 
     @Test func `version names the libraries that are loaded`() throws {
         let version = try Lupin.run("version")
-        let form = /lupin \d+\.\d+\.\d+ \(Swift 6\.\d, OpenSSL 3\.\d+\.\d+, nghttp2 1\.\d+\.\d+, .+\)\n/
+        let form =
+            /lupin \d+\.\d+\.\d+ \(Swift 6\.\d, OpenSSL 3\.\d+\.\d+, nghttp2 1\.\d+\.\d+, .+\)\n/
         #expect(version.code == 0)
         #expect(version.output.wholeMatch(of: form) != nil, "\(version.output)")
         #expect(try Lupin.run("--version").output == version.output)
@@ -63,7 +64,8 @@ struct CommandLineTests {
                     workers: two
                              ^^^  write a number from 1 to 256
 
-                """)
+                """
+        )
     }
 
     @Test func `a good file ends with 0, one line, and what to know about it`() throws {

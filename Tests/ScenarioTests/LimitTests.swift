@@ -114,41 +114,4 @@ struct LimitTests {
             #expect(try proxy.record()["outcome"] == "truncated")
         }
     }
-
-    static let heads = [
-        ("limits: {header_bytes: 1KiB}", "GET", "X: " + String(repeating: "v", count: 1100), 431),
-        ("limits: {header_fields: 16}", "GET",
-            (0..<17).map { "X\($0): 1" }.joined(separator: "\r\n"), 431),
-        ("limits: {request_line: 1KiB}", String(repeating: "M", count: 1100), "X: 1", 414),
-    ]
-
-    @Test(arguments: heads)
-    func `a head above its limits is refused`(
-        limits: String, method: String, field: String, status: Int
-    ) async throws {
-        try await ProxyFixture.run(limits) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send(method, origin.url(), [field])
-            #expect(try client.response().status == status)
-            #expect(try client.waitForEnd() == .finished)
-            #expect(!origin.hasWaiting)
-        }
-    }
-
-    @Test(arguments: [
-        ("limits: {header_bytes: 1KiB}", "X: " + String(repeating: "v", count: 1100)),
-        ("limits: {header_fields: 16}", (0..<17).map { "X\($0): 1" }.joined(separator: "\r\n")),
-    ])
-    func `a response head above its limits is a 502`(
-        limits: String, fields: String
-    ) async throws {
-        try await ProxyFixture.run(limits) { proxy in
-            let origin = try proxy.origin(
-                answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(fields)\r\n\r\n")
-            let response = try proxy.client().get(origin.url())
-            #expect(response.status == 502)
-            #expect(response["Proxy-Status"]?.contains("http_response_header") == true)
-        }
-    }
 }

@@ -94,3 +94,32 @@ struct PersistenceTests {
         }
     }
 }
+
+/// A client that sends many requests and reads nothing until the proxy can send no more.
+struct PipeliningBackpressureTests {
+    @Test(arguments: ["0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"])
+    func `responses that wait for a slow reader come once and whole`(
+        body: String
+    ) async throws {
+        try await ProxyFixture.run { proxy in
+            let padding = "X-Padding: " + String(repeating: "p", count: 12_000)
+            let response = head("HTTP/1.1 200 OK", padding, "Transfer-Encoding: chunked") + body
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    try connection.send(
+                        response.replacing("X-Padding", with: "X\(request.target.dropFirst())"))
+                }
+            }
+            let client = try proxy.client(receiveBuffer: 4096)
+            let count = 800
+            for i in 0..<count { try client.send("GET", origin.url("/\(i)")) }
+            try proxy.waitForStandstill { origin.connections.first?.stream.received.count ?? 0 }
+            for i in 0..<count {
+                let response = try client.response()
+                #expect(response["x\(i)"]?.utf8.count == 12_000)
+                #expect(response.body.count == (body.utf8.count > 5 ? 5 : 0))
+            }
+            #expect(origin.connections.count == 1)
+        }
+    }
+}

@@ -22,7 +22,8 @@ final class ProxyFixture: Sendable {
     let proxy: Proxy
     /// Time, where the test moves it.
     let clock: VirtualClock?
-    private let logPath: String
+    let logPath: String
+    private let stopping = Mutex<Task<Void, Never>?>(nil)
     private let origins = Mutex<[ScriptedOrigin]>([])
     private let clients = Mutex<[ScriptedClient]>([])
 
@@ -147,15 +148,27 @@ final class ProxyFixture: Sendable {
     @discardableResult
     func fill(_ socket: PlainSocket) throws -> Int {
         var total = 0
-        var restingRounds = 0
-        while restingRounds < 20 {
-            let sent = socket.fill()
-            total += sent
-            restingRounds = sent == 0 ? restingRounds + 1 : 0
-            try settle()
-            if sent == 0 { usleep(1000) }
+        try rest {
+            total += total < Self.fillMax ? socket.fill() : 0
+            return total
         }
         return total
+    }
+
+    /// Where somebody who keeps everything is given up on.
+    private static let fillMax = 64 << 20
+
+    /// Waits until `progress` stands still while everybody has had turns.
+    func rest(_ progress: () -> Int) throws {
+        var last = -1
+        var restingRounds = 0
+        while restingRounds < 20 {
+            let now = progress()
+            restingRounds = now == last ? restingRounds + 1 : 0
+            last = now
+            try settle()
+            if restingRounds > 0 { usleep(1000) }
+        }
     }
 
     /// Lets each worker finish what it is doing.
@@ -167,7 +180,30 @@ final class ProxyFixture: Sendable {
         }
     }
 
+    /// Waits until `value` has begun to grow and stands still.
+    func waitForStandstill(_ value: () -> Int) throws {
+        var last = 0
+        var rounds = 0
+        try eventually("a standstill") {
+            let now = value()
+            rounds = now == last && now > 0 ? rounds + 1 : 0
+            last = now
+            return rounds > 100
+        }
+    }
+
     // MARK: The end
+
+    /// Has the proxy stop as SIGTERM does, and comes back at once.
+    @discardableResult
+    func beginStopping() -> Task<Void, Never> {
+        stopping.withLock { stopping in
+            if let stopping { return stopping }
+            let task = Task { [proxy] in await proxy.stop() }
+            stopping = task
+            return task
+        }
+    }
 
     private func stop() async throws {
         for client in clients.withLock({ $0 }) { client.close() }
@@ -176,8 +212,9 @@ final class ProxyFixture: Sendable {
         let failures = origins.flatMap(\.failures)
         for origin in origins { origin.stop() }
         let done = Bell()
-        let stopping = Task { [proxy] in
-            await proxy.stop()
+        let stopping = beginStopping()
+        Task {
+            await stopping.value
             done.ring()
         }
         try await ScriptThread.run { [clock] in

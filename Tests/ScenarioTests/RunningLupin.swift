@@ -17,7 +17,9 @@ enum Lupin {
 
     /// Runs a program to its end; what it prints must fit into a pipe (64 KiB).
     static func run(
-        program: String = path, _ arguments: [String], in folder: String? = nil
+        program: String = path,
+        _ arguments: [String],
+        in folder: String? = nil
     ) throws -> Result {
         let process = process(program, arguments, in: folder)
         let (output, errors) = (Pipe(), Pipe())
@@ -55,7 +57,7 @@ final class RunningLupin {
         process = Lupin.process(Lupin.path, arguments, in: nil)
         process.standardOutput = FileHandle.nullDevice
         process.standardError = errors
-        try process.run()
+        try RunningLupin.withoutBlockedSignals { try process.run() }
         firstLine = try RunningLupin.line(of: errors)
         let found = try #require(firstLine.firstMatch(of: /listening on [^ ]*:(\d+)/))
         port = try #require(UInt16(found.output.1))
@@ -72,6 +74,17 @@ final class RunningLupin {
     func end() -> Int32 {
         process.waitUntilExit()
         return process.terminationStatus
+    }
+
+    /// A child inherits its parent's mask, and the threads of tests block signals: the child would
+    /// be safe from those that it forgot to block itself.
+    private static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+        var (none, before) = (sigset_t(), sigset_t())
+        // Safety: the calls only use the sets they are given.
+        unsafe sigemptyset(&none)
+        unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try body()
     }
 
     private static func line(of pipe: Pipe) throws -> String {
@@ -92,7 +105,10 @@ final class Folder {
         let url = FileManager.default.temporaryDirectory
             .appendingPathComponent("lupin-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
-            at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            at: url,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         path = url.path
     }
 

@@ -87,9 +87,9 @@ final class DownstreamHTTP1: Downstream {
     }
 
     private func feed() throws(LupinError) -> Int {
-        let channel = channel
+        let input = channel.input
         do throws(MessageProblem) {
-            return try parser.feed(channel.inputBytes)
+            return try parser.feed(input.bytes)
         } catch {
             throw Side.downstream.problem(error)
         }

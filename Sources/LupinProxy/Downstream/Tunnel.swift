@@ -8,9 +8,7 @@ extension Exchange {
     func tunnel(to origin: Origin) async throws(LupinError) {
         record.mode = .tunnel
         let hop = nextHop(to: origin)
-        wishes = HopByHop.mark(
-            request: &request.fields,
-            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+        markHopByHop(for: hop)
         if hop.parent != nil {
             let adapted = AdaptedRequest(
                 head: request, origin: origin, hop: hop, isHostFromFile: false)
@@ -75,13 +73,13 @@ extension Exchange {
         var failures = 0
         while true {
             do throws(DialFailure) {
-                let channel = try await dialer.dial(
-                    hop, timeouts: timeouts, until: totalDeadline, isHostFromFile: false,
-                    timing: &facts.timing
+                let (channel, timing) = try await dialer.dial(
+                    hop, timeouts: timeouts, until: totalDeadline, isHostFromFile: false
                 ) { downstream.isClientGone }
+                facts.timing = timing
                 facts.peer = channel.peer?.address
                 facts.peerPort = channel.peer?.port ?? 0
-                record.attempts.append(facts)
+                attempts.append(facts)
                 let connection = UpstreamHTTP1(
                     channel, to: hop, limits: HTTP1Limits(snapshot.settings.limits))
                 hold(connection)
@@ -97,12 +95,12 @@ extension Exchange {
                 guard case .retry(let reason) = result else {
                     if case .doNotRetry(let reason) = result { facts.reason = reason }
                     facts.decision = .giveUp
-                    record.attempts.append(facts)
+                    attempts.append(facts)
                     throw error.error
                 }
                 facts.decision = .retry
                 facts.reason = reason
-                record.attempts.append(facts)
+                attempts.append(facts)
                 facts = AttemptRecord()
                 facts.cause = .retry
             }

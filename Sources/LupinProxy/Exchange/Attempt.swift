@@ -13,36 +13,59 @@ struct AdaptedRequest {
 }
 
 extension Exchange {
-    /// Runs the request steps on a fresh copy of the client's request.
+    /// The request as it goes upstream: a fresh copy of the client's, changed by the steps.
     func adapt(for origin: Origin) throws(LupinError) -> AdaptedRequest {
-        var origin = origin
+        let hop = nextHop(to: origin)
         let original = request
-        var hop = nextHop(to: origin)
-        wishes = HopByHop.mark(
-            request: &request.fields,
-            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+        markHopByHop(for: hop)
+        if plan.steps.isEmpty, !hasDotSegments {
+            return AdaptedRequest(head: request, origin: origin, hop: hop, isHostFromFile: false)
+        }
+        return try applySteps(origin, hop, original)
+    }
+
+    private func applySteps(
+        _ clientOrigin: Origin, _ clientHop: NextHop, _ original: RequestHead
+    ) throws(LupinError) -> AdaptedRequest {
+        var origin = clientOrigin
         var head = request
-        var isHostFromFile = false
+        let result: AppliedSteps
         do throws(StepProblem) {
-            let result = try RequestSteps.apply(
-                plan.steps, to: &head, original: original, id: plan.steps.isEmpty
-                    ? "" : record.id.text, origin: &origin)
-            record.rules.steps = result.applied
-            record.rules.steps += result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
-            isHostFromFile = result.isHostFromFile
+            result = try RequestSteps.apply(
+                plan.steps, to: &head, original: original, id: record.id.text, origin: &origin)
         } catch {
             throw LupinError(
                 .proxyInternalError, host: origin.host.text, detail: error.sentence,
                 side: .config, status: 502)
         }
-        if origin != record.origin { hop = nextHop(to: origin) }
+        let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
+        record.rules.steps = result.applied + dropped
         if origin.scheme == .https {
             throw LupinError(
                 .proxyConfigurationError, host: origin.host.text,
                 detail: "A url step leads to https:, which is not available yet.", status: 502)
         }
         return AdaptedRequest(
-            head: head, origin: origin, hop: hop, isHostFromFile: isHostFromFile)
+            head: head, origin: origin,
+            hop: origin == clientOrigin ? clientHop : nextHop(to: origin),
+            isHostFromFile: result.isHostFromFile)
+    }
+
+    /// Marks the fields that stay behind, and notes what they asked for.
+    func markHopByHop(for hop: NextHop) {
+        var fields = FieldSection()
+        swap(&fields, &request.fields)
+        wishes = HopByHop.mark(
+            request: &fields,
+            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+        swap(&fields, &request.fields)
+    }
+
+    /// RULES.md: the normal form is sent where the two differ in dot segments.
+    private var hasDotSegments: Bool {
+        let storage = request.fields.storage
+        let path = storage.span.extracting(request.pathAndQuery.range)
+        return NormalPath(path).differsInDotSegments
     }
 
     func nextHop(to origin: Origin) -> NextHop {
@@ -62,7 +85,7 @@ extension Exchange {
                 attempt.close(status: response.head.status, decision: .deliver, reason: "")
                 return response
             } catch {
-                let result = attempt.evaluate(error, retries: record.attempts.count)
+                let result = attempt.evaluate(error, retries: attempts.count)
                 guard case .retry(let reason) = result else {
                     if case .doNotRetry(let reason) = result {
                         attempt.close(error: error, decision: .giveUp, reason: reason)
@@ -100,7 +123,7 @@ final class Attempt {
 
     /// Connects, sends, and waits for the final response's head.
     func run() async throws(LupinError) -> ParsedResponse {
-        facts.cause = exchange.record.attempts.isEmpty ? .first : .retry
+        facts.cause = exchange.attempts.isEmpty ? .first : .retry
         if adapted.origin != exchange.record.origin {
             facts.url = adapted.origin.scheme.name + "://" + adapted.origin.authority
                 + adapted.head.pathText
@@ -143,7 +166,7 @@ final class Attempt {
         facts.decision = decision
         facts.reason = reason
         facts.version = .http11
-        exchange.record.attempts.append(facts)
+        exchange.attempts.append(facts)
     }
 
     // MARK: Connecting
@@ -161,10 +184,11 @@ final class Attempt {
         let dialer = Dialer(
             exchange.resources, exchange.slot, exchange.snapshot, client: exchange.client.address)
         do throws(DialFailure) {
-            let channel = try await dialer.dial(
+            let (channel, timing) = try await dialer.dial(
                 adapted.hop, timeouts: exchange.timeouts, until: exchange.totalDeadline,
-                isHostFromFile: adapted.isHostFromFile, timing: &facts.timing
+                isHostFromFile: adapted.isHostFromFile
             ) { [exchange] in exchange.downstream.isClientGone }
+            facts.timing = timing
             let limits = HTTP1Limits(exchange.snapshot.settings.limits)
             return UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
         } catch {

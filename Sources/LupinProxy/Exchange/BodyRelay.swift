@@ -39,7 +39,12 @@ final class BodyRelay {
     /// Bodies shorter than this are not worth a pipe.
     private static let spliceBytesMin: UInt64 = 64 << 10
 
-    init(from source: any BodySource, to sink: any BodySink, slot: ParkingSlot) {
+    /// - Parameter isFinishing: The sink has the whole body already and only has to send it.
+    init(
+        from source: any BodySource, to sink: any BodySink, slot: ParkingSlot,
+        isFinishing: Bool = false
+    ) {
+        if isFinishing { state = .finishing }
         self.source = source
         self.sink = sink
         self.slot = slot

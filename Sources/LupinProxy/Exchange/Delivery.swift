@@ -29,15 +29,18 @@ extension Exchange {
 
     /// Moves a body to the client until it ends.
     func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
-        isDelivered = try passAtOnce(from: source, to: sink)
+        let passage = try passAtOnce(from: source, to: sink)
+        isDelivered = passage == .sent
         if isDelivered { return }
-        let relay = BodyRelay(from: source, to: sink, slot: slot)
+        let relay = BodyRelay(
+            from: source, to: sink, slot: slot, isFinishing: passage == .staged)
         download = relay
         let begun = slot.loop.now
         relay.pump()
         if !relay.isOver { try await awaitEnd(of: relay) }
-        record.attempts.indices.last.map {
-            record.attempts[$0].timing.receive = Int64(slot.loop.now &- begun)
+        if var last = attempts.popLast() {
+            last.timing.receive = Int64(slot.loop.now &- begun)
+            attempts.append(last)
         }
         switch relay.state {
         case .running, .finishing, .finished: break
@@ -45,17 +48,28 @@ extension Exchange {
         }
     }
 
-    /// Sends a body that is there already together with its head. False when a relay must go on.
+    /// How far a body got that was tried at once.
+    private enum Passage {
+        /// All of it has left.
+        case sent
+        /// The sink has all of it, its end too, and has to send some of it yet.
+        case staged
+        /// There is more to come.
+        case begun
+    }
+
+    /// Sends a body that is there already together with its head.
     private func passAtOnce(
         from source: any BodySource, to sink: any BodySink
-    ) throws(LupinError) -> Bool {
+    ) throws(LupinError) -> Passage {
         switch try source.pull() {
-        case .blocked: return false
-        case .end: return try sink.finish(trailers: source.trailers)
+        case .blocked: return .begun
+        case .end: return try sink.finish(trailers: source.trailers) ? .sent : .staged
         case .payload:
             let offer = try source.offer(to: sink, keeping: nil)
             passedAtOnce = UInt64(offer.taken)
-            return offer.isEnd ? try sink.flush() : false
+            guard offer.isEnd else { return .begun }
+            return try sink.flush() ? .sent : .staged
         }
     }
 

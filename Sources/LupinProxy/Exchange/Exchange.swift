@@ -23,6 +23,8 @@ final class Exchange {
     var totalDeadline = UInt64.max
     var wishes = HopByHop.Wishes()
     var record: ExchangeRecord
+    /// The record's attempts so far.
+    var attempts: [AttemptRecord] = []
 
     // Under way; see `channelIsReady`.
     private(set) var upstream: (any Upstream)?
@@ -125,6 +127,7 @@ final class Exchange {
         releaseUpstream()
         // Copied only now: whoever changed the head meanwhile was its only owner.
         if hasRequest { record.request = request }
+        record.attempts = attempts
         record.client.address = client.address
         record.client.port = client.port
         record.client.program = client.program

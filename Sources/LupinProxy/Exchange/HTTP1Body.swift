@@ -78,12 +78,12 @@ final class HTTP1BodyReader: BodySource {
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        let channel = channel
-        let payload = channel.inputBytes.extracting(0..<ready)
+        let input = channel.input
+        let payload = input.bytes.extracting(0..<ready)
         let isLast = decoder.isComplete && decoder.trailers.isEmpty
         let taken = try sink.push(payload, isLast: isLast)
         if let replay { replay.append(payload.extracting(0..<taken)) }
-        channel.input.discard(taken)
+        input.discard(taken)
         ready -= taken
         return Offer(taken: taken, isAllTaken: ready == 0, isEnd: ready == 0 && isLast)
     }
@@ -111,11 +111,11 @@ final class HTTP1BodyReader: BodySource {
     }
 
     private func decode() throws(LupinError) {
-        let channel = channel
+        let input = channel.input
         do throws(MessageProblem) {
-            var bytes = channel.mutableInputBytes
+            var bytes = input.mutableBytes
             let (consumed, produced) = try decoder.decode(&bytes)
-            channel.input.discard(consumed - produced, at: produced)
+            input.discard(consumed - produced, at: produced)
             ready = produced
         } catch {
             throw side.problem(error)

@@ -25,17 +25,17 @@ struct Dialer {
         self.client = client
     }
 
-    /// A connection to `hop`.
+    /// A connection to `hop`, and how long `dns` and `tcp` took.
     ///
     /// - Parameters:
     ///   - until: The exchange's own deadline, besides `timeouts.dns` and `timeouts.connect`.
-    ///   - timing: Gets `dns` and `tcp`.
     ///   - isClientGone: Asked when the client's side stirs: nobody connects for nobody.
     func dial(
         _ hop: NextHop, timeouts: Timeouts, until deadline: UInt64, isHostFromFile: Bool,
-        timing: inout Timing, _ isClientGone: () -> Bool
-    ) async throws(DialFailure) -> Channel {
+        _ isClientGone: () -> Bool
+    ) async throws(DialFailure) -> (channel: Channel, timing: Timing) {
         let loop = resources.loop
+        var timing = Timing()
         let started = loop.now
         let addresses = try await resolve(
             hop, until: min(deadline, loop.deadline(in: timeouts.dns)), isClientGone)
@@ -45,7 +45,7 @@ struct Dialer {
         let channel = try await connect(
             allowed, hop, until: min(deadline, loop.deadline(in: timeouts.connect)), isClientGone)
         timing.tcp = Int64(loop.now &- connecting)
-        return channel
+        return (channel, timing)
     }
 
     private func resolve(

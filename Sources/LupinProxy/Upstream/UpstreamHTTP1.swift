@@ -9,8 +9,9 @@ final class UpstreamHTTP1: Upstream {
     let hop: NextHop
     /// Whether an earlier exchange used the connection.
     var isReused = false
-    /// Where the pool keeps it, once it was kept.
+    /// Where the pool keeps it, once it was kept, and what lies below it there.
     var shelf: UpstreamPool.Shelf?
+    var below: UpstreamHTTP1?
     /// When it became idle, in microseconds of the loop's clock.
     var idleSince: UInt64 = 0
 
@@ -99,9 +100,9 @@ final class UpstreamHTTP1: Upstream {
     func abort() { channel.close(reset: true) }
 
     private func feed() throws(LupinError) -> Int {
-        let channel = channel
+        let input = channel.input
         do throws(MessageProblem) {
-            return try parser.feed(channel.inputBytes, requestMethod: method)
+            return try parser.feed(input.bytes, requestMethod: method)
         } catch {
             throw Side.upstream.problem(error)
         }

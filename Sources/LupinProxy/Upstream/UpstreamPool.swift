@@ -9,9 +9,9 @@ import LupinIO
 /// it bounds what *stays*: a burst that ends at once would close connections that its next wave
 /// opens again, so the surplus goes when the pool is swept.
 final class UpstreamPool {
-    /// The idle connections to one hop, the one used last at the end.
+    /// The idle connections to one hop: a stack, the one used last on top.
     final class Shelf {
-        fileprivate var idle: [UpstreamHTTP1] = []
+        fileprivate var top: UpstreamHTTP1?
         /// False once the pool has forgotten the shelf.
         fileprivate var isListed = true
     }
@@ -38,7 +38,9 @@ final class UpstreamPool {
         let shelf = lastShelf.hop == hop ? lastShelf.shelf : shelves[hop]
         guard let shelf else { return nil }
         lastShelf = (hop, shelf)
-        while let connection = shelf.idle.popLast() {
+        while let connection = shelf.top {
+            shelf.top = connection.below
+            connection.below = nil
             connection.channel.pump = nil
             if connection.channel.isQuiet(asksKernel: asksKernel) {
                 connection.isReused = true
@@ -54,32 +56,30 @@ final class UpstreamPool {
         connection.idleSince = loop.now
         connection.channel.slot = nil
         connection.channel.pump = self
-        if let shelf = connection.shelf, shelf.isListed {
-            shelf.idle.append(connection)
-        } else {
-            let shelf = shelf(for: connection.hop)
+        var shelf = connection.shelf
+        if shelf == nil || shelf?.isListed == false {
+            shelf = self.shelf(for: connection.hop)
             connection.shelf = shelf
-            shelf.idle.append(connection)
         }
+        connection.below = shelf?.top
+        shelf?.top = connection
     }
 
     /// Closes what has been idle for too long and what is too much; called about once a second.
     func sweep() {
+        let now = loop.now
         let lifetime = idleLifetime.microseconds
         for shelf in shelves.values {
-            var surplus = shelf.idle.count - idlePerHostMax
-            // Oldest first: connections are taken from and put to the end.
-            let unwanted = shelf.idle.prefix { connection in
-                let age = loop.now &- connection.idleSince
-                surplus -= 1
-                return age >= lifetime || (surplus >= 0 && age >= Self.surplusLifetime)
+            var kept = 0
+            filter(shelf) { connection in
+                let age = now &- connection.idleSince
+                kept += 1
+                return age < lifetime && (kept <= idlePerHostMax || age < Self.surplusLifetime)
             }
-            for connection in unwanted { connection.channel.close() }
-            shelf.idle.removeFirst(unwanted.count)
         }
         guard shelves.count > Self.shelvesMax else { return }
         lastShelf = (nil, nil)
-        for (hop, shelf) in shelves where shelf.idle.isEmpty {
+        for (hop, shelf) in shelves where shelf.top == nil {
             shelf.isListed = false
             shelves[hop] = nil
         }
@@ -92,9 +92,26 @@ final class UpstreamPool {
 
     /// Closes everything.
     func closeAll() {
-        for shelf in shelves.values {
-            for connection in shelf.idle { connection.channel.close() }
-            shelf.idle = []
+        for shelf in shelves.values { filter(shelf) { _ in false } }
+    }
+
+    /// Closes the connections of a shelf that are not wanted; the others keep their order.
+    private func filter(_ shelf: Shelf, _ isWanted: (UpstreamHTTP1) -> Bool) {
+        var wanted: [UpstreamHTTP1] = []
+        var next = shelf.top
+        while let connection = next {
+            next = connection.below
+            connection.below = nil
+            if isWanted(connection) {
+                wanted.append(connection)
+            } else {
+                connection.channel.close()
+            }
+        }
+        shelf.top = nil
+        for connection in wanted.reversed() {
+            connection.below = shelf.top
+            shelf.top = connection
         }
     }
 
@@ -110,7 +127,6 @@ extension UpstreamPool: ChannelPump {
     /// An idle connection has no reason to speak: it was closed, or what it says answers nothing.
     func channelIsReady(_ channel: Channel) {
         guard channel.isOpen, !channel.isQuiet(asksKernel: false) else { return }
-        for shelf in shelves.values { shelf.idle.removeAll { $0.channel === channel } }
-        channel.close()
+        for shelf in shelves.values { filter(shelf) { $0.channel !== channel } }
     }
 }

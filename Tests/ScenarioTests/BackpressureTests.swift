@@ -1,0 +1,103 @@
+// Who reads slowly slows down who sends: nothing piles up in between, and nothing is lost.
+import LupinTestKit
+import Testing
+
+struct BackpressureTests {
+    /// What may be on the way when nobody reads, the kernel's buffers of both sides included.
+    private static let onTheWayMax = 4 << 20
+    private static let bodyBytes = 12 << 20
+
+    @Test(arguments: ["GET / HTTP/1.0", "GET / HTTP/1.1"])
+    func `a client that reads nothing stops the origin`(request: String) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client(receiveBuffer: 16 << 10)
+            let words = request.split(separator: " ")
+            try client.send("GET \(origin.url()) \(words[2])\r\nHost: a\r\n\r\n")
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: \(Self.bodyBytes)\r\n\r\n")
+            let sent = try proxy.fill(connection.stream.socket)
+            #expect(sent < Self.onTheWayMax)
+            let rest = Self.bodyBytes - sent
+            let sending = TestThread {
+                try connection.stream.socket.send(pattern: 7, count: rest)
+            }
+            let socket = client.stream.socket
+            #expect(try socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
+            #expect(try socket.receive(exactly: sent).allSatisfy { $0 == 0 })
+            try socket.receive(pattern: 7, count: rest)
+            try sending.join()
+            #expect(try proxy.record()["http.response.body.size"] == "\(Self.bodyBytes)")
+        }
+    }
+
+    @Test func `a chunked body waits as well`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client(receiveBuffer: 16 << 10)
+            try client.send("GET \(origin.url()) HTTP/1.0\r\n\r\n")
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000000\r\n")
+            let sent = try proxy.fill(connection.stream.socket)
+            #expect(sent < Self.onTheWayMax)
+            let rest = (16 << 20) - sent
+            let sending = TestThread {
+                try connection.stream.socket.send(pattern: 7, count: rest)
+                try connection.send("\r\n0\r\n\r\n")
+            }
+            let socket = client.stream.socket
+            #expect(try socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
+            #expect(try socket.receive(exactly: sent).allSatisfy { $0 == 0 })
+            try socket.receive(pattern: 7, count: rest)
+            #expect(try socket.receiveUntilEOF().isEmpty)
+            try sending.join()
+        }
+    }
+
+    @Test func `an origin that reads nothing stops the client`() async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("PUT", origin.url(), ["Content-Length: \(Self.bodyBytes)"])
+            let connection = try origin.accept()
+            let sent = try proxy.fill(client.stream.socket)
+            #expect(sent < Self.onTheWayMax)
+            let rest = Self.bodyBytes - sent
+            let sending = TestThread {
+                try client.stream.socket.send(pattern: 7, count: rest)
+            }
+            let socket = connection.stream.socket
+            #expect(try socket.receive(until: "\r\n\r\n").hasPrefix("PUT / HTTP/1.1"))
+            #expect(try socket.receive(exactly: sent).allSatisfy { $0 == 0 })
+            try socket.receive(pattern: 7, count: rest)
+            try sending.join()
+            try connection.reply(201)
+            #expect(try client.response().status == 201)
+            #expect(try proxy.record()["http.request.body.size"] == "\(Self.bodyBytes)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a tunnel holds no more than its buffers`(isUpward: Bool) async throws {
+        try await ProxyFixture.run { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client(receiveBuffer: 16 << 10)
+            #expect(try client.connect(origin.authority).status == 200)
+            let far = try origin.accept().stream.socket
+            let near = client.stream.socket
+            let (from, to) = isUpward ? (near, far) : (far, near)
+            let sent = try proxy.fill(from)
+            #expect(sent < Self.onTheWayMax)
+            // The other direction is free meanwhile.
+            try to.send("hello")
+            #expect(try from.receive(exactly: 5) == Array("hello".utf8))
+            let sending = TestThread { try from.send(pattern: 7, count: 1 << 20) }
+            #expect(try to.receive(exactly: sent).allSatisfy { $0 == 0 })
+            try to.receive(pattern: 7, count: 1 << 20)
+            try sending.join()
+        }
+    }
+}
