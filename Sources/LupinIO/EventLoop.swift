@@ -63,6 +63,12 @@ package final class EventLoop {
     /// Ends `run` after the current batch.
     package func stop() { isStopping = true }
 
+    /// The deadline that lies `microseconds` ahead; `.max` is never.
+    package func deadline(in microseconds: UInt64) -> UInt64 {
+        let (deadline, isOverflow) = time.addingReportingOverflow(microseconds)
+        return isOverflow ? .max : deadline
+    }
+
     /// Runs `work` after the next batch of events: for whoever has had its turn.
     package func later(_ work: @escaping () -> Void) { postponed.append(work) }
 

@@ -52,7 +52,7 @@ final class Snapshot: Sendable {
     let configuration: Configuration
     let access: AccessPolicy
     let redactor: Redactor
-    let timeouts: Timeouts
+    let waits: Waits
     /// No parent proxy is set, so none need be looked for.
     let isDirect: Bool
     private let addsVia: Bool
@@ -61,7 +61,7 @@ final class Snapshot: Sendable {
 
     init(_ configuration: Configuration, listeners: [SocketAddress], digest: KeyedDigest) {
         self.configuration = configuration
-        timeouts = configuration.settings.timeouts
+        waits = Waits(configuration.settings.timeouts)
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

@@ -17,6 +17,8 @@ final class WorkerResources {
     private let random = RandomSource()
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private(set) var isDraining = false
+    /// The drain time is over: nobody waits for anything any more.
+    private(set) var isCut = false
     private(set) var isClosed = false
     private var flushTimer: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
@@ -112,6 +114,7 @@ final class WorkerResources {
 
     /// Everything that still runs ends now.
     func cutConnections() {
+        isCut = true
         for connection in connections.values { connection.slot.wake(.cut) }
     }
 

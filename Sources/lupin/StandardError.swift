@@ -1,5 +1,5 @@
+// How diagnostics reach standard error: lines for people and for journals, never blocking for long.
 import Logging
-// lupin's own diagnostics: lines on standard error, for people and for journals.
 import LupinCore
 import LupinIO
 

@@ -53,6 +53,12 @@ package final class PlainSocket: Sendable {
 
     deinit { close() }
 
+    /// Has the kernel keep little on this end, so that a peer's slowness shows soon.
+    package func narrow() {
+        RawSocket.set(SO_SNDBUF, to: 32 << 10, of: descriptor)
+        RawSocket.set(SO_RCVBUF, to: 32 << 10, of: descriptor)
+    }
+
     /// The address of this end.
     package var address: SocketAddress? { SocketAddress.local(of: descriptor) }
 

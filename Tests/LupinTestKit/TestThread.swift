@@ -32,15 +32,15 @@ package struct BytePattern {
 
     package init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
 
-    /// The next `count` bytes (a multiple of 8).
+    /// The next `count` bytes; only the last piece may be no multiple of 8.
     package mutating func next(_ count: Int) -> [UInt8] {
-        var words = [UInt64](repeating: 0, count: count / 8)
+        var words = [UInt64](repeating: 0, count: (count + 7) / 8)
         for i in words.indices {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             words[i] = state ^ state >> 29
         }
         // Safety: the bytes are copied while the words live.
-        return unsafe words.withUnsafeBytes { unsafe Array($0) }
+        return unsafe words.withUnsafeBytes { unsafe Array($0.prefix(count)) }
     }
 }
 

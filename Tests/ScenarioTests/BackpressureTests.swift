@@ -3,7 +3,8 @@ import LupinTestKit
 import Testing
 
 struct BackpressureTests {
-    /// What may be on the way when nobody reads, the kernel's buffers of both sides included.
+    /// What may be on the way when nobody reads, the kernel's buffers included; the test's own ends
+    /// keep theirs small, so that lupin's do not grow far.
     private static let onTheWayMax = 4 << 20
     private static let bodyBytes = 12 << 20
 
@@ -15,6 +16,7 @@ struct BackpressureTests {
             let words = request.split(separator: " ")
             try client.send("GET \(origin.url()) \(words[2])\r\nHost: a\r\n\r\n")
             let connection = try origin.accept()
+            connection.stream.socket.narrow()
             try connection.request()
             try connection.send(
                 "HTTP/1.1 200 OK\r\nContent-Length: \(Self.bodyBytes)\r\n\r\n")
@@ -39,6 +41,7 @@ struct BackpressureTests {
             let client = try proxy.client(receiveBuffer: 16 << 10)
             try client.send("GET \(origin.url()) HTTP/1.0\r\n\r\n")
             let connection = try origin.accept()
+            connection.stream.socket.narrow()
             try connection.request()
             try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000000\r\n")
             let sent = try proxy.fill(connection.stream.socket)
@@ -61,8 +64,10 @@ struct BackpressureTests {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
+            client.stream.socket.narrow()
             try client.send("PUT", origin.url(), ["Content-Length: \(Self.bodyBytes)"])
             let connection = try origin.accept()
+            connection.stream.socket.narrow()
             let sent = try proxy.fill(client.stream.socket)
             #expect(sent < Self.onTheWayMax)
             let rest = Self.bodyBytes - sent
@@ -88,6 +93,8 @@ struct BackpressureTests {
             #expect(try client.connect(origin.authority).status == 200)
             let far = try origin.accept().stream.socket
             let near = client.stream.socket
+            near.narrow()
+            far.narrow()
             let (from, to) = isUpward ? (near, far) : (far, near)
             let sent = try proxy.fill(from)
             #expect(sent < Self.onTheWayMax)

@@ -1,6 +1,5 @@
 // A whole proxy for one test: rules in, record lines out, and nothing left behind.
 import Foundation
-import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
@@ -23,6 +22,7 @@ final class ProxyFixture: Sendable {
     /// Time, where the test moves it.
     let clock: VirtualClock?
     let logPath: String
+    private let diagnostics = Diagnostics()
     private let stopping = Mutex<Task<Void, Never>?>(nil)
     private let origins = Mutex<[ScriptedOrigin]>([])
     private let clients = Mutex<[ScriptedClient]>([])
@@ -40,16 +40,18 @@ final class ProxyFixture: Sendable {
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
-        let fixture = try await ProxyFixture(
-            rules, clock: clock, environment: environment, resolve: resolve)
-        let result: Result<Void, any Error>
-        do {
-            result = .success(try await ScriptThread.run { try await body(fixture) })
-        } catch {
-            result = .failure(error)
+        try await Turnstile.scenarios.pass {
+            let fixture = try await ProxyFixture(
+                rules, clock: clock, environment: environment, resolve: resolve)
+            let result: Result<Void, any Error>
+            do {
+                result = .success(try await ScriptThread.run { try await body(fixture) })
+            } catch {
+                result = .failure(error)
+            }
+            try await fixture.stop()
+            try result.get()
         }
-        try await fixture.stop()
-        try result.get()
     }
 
     private init(
@@ -73,7 +75,7 @@ final class ProxyFixture: Sendable {
         configuration.settings.log.format = .json
         proxy = try await Proxy(
             configuration, clock: clock?.loopClock ?? .system, resolve: resolve,
-            logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
+            logger: diagnostics.logger)
         for executor in proxy.executors { clock?.add(executor) }
     }
 
@@ -128,6 +130,9 @@ final class ProxyFixture: Sendable {
 
     /// The log as it is written by now.
     var logText: String { (try? String(contentsOfFile: logPath, encoding: .utf8)) ?? "" }
+
+    /// What lupin warned of so far.
+    var warnings: [String] { diagnostics.warnings }
 
     // MARK: Time
 
@@ -219,7 +224,7 @@ final class ProxyFixture: Sendable {
         }
         try await ScriptThread.run { [clock] in
             guard let clock else { return }
-            while !done.wait(.milliseconds(200)) { try clock.advance(by: .seconds(1)) }
+            while !done.wait(.seconds(1)) { try? clock.advance(by: .seconds(1)) }
         }
         await stopping.value
         for executor in proxy.executors { clock?.remove(executor) }

@@ -54,7 +54,8 @@ final class RunningLupin {
     private let errors = Pipe()
 
     init(_ arguments: String...) throws {
-        process = Lupin.process(Lupin.path, arguments, in: nil)
+        let process = Lupin.process(Lupin.path, arguments, in: nil)
+        self.process = process
         process.standardOutput = FileHandle.nullDevice
         process.standardError = errors
         try RunningLupin.withoutBlockedSignals { try process.run() }

@@ -74,9 +74,9 @@ final class DownstreamConnection {
     /// The next request; nil when there will be none.
     /// - Throws: What is wrong with it, to be answered.
     private func nextRequest() async throws(LupinError) -> ParsedRequest? {
-        let timeouts = resources.snapshot.settings.timeouts
+        let waits = resources.snapshot.waits
         http1.expectRequest()
-        var deadline = resources.loop.deadline(in: timeouts.clientIdle)
+        var deadline = resources.loop.deadline(in: waits.clientIdle)
         var hasBegun = false
         while true {
             if resources.isDraining, !http1.hasBegun { return nil }
@@ -85,7 +85,7 @@ final class DownstreamConnection {
             if http1.hasBegun, !hasBegun {
                 // Absolute from the first byte: dripping does not buy time.
                 hasBegun = true
-                deadline = resources.loop.deadline(in: timeouts.clientHeader)
+                deadline = resources.loop.deadline(in: waits.clientHeader)
             }
             let woken = await slot.park(
                 for: .downstreamReadable | .draining | .cut, until: deadline)
@@ -126,11 +126,14 @@ final class DownstreamConnection {
     private func linger() async {
         guard channel.isOpen, !channel.isBroken else { return }
         let flushDeadline = resources.loop.deadline(in: .seconds(5))
-        while (try? channel.flush()) == false, resources.loop.now < flushDeadline {
+        while (try? channel.flush()) == false, resources.loop.now < flushDeadline,
+            !resources.isCut
+        {
             let woken = await slot.park(for: .downstreamWritable | .cut, until: flushDeadline)
             if woken.meets(.cut) { return }
         }
         channel.finishSending()
+        guard !resources.isCut else { return }
         let deadline = resources.loop.deadline(in: .seconds(2))
         var drained = 0
         while drained < DownstreamConnection.lingerBytesMax {

@@ -43,7 +43,7 @@ extension Exchange {
         defer { close(up, down) }
         while !(up.isOver && down.isOver) {
             let active = max(up.lastActivity, down.lastActivity)
-            let idle = timeouts.tunnelIdle.microseconds
+            let idle = waits.tunnelIdle
             let woken = await slot.park(for: .relayEnded | .cut, until: active &+ idle)
             if let error = up.failure ?? down.failure { throw error }
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
@@ -74,7 +74,7 @@ extension Exchange {
         while true {
             do throws(DialFailure) {
                 let (channel, timing) = try await dialer.dial(
-                    hop, timeouts: timeouts, until: totalDeadline, isHostFromFile: false
+                    hop, waits: waits, until: totalDeadline, isHostFromFile: false
                 ) { downstream.isClientGone }
                 facts.timing = timing
                 facts.peer = channel.peer?.address

@@ -7,7 +7,7 @@ extension Exchange {
     /// What the request is for.
     enum Target {
         /// Something beyond lupin.
-        case elsewhere(Origin)
+        case elsewhere(KnownTarget)
         /// lupin's own page, by its path.
         case own(path: String)
         /// `OPTIONS *`, or TRACE and OPTIONS that have come to the end of their hops.
@@ -28,7 +28,8 @@ extension Exchange {
         case .origin: return .own(path: try ownPath())
         case .absolute, .authority: break
         }
-        let origin = try origin()
+        let target = try target()
+        let origin = target.origin
         if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
         if request.form == .authority {
             guard snapshot.access.allowsConnect(toPort: origin.port) else {
@@ -48,7 +49,7 @@ extension Exchange {
         {
             throw .bodyTooLong
         }
-        return .elsewhere(origin)
+        return .elsewhere(target)
     }
 
     /// Our own name in Via means that the request has been here before (RFC 9110 §7.6.3).
@@ -66,15 +67,15 @@ extension Exchange {
         }
     }
 
-    /// The origin that the target names, in canonical form.
-    private func origin() throws(LupinError) -> Origin {
+    /// What the target names, in canonical form.
+    private func target() throws(LupinError) -> KnownTarget {
         let scheme = request.form == .authority ? .https : request.scheme ?? .http
         let storage = request.fields.storage
         let bytes = storage.span.extracting(request.authority.range)
-        guard let origin = resources.authorities.origin(scheme, bytes) else {
+        guard let target = resources.authorities.target(scheme, bytes) else {
             throw .request(status: 400, detail: "The request target has an invalid host or port.")
         }
-        return origin
+        return target
     }
 
     /// RFC 9110 §7.6.2: Max-Forwards of TRACE and OPTIONS is counted down, and 0 is answered here.

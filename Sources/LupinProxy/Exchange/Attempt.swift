@@ -4,24 +4,42 @@ import LupinIO
 import LupinWire
 
 /// A request as it goes upstream: the client's, changed by the steps of its rules.
-struct AdaptedRequest {
-    var head: RequestHead
-    var origin: Origin
-    var hop: NextHop
+///
+/// A class, because several functions pass it on and a copy of its parts costs 200 instructions.
+final class AdaptedRequest {
+    let head: RequestHead
+    let origin: Origin
+    let hop: NextHop
     /// The host stands literally in the rules file.
-    var isHostFromFile: Bool
+    let isHostFromFile: Bool
+    /// The client's own target, whose pool shelf is known.
+    let target: KnownTarget?
+
+    init(
+        head: RequestHead, origin: Origin, hop: NextHop, isHostFromFile: Bool,
+        target: KnownTarget? = nil
+    ) {
+        self.head = head
+        self.origin = origin
+        self.hop = hop
+        self.isHostFromFile = isHostFromFile
+        self.target = target
+    }
 }
 
 extension Exchange {
     /// The request as it goes upstream: a fresh copy of the client's, changed by the steps.
-    func adapt(for origin: Origin) throws(LupinError) -> AdaptedRequest {
-        let hop = nextHop(to: origin)
+    func adapt(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
+        let isDirect = snapshot.isDirect && plan?.proxy == nil
+        let hop = isDirect ? target.directHop : nextHop(to: target.origin)
         let original = request
         markHopByHop(for: hop)
-        if plan.steps.isEmpty, !hasDotSegments {
-            return AdaptedRequest(head: request, origin: origin, hop: hop, isHostFromFile: false)
+        if plan?.steps.isEmpty ?? true, !hasDotSegments {
+            return AdaptedRequest(
+                head: request, origin: target.origin, hop: hop, isHostFromFile: false,
+                target: isDirect ? target : nil)
         }
-        return try applySteps(origin, hop, original)
+        return try applySteps(target.origin, hop, original)
     }
 
     private func applySteps(
@@ -32,7 +50,7 @@ extension Exchange {
         let result: AppliedSteps
         do throws(StepProblem) {
             result = try RequestSteps.apply(
-                plan.steps, to: &head, original: original, id: record.id.text, origin: &origin)
+                plan?.steps ?? [], to: &head, original: original, id: record.id.text, origin: &origin)
         } catch {
             throw LupinError(
                 .proxyInternalError, host: origin.host.text, detail: error.sentence,
@@ -69,9 +87,8 @@ extension Exchange {
     }
 
     func nextHop(to origin: Origin) -> NextHop {
-        if snapshot.isDirect, plan.proxy == nil { return .origin(origin) }
         let parent = snapshot.settings.upstream.nextHop(
-            for: origin.scheme, host: origin.host, port: origin.port, override: plan.proxy)
+            for: origin.scheme, host: origin.host, port: origin.port, override: plan?.proxy)
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
 
@@ -165,7 +182,7 @@ final class Attempt {
         facts.error = error
         facts.decision = decision
         facts.reason = reason
-        facts.version = .http11
+        if facts.peer != nil { facts.version = .http11 }
         exchange.attempts.append(facts)
     }
 
@@ -177,7 +194,8 @@ final class Attempt {
         let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
         // The second attempt takes a fresh connection: whatever closed the one may have closed all.
         if facts.cause == .first,
-            let pooled = exchange.resources.pool.lease(for: adapted.hop, asksKernel: isDelicate)
+            let pooled = exchange.resources.pool.lease(
+                for: adapted.hop, known: adapted.target, asksKernel: isDelicate)
         {
             return pooled
         }
@@ -185,7 +203,7 @@ final class Attempt {
             exchange.resources, exchange.slot, exchange.snapshot, client: exchange.client.address)
         do throws(DialFailure) {
             let (channel, timing) = try await dialer.dial(
-                adapted.hop, timeouts: exchange.timeouts, until: exchange.totalDeadline,
+                adapted.hop, waits: exchange.waits, until: exchange.totalDeadline,
                 isHostFromFile: adapted.isHostFromFile
             ) { [exchange] in exchange.downstream.isClientGone }
             facts.timing = timing
@@ -258,9 +276,9 @@ final class Attempt {
         from upstream: any Upstream
     ) async throws(LupinError) -> ParsedResponse {
         var holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
-        let expectDeadline = exchange.slot.loop.deadline(in: exchange.timeouts.expect)
+        let expectDeadline = exchange.slot.loop.deadline(in: exchange.waits.expect)
         var rate = UploadRate(
-            exchange.timeouts.minRateBytesPerSecond, now: exchange.slot.loop.now)
+            exchange.waits.minRateBytesPerSecond, now: exchange.slot.loop.now)
         while true {
             if let response = try upstream.nextHead() {
                 if !response.head.isInterim { return try received(response) }
@@ -332,11 +350,10 @@ final class Attempt {
     }
 
     private func waitDeadline() -> UInt64 {
-        let timeouts = exchange.timeouts
         if let upload = exchange.upload, !upload.isOver {
-            return upload.lastActivity &+ timeouts.idle.microseconds
+            return upload.lastActivity &+ exchange.waits.idle
         }
-        return max(sentAt, lastUpload) &+ timeouts.responseHeader.microseconds
+        return max(sentAt, lastUpload) &+ exchange.waits.responseHeader
     }
 
     private func timeout() -> LupinError {

@@ -30,7 +30,21 @@ enum AuthorityText {
     }
 }
 
-/// The origins that were asked for lately, by the bytes that named them: tools ask the same few
+/// A target that clients ask for, in canonical form, with what is known of the way to it.
+final class KnownTarget {
+    let origin: Origin
+    /// The way to it when there is no parent proxy.
+    let directHop: NextHop
+    /// Where the pool keeps connections of the direct way.
+    var shelf: UpstreamPool.Shelf?
+
+    init(_ origin: Origin) {
+        self.origin = origin
+        directHop = .origin(origin)
+    }
+}
+
+/// The targets that were asked for lately, by the bytes that named them: tools ask the same few
 /// over and over, and canonical form costs more than a comparison.
 final class AuthorityCache {
     private static let size = 64
@@ -38,23 +52,24 @@ final class AuthorityCache {
     private struct Entry {
         var scheme = Scheme.http
         var bytes: [UInt8] = []
-        var origin: Origin?
+        var target: KnownTarget?
     }
 
     private var entries = [Entry](repeating: Entry(), count: size)
 
-    /// The origin of `authority`; nil when it is no host and port.
-    func origin(_ scheme: Scheme, _ authority: Span<UInt8>) -> Origin? {
+    /// The target that `authority` names; nil when it is no host and port.
+    func target(_ scheme: Scheme, _ authority: Span<UInt8>) -> KnownTarget? {
         let index = place(scheme, authority)
         let entry = entries[index]
-        if let known = entry.origin, entry.scheme == scheme, equal(entry.bytes.span, authority) {
+        if let known = entry.target, entry.scheme == scheme, equal(entry.bytes.span, authority) {
             return known
         }
         guard let (host, port) = AuthorityText.parse(authority) else { return nil }
-        let origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+        let target = KnownTarget(
+            Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort))
         entries[index] = Entry(
-            scheme: scheme, bytes: [UInt8](copying: authority), origin: origin)
-        return origin
+            scheme: scheme, bytes: [UInt8](copying: authority), target: target)
+        return target
     }
 
     private func place(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {

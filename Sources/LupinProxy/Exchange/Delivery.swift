@@ -75,8 +75,10 @@ extension Exchange {
 
     private func awaitEnd(of relay: BodyRelay) async throws(LupinError) {
         while !relay.isOver {
+            // An answer that nobody reads must not hold the stop up.
+            if resources.isCut { throw .stopping }
             let active = max(relay.lastActivity, upload?.lastActivity ?? 0)
-            let deadline = min(active &+ timeouts.idle.microseconds, totalDeadline)
+            let deadline = min(active &+ waits.idle, totalDeadline)
             let woken = await slot.park(
                 for: .relayEnded | .downstreamClosed | .cut, until: deadline)
             if relay.isOver { return }
@@ -85,7 +87,7 @@ extension Exchange {
             if let failure = uploadFailure { throw failure }
             let now = slot.loop.now
             let isIdle = now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
-                >= timeouts.idle.microseconds
+                >= waits.idle
             if isIdle || now >= totalDeadline {
                 throw LupinError(
                     .connectionReadTimeout, host: record.origin?.host.text,

@@ -17,8 +17,9 @@ final class Exchange {
     let expectsContinue: Bool
     let acceptsTrailers: Bool
 
-    var plan = Plan.none
-    var timeouts: Timeouts
+    /// nil when no rule matches.
+    var plan: Plan?
+    var waits: Waits
     /// When `timeouts.total` is over, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
     var wishes = HopByHop.Wishes()
@@ -56,7 +57,7 @@ final class Exchange {
         framing = request?.framing ?? .none
         expectsContinue = request?.expectsContinue ?? false
         acceptsTrailers = request?.acceptsTrailers ?? false
-        timeouts = snapshot.timeouts
+        waits = snapshot.waits
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
         record = ExchangeRecord(
@@ -69,17 +70,17 @@ final class Exchange {
         downstream.attach(self)
         do throws(LupinError) {
             let target = try admit()
-            guard case .elsewhere(let origin) = target else {
+            guard case .elsewhere(let known) = target else {
                 try await answerItself(target)
                 return finish()
             }
-            match(origin)
-            if let canned = plan.respond {
+            match(known.origin)
+            if let canned = plan?.respond {
                 try await answer(canned)
             } else if request.method == .connect {
-                try await tunnel(to: origin)
+                try await tunnel(to: known.origin)
             } else {
-                let adapted = try adapt(for: origin)
+                let adapted = try adapt(for: known)
                 let response = try await obtainResponse(to: adapted)
                 if response.head.status == 101 {
                     try await upgrade(response)
@@ -108,15 +109,22 @@ final class Exchange {
         record.headers = snapshot.settings.log.headers
         let rules = snapshot.configuration.rules
         if !rules.isEmpty {
-            plan = rules.plan(
+            let plan = rules.plan(
                 for: MatchSubject(
                     request, origin: origin, client: client.address, program: client.program))
-            record.rules.matched = plan.names
-            record.isLogOff = plan.log.off ?? false
-            if let headers = plan.log.headers { record.headers = headers }
-            timeouts = timeouts.applying(plan.timeouts)
+            if !plan.matched.isEmpty { adopt(plan) }
         }
-        if let total = timeouts.total { totalDeadline = resources.loop.deadline(in: total) }
+        if let total = waits.total { totalDeadline = resources.loop.deadline(in: total) }
+    }
+
+    private func adopt(_ plan: Plan) {
+        self.plan = plan
+        record.rules.matched = plan.names
+        record.isLogOff = plan.log.off ?? false
+        if let headers = plan.log.headers { record.headers = headers }
+        if plan.timeouts != TimeoutOverrides() {
+            waits = Waits(snapshot.settings.timeouts.applying(plan.timeouts))
+        }
     }
 
     // MARK: The end
@@ -135,8 +143,14 @@ final class Exchange {
         record.version = request.minorVersion == 0 ? .http10 : .http11
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
-        if let upload { record.requestBodyBytes = upload.bytes }
-        if isDelivered || download != nil {
+        // What went through a tunnel is no message's body.
+        let isTunnel = record.tunnel != nil
+        if hasRequest, framing.isEmpty {
+            record.requestBodyBytes = 0
+        } else if let upload, !isTunnel {
+            record.requestBodyBytes = upload.bytes
+        }
+        if isDelivered || download != nil, !isTunnel {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
         }
         record.timing.total = Int64(resources.loop.now &- begun)

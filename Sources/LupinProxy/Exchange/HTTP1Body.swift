@@ -40,21 +40,19 @@ extension LupinError {
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
     private let side: Side
-    private let limits: HTTP1Limits
-    private var decoder: BodyDecoder
+    private let decoder: BodyDecoder
     /// Payload at the front of the channel's input.
     private var ready = 0
 
     init(_ channel: Channel, side: Side, limits: HTTP1Limits) {
         self.channel = channel
         self.side = side
-        self.limits = limits
         decoder = BodyDecoder(.none, side: side.message, limits: limits)
     }
 
     /// Starts the body of the next message.
     func begin(_ framing: BodyFraming) {
-        decoder = BodyDecoder(framing, side: side.message, limits: limits)
+        decoder.begin(framing)
         ready = 0
     }
 

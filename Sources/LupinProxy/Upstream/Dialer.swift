@@ -31,19 +31,19 @@ struct Dialer {
     ///   - until: The exchange's own deadline, besides `timeouts.dns` and `timeouts.connect`.
     ///   - isClientGone: Asked when the client's side stirs: nobody connects for nobody.
     func dial(
-        _ hop: NextHop, timeouts: Timeouts, until deadline: UInt64, isHostFromFile: Bool,
+        _ hop: NextHop, waits: Waits, until deadline: UInt64, isHostFromFile: Bool,
         _ isClientGone: () -> Bool
     ) async throws(DialFailure) -> (channel: Channel, timing: Timing) {
         let loop = resources.loop
         var timing = Timing()
         let started = loop.now
         let addresses = try await resolve(
-            hop, until: min(deadline, loop.deadline(in: timeouts.dns)), isClientGone)
+            hop, until: min(deadline, loop.deadline(in: waits.dns)), isClientGone)
         if hop.host.address == nil { timing.dns = Int64(loop.now &- started) }
         let allowed = try check(addresses, hop, isHostFromFile: isHostFromFile)
         let connecting = loop.now
         let channel = try await connect(
-            allowed, hop, until: min(deadline, loop.deadline(in: timeouts.connect)), isClientGone)
+            allowed, hop, until: min(deadline, loop.deadline(in: waits.connect)), isClientGone)
         timing.tcp = Int64(loop.now &- connecting)
         return (channel, timing)
     }

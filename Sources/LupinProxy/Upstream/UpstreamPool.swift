@@ -18,8 +18,6 @@ final class UpstreamPool {
 
     private let loop: EventLoop
     private var shelves: [NextHop: Shelf] = [:]
-    /// The shelf that was asked for last: tools ask one host several times in a row.
-    private var lastShelf: (hop: NextHop?, shelf: Shelf?) = (nil, nil)
     /// How many connections to one host are kept; this worker's share.
     var idlePerHostMax: Int
     var idleLifetime: Duration
@@ -32,12 +30,19 @@ final class UpstreamPool {
 
     /// The connection that was used last, if it is still as quiet as it must be.
     ///
-    /// - Parameter asksKernel: Look at the socket itself and not only at the events that were
-    ///   seen: for requests that can't be sent again once they were lost.
-    func lease(for hop: NextHop, asksKernel: Bool) -> UpstreamHTTP1? {
-        let shelf = lastShelf.hop == hop ? lastShelf.shelf : shelves[hop]
+    /// - Parameters:
+    ///   - target: The target whose direct way `hop` is, where it is known: it spares a look-up.
+    ///   - asksKernel: Look at the socket itself and not only at the events that were
+    ///     seen: for requests that can't be sent again once they were lost.
+    func lease(
+        for hop: NextHop, known target: KnownTarget?, asksKernel: Bool
+    ) -> UpstreamHTTP1? {
+        var shelf = target?.shelf
+        if shelf == nil || shelf?.isListed == false {
+            shelf = shelves[hop]
+            target?.shelf = shelf
+        }
         guard let shelf else { return nil }
-        lastShelf = (hop, shelf)
         while let connection = shelf.top {
             shelf.top = connection.below
             connection.below = nil
@@ -78,7 +83,6 @@ final class UpstreamPool {
             }
         }
         guard shelves.count > Self.shelvesMax else { return }
-        lastShelf = (nil, nil)
         for (hop, shelf) in shelves where shelf.top == nil {
             shelf.isListed = false
             shelves[hop] = nil

@@ -2,18 +2,34 @@
 package import LupinCore
 
 /// Decodes a body of any framing by the same call.
-package struct BodyDecoder: Sendable {
-    /// How the body is framed.
-    package let framing: BodyFraming
+///
+/// A class, kept by its connection from body to body: its owner reads it at every step, and a
+/// struct would be copied each time.
+package final class BodyDecoder {
+    private(set) var bodyFraming: BodyFraming
     private let side: MessageSide
+    private let limits: HTTP1Limits
     /// Bytes that are due where the length is known; `.max` until close.
     private var due: UInt64
     private var isClosed = false
     private var chunks: ChunkedDecoder?
 
     package init(_ framing: BodyFraming, side: MessageSide, limits: HTTP1Limits) {
-        self.framing = framing
         self.side = side
+        self.limits = limits
+        bodyFraming = .none
+        due = 0
+        begin(framing)
+    }
+
+    /// How the body is framed.
+    package var framing: BodyFraming { bodyFraming }
+
+    /// Starts the next body.
+    package func begin(_ framing: BodyFraming) {
+        bodyFraming = framing
+        isClosed = false
+        if chunks != nil { chunks = nil }
         switch framing {
         case .none: due = 0
         case .length(let count): due = count
@@ -26,7 +42,7 @@ package struct BodyDecoder: Sendable {
 
     /// Whether the body has ended as its framing says.
     package var isComplete: Bool {
-        switch framing {
+        switch bodyFraming {
         case .none: true
         case .length: due == 0
         case .chunked: chunks?.isComplete ?? true
@@ -51,7 +67,7 @@ package struct BodyDecoder: Sendable {
     ///
     /// - Returns: how many bytes belong to this body, and how many of payload they hold. What was
     ///   not consumed belongs to what follows; it is left where it was.
-    package mutating func decode(
+    package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
         if framing == .chunked { return try chunks?.decode(&bytes) ?? (0, 0) }
@@ -62,7 +78,7 @@ package struct BodyDecoder: Sendable {
     }
 
     /// Counts bytes that went from socket to socket without passing here.
-    package mutating func spliced(_ count: UInt64) {
+    package func spliced(_ count: UInt64) {
         precondition(count <= remaining ?? 0, "more bytes were spliced than the body has")
         pass(count)
     }
@@ -70,12 +86,12 @@ package struct BodyDecoder: Sendable {
     /// The peer ended the connection cleanly.
     ///
     /// - Throws: `truncatedBody` unless the body is complete with that (RFC 9112 §8).
-    package mutating func connectionClosed() throws(MessageProblem) {
+    package func connectionClosed() throws(MessageProblem) {
         if framing == .untilClose { isClosed = true }
         guard isComplete else { throw MessageProblem(side, .truncatedBody) }
     }
 
-    private mutating func pass(_ count: UInt64) {
+    private func pass(_ count: UInt64) {
         if case .length = framing { due -= count }
     }
 }

@@ -49,7 +49,7 @@ func readBody(
     _ limits: HTTP1Limits,
     _ side: MessageSide
 ) -> Outcome {
-    var decoder = BodyDecoder(.chunked, side: side, limits: limits)
+    let decoder = BodyDecoder(.chunked, side: side, limits: limits)
     var payload: [UInt8] = []
     var rest = 0
     do throws(MessageProblem) {

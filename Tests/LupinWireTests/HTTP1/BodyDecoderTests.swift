@@ -10,7 +10,7 @@ private func readBody(
     side: MessageSide = .request,
     limits: HTTP1Limits = HTTP1Limits()
 ) -> Verdict {
-    var decoder = BodyDecoder(framing, side: side, limits: limits)
+    let decoder = BodyDecoder(framing, side: side, limits: limits)
     var payload: [UInt8] = []
     var rest = 0
     do throws(MessageProblem) {
@@ -149,7 +149,7 @@ struct BodyDecoderTests {
         framing: BodyFraming,
         reason: MessageProblem.Reason?
     ) {
-        var decoder = BodyDecoder(framing, side: .response, limits: HTTP1Limits())
+        let decoder = BodyDecoder(framing, side: .response, limits: HTTP1Limits())
         #expect(decoder.isComplete == framing.isEmpty)
         do throws(MessageProblem) {
             try decoder.connectionClosed()
@@ -163,7 +163,7 @@ struct BodyDecoderTests {
 
     @Test func `a body cut inside its chunks or trailers is truncated`() throws {
         for sample in ["5\r\nhe", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "0\r\nA: b\r\n", "5"] {
-            var decoder = BodyDecoder(.chunked, side: .response, limits: HTTP1Limits())
+            let decoder = BodyDecoder(.chunked, side: .response, limits: HTTP1Limits())
             var bytes = Array(sample.utf8)
             var span = bytes.mutableSpan
             _ = try decoder.decode(&span)
@@ -174,7 +174,7 @@ struct BodyDecoderTests {
     }
 
     @Test func `spliced bytes count like decoded ones`() throws {
-        var decoder = BodyDecoder(.length(10), side: .response, limits: HTTP1Limits())
+        let decoder = BodyDecoder(.length(10), side: .response, limits: HTTP1Limits())
         #expect(decoder.remaining == 10)
         decoder.spliced(7)
         var bytes = Array("abcdef".utf8)
@@ -183,7 +183,7 @@ struct BodyDecoderTests {
         #expect(counts.consumed == 3)
         #expect(decoder.isComplete)
         #expect(decoder.remaining == 0)
-        var endless = BodyDecoder(.untilClose, side: .response, limits: HTTP1Limits())
+        let endless = BodyDecoder(.untilClose, side: .response, limits: HTTP1Limits())
         endless.spliced(1 << 40)
         #expect(endless.remaining == .max)
         #expect(BodyDecoder(.chunked, side: .response, limits: HTTP1Limits()).remaining == nil)

@@ -1,0 +1,35 @@
+// The timeouts of a snapshot or of an exchange, in the unit of the loop's clock.
+import LupinCore
+import LupinIO
+
+/// How long lupin waits for what, in microseconds.
+///
+/// `Duration` keeps attoseconds in 128 bits: turning one into microseconds costs 270 instructions,
+/// and every request needs a few.
+struct Waits: Sendable {
+    let clientIdle: UInt64
+    let clientHeader: UInt64
+    let expect: UInt64
+    let dns: UInt64
+    let connect: UInt64
+    let responseHeader: UInt64
+    let idle: UInt64
+    let tunnelIdle: UInt64
+    /// nil is `none`.
+    let total: UInt64?
+    /// Bytes that a request body must make per second; nil is off.
+    let minRateBytesPerSecond: Int?
+
+    init(_ timeouts: Timeouts) {
+        clientIdle = timeouts.clientIdle.microseconds
+        clientHeader = timeouts.clientHeader.microseconds
+        expect = timeouts.expect.microseconds
+        dns = timeouts.dns.microseconds
+        connect = timeouts.connect.microseconds
+        responseHeader = timeouts.responseHeader.microseconds
+        idle = timeouts.idle.microseconds
+        tunnelIdle = timeouts.tunnelIdle.microseconds
+        total = timeouts.total?.microseconds
+        minRateBytesPerSecond = timeouts.minRateBytesPerSecond
+    }
+}
