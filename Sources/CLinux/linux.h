@@ -22,6 +22,7 @@ extern int accept4(int, struct sockaddr *, socklen_t *, int);
 extern int pipe2(int[2], int);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
+extern int malloc_trim(size_t);
 
 enum {
     LINUX_EPOLLIN = EPOLLIN,
@@ -150,6 +151,8 @@ static inline int linux_local_address(int fd, struct sockaddr_storage *_Nonnull 
     socklen_t length = sizeof *address;
     return getsockname(fd, (struct sockaddr *)address, &length);
 }
+
+static inline int linux_trim_heap(void) { return malloc_trim(0); }
 
 static inline int linux_cpu_count(void) {
     unsigned long mask[16] = {0};

@@ -10,12 +10,15 @@ final class Block {
     /// The next spare block, while this one is spare itself.
     var next: Block?
 
+    // Safety: `base` is allocated here, freed in deinit, and never given away.
     init() { unsafe base = .allocate(byteCount: Self.capacity, alignment: 64) }
 
     deinit { unsafe base.deallocate() }
 }
 
-/// One loop's spare memory. Beyond the bounds it goes back to the allocator.
+/// One loop's spare memory.
+///
+/// Beyond the bounds it goes back to the allocator.
 final class BufferPool {
     private static let spareMax = 128
     private static let scratchBytesMax = 64 << 10
@@ -87,7 +90,8 @@ package final class InputBuffer {
             // buffer, a span can't cross a suspension, and the borrower keeps to the rule above.
             let span = unsafe Span<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
-                count: end - start)
+                count: end - start
+            )
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
@@ -100,7 +104,8 @@ package final class InputBuffer {
             // Safety: as for `bytes`, and nobody else looks at them while they are lent.
             let span = unsafe MutableSpan<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
-                count: end - start)
+                count: end - start
+            )
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
@@ -108,7 +113,9 @@ package final class InputBuffer {
     /// Drops the first `count` bytes; an empty buffer gives its block back.
     package func discard(_ count: Int) {
         precondition(
-            count >= 0 && count <= end - start, "more bytes discarded than there are")
+            count >= 0 && count <= end - start,
+            "more bytes discarded than there are"
+        )
         start += count
         if start == end { release() }
     }
@@ -117,13 +124,16 @@ package final class InputBuffer {
     package func discard(_ count: Int, at offset: Int) {
         precondition(
             offset >= 0 && count >= 0 && offset + count <= end - start,
-            "more bytes discarded than there are")
+            "more bytes discarded than there are"
+        )
         guard count > 0, let block else { return }
         if offset == 0 { return discard(count) }
         // Safety: source and target lie in the block; memmove semantics allow the overlap.
         let target = unsafe block.base + start + offset
         unsafe target.copyMemory(
-            from: target + count, byteCount: end - start - offset - count)
+            from: target + count,
+            byteCount: end - start - offset - count
+        )
         end -= count
     }
 

@@ -48,7 +48,9 @@ package final class Channel {
 
     /// Takes ownership of a connected or connecting socket.
     package init(
-        owning descriptor: consuming Descriptor, on loop: EventLoop, peer: SocketAddress? = nil,
+        owning descriptor: consuming Descriptor,
+        on loop: EventLoop,
+        peer: SocketAddress? = nil,
         isConnected: Bool = true
     ) throws(SystemError) {
         self.loop = loop
@@ -103,8 +105,10 @@ package final class Channel {
         assert(!open, "a channel was dropped without close()")
     }
 
-    /// Closes the socket. With `reset` the peer sees RST: the way to abort a message that would
-    /// otherwise look complete.
+    /// Closes the socket.
+    ///
+    /// With `reset` the peer sees RST: the way to abort a message that would otherwise look
+    /// complete.
     package func close(reset: Bool = false) {
         guard open else { return }
         open = false
@@ -140,6 +144,9 @@ package final class Channel {
 
     // MARK: Receiving
 
+    /// Whether an attempt to receive would bring something: bytes, the end or an error.
+    package var isReadableNow: Bool { isReadable }
+
     /// Reads what there is into `input`.
     @inline(__always)
     package func receive() throws(SystemError) -> Received {
@@ -163,8 +170,8 @@ package final class Channel {
 
     /// Whether an idle connection is as quiet as it must be: nothing to read, not closed.
     ///
-    /// - Parameter asksKernel: Read from the socket even if no event announced anything: one call
-    ///   more, and no event can be on its way unseen.
+    /// With `asksKernel` the socket is read even if no event announced anything: one call more,
+    /// and no event can be on its way unseen.
     package func isQuiet(asksKernel: Bool) -> Bool {
         guard open, !hungUp, input.isEmpty else { return false }
         if asksKernel { isReadable = true }
@@ -191,7 +198,8 @@ package final class Channel {
     /// - Returns: How many bytes of `payload` left. When all of them did, or there were none, what
     ///   is left of `suffix` has been staged.
     package func send(
-        _ payload: Span<UInt8>, suffix: StaticString? = nil
+        _ payload: Span<UInt8>,
+        suffix: StaticString? = nil
     ) throws(SystemError) -> Int {
         guard isWritable else { return postpone(payload, suffix) }
         let waiting = staged.count - stagedSent
@@ -216,7 +224,9 @@ package final class Channel {
         return payloadSent
     }
 
-    /// Sends what is staged. True when nothing is left of it.
+    /// Sends what is staged.
+    ///
+    /// True when nothing is left of it.
     package func flush() throws(SystemError) -> Bool {
         if hasStaged { _ = try send(Span()) }
         return !hasStaged
@@ -253,20 +263,21 @@ package final class Channel {
         throw SystemError(code: Int32(-moved))
     }
 
-    /// Moves what `pipe` holds to the socket. True when the pipe is empty.
+    /// Moves what `pipe` holds to the socket.
+    ///
+    /// True when the pipe is empty.
     package func splice(from pipe: SplicePipe) throws(SystemError) -> Bool {
         while pipe.held > 0 {
             guard isWritable else { return false }
             let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
-            if moved > 0 {
-                pipe.held -= moved
-                sent &+= UInt64(moved)
-            } else {
+            guard moved > 0 else {
                 isWritable = false
                 if moved == -Int(EAGAIN) { return false }
                 noteReset(moved)
                 throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
             }
+            pipe.held -= moved
+            sent &+= UInt64(moved)
         }
         return true
     }
@@ -310,7 +321,9 @@ package final class Channel {
     }
 
     private func writeGathered(
-        _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, _ suffix: StaticString?
+        _ first: UnsafeRawBufferPointer,
+        _ second: UnsafeRawBufferPointer,
+        _ suffix: StaticString?
     ) -> Int {
         // Safety: writev only reads the vectors and what they point to.
         var vectors = unsafe (piece(first), piece(second), iovec(iov_base: nil, iov_len: 0))
@@ -327,7 +340,9 @@ package final class Channel {
     private func piece(_ bytes: UnsafeRawBufferPointer) -> iovec {
         // Safety: writev does not write through iov_base.
         unsafe iovec(
-            iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+            iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress),
+            iov_len: bytes.count
+        )
     }
 
     /// Nothing could be sent: the caller keeps a payload, but a suffix alone would be lost.

@@ -47,12 +47,13 @@ package struct Connector {
 
     /// Connects to `port` at one of `addresses`.
     ///
-    /// - Parameters:
-    ///   - addresses: In the resolver's order (RFC 6724); families are interleaved here.
-    ///   - deadline: When to give up, in microseconds of the loop's clock.
-    ///   - interruptions: Reasons that end the attempt, besides time.
+    /// The addresses come in the resolver's order (RFC 6724); families are interleaved here.
+    /// `deadline` is in microseconds of the loop's clock; `interruptions` are reasons that end the
+    /// attempt besides time.
     package mutating func connect(
-        to addresses: [IPAddress], port: UInt16, until deadline: UInt64,
+        to addresses: [IPAddress],
+        port: UInt16,
+        until deadline: UInt64,
         interruptions: WakeReasons
     ) async throws(ConnectFailure) -> Channel {
         var waiting = Connector.interleave(addresses)[...]
@@ -68,7 +69,9 @@ package struct Connector {
             }
             guard !attempts.isEmpty else { throw failure() }
             let woken = await slot.park(
-                for: interruptions | .upstreamWritable, until: min(nextStart, deadline))
+                for: interruptions | .upstreamWritable,
+                until: min(nextStart, deadline)
+            )
             let stops = woken.intersection(interruptions)
             if let channel = takeConnected() {
                 // Parking took these reasons; the caller has yet to hear of them.
@@ -100,6 +103,7 @@ package struct Connector {
             let owned = Descriptor(owning: try SystemCall.check { linux_socket(address.family) })
             let raw = owned.raw
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+            // Safety: the kernel's form of the address outlives the call, which only reads it.
             let result = SystemCall.value {
                 Int(unsafe address.withKernelForm { unsafe linux_connect(raw, $0, $1) })
             }
@@ -108,7 +112,11 @@ package struct Connector {
                 throw SystemError(code: Int32(-result))
             }
             let channel = try Channel(
-                owning: owned, on: loop, peer: address, isConnected: isConnected)
+                owning: owned,
+                on: loop,
+                peer: address,
+                isConnected: isConnected
+            )
             if isConnected { return channel }
             channel.slot = slot
             channel.writableReason = .upstreamWritable
@@ -145,7 +153,8 @@ package struct Connector {
     }
 
     private func failure(
-        isTimeout: Bool = false, interruption: WakeReasons = []
+        isTimeout: Bool = false,
+        interruption: WakeReasons = []
     ) -> ConnectFailure {
         ConnectFailure(errors: errors, isTimeout: isTimeout, interruption: interruption)
     }

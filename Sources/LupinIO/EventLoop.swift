@@ -1,6 +1,8 @@
 // One thread's life: run what is ready, wait for events, hand them to channels, wake who is due.
 
-/// An epoll loop. Everything it hands out is confined to its thread; only `executor` may leave it.
+/// An epoll loop.
+///
+/// Everything it hands out is confined to its thread; only `executor` may leave it.
 package final class EventLoop {
     package let executor: LoopExecutor
     /// Microseconds of the loop's clock, taken once per batch of events.
@@ -41,8 +43,9 @@ package final class EventLoop {
 
     /// Runs until `stop`.
     package func run() {
-        while !isStopping {
+        while true {
             executor.runReady()
+            if isStopping { return }
             let count = poller.wait(milliseconds: timeout)
             time = clock.now()
             for i in 0..<count {
@@ -93,7 +96,9 @@ package final class EventLoop {
         return UInt64(index) | UInt64(entries[index].generation) << 32
     }
 
-    /// Forgets a channel. Late events find another generation; its place is free after this batch.
+    /// Forgets a channel.
+    ///
+    /// Late events find another generation; its place is free after this batch.
     func unregister(_ token: UInt64) {
         let index = Int(token & 0xFFFF_FFFF)
         entries[index].channel = nil

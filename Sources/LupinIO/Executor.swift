@@ -19,6 +19,12 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 
     package init() {}
 
+    /// The reference that an actor on this loop hands to the runtime.
+    package var unowned: UnownedSerialExecutor {
+        // Safety: whoever asks keeps the executor for as long as it keeps the reference.
+        unsafe asUnownedSerialExecutor()
+    }
+
     /// How many jobs came from other threads so far: zero growth in steady state is asserted.
     package var foreignEnqueues: Int { foreign.load(ordering: .relaxed) }
 

@@ -21,6 +21,7 @@ package final class ListeningSocket: Sendable {
         if wanted.family == AF_INET6 {
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }
+        // Safety: the kernel's form of the address outlives the call, which only reads it.
         try SystemCall.check { unsafe wanted.withKernelForm { unsafe linux_bind(raw, $0, $1) } }
         try SystemCall.check { listen(raw, 4096) }
         address = SocketAddress.local(of: raw) ?? wanted
@@ -56,9 +57,12 @@ package final class Listener {
     private let token: UInt64
     private var isWatching = false
 
-    /// - Parameter slot: Is woken with `.ready` when a connection waits.
+    /// Wakes `slot` with `.ready` when a connection waits.
     package init(
-        _ socket: ListeningSocket, on loop: EventLoop, slot: ParkingSlot, isShared: Bool
+        _ socket: ListeningSocket,
+        on loop: EventLoop,
+        slot: ParkingSlot,
+        isShared: Bool
     ) throws(SystemError) {
         self.socket = socket
         self.loop = loop
@@ -108,7 +112,8 @@ package final class Listener {
                 try resume()
             }
             return .connection(
-                try Channel(owning: accepted, on: loop, peer: SocketAddress(storage)))
+                try Channel(owning: accepted, on: loop, peer: SocketAddress(storage))
+            )
         }
         let code = Int32(-result)
         if SystemError.descriptorsExhausted.contains(code) { return .exhausted }

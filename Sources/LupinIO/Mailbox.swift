@@ -15,7 +15,9 @@ package final class Mailbox: Sendable {
 
     var descriptor: Int32 { bell }
 
-    /// Runs `letter` on the loop's thread soon. Never blocks for longer than an append.
+    /// Runs `letter` on the loop's thread soon.
+    ///
+    /// Never blocks for longer than an append.
     package func post(_ letter: @escaping @Sendable () -> Void) {
         letters.withLock { $0.append(letter) }
         ring()
@@ -29,7 +31,9 @@ package final class Mailbox: Sendable {
         ring()
     }
 
-    /// Empties the queue. Call on the loop's thread after the bell rang.
+    /// Empties the queue.
+    ///
+    /// Call on the loop's thread after the bell rang.
     func collect() -> (letters: [@Sendable () -> Void], jobs: [UnownedJob]) {
         var count: UInt64 = 0
         // Safety: eventfd_read fills the integer it is given.

@@ -1,6 +1,8 @@
 // Where a task stops: the only suspension point of connection code.
 
-/// Why a parked task goes on. Several may hold at once.
+/// Why a parked task goes on.
+///
+/// Several may hold at once.
 ///
 /// Everything is inlinable: sets of reasons are made several times for every request, and across
 /// modules each would otherwise be a generic call (6 % of a forwarded request's user time).
@@ -64,7 +66,8 @@ package final class ParkingSlot {
     ///
     /// - Returns: Those of `reasons` that hold, `.timedOut` among them when time is up.
     package func park(
-        for reasons: WakeReasons, until deadline: UInt64 = .max
+        for reasons: WakeReasons,
+        until deadline: UInt64 = .max
     ) async -> WakeReasons {
         let wanted = reasons | .timedOut
         if !pending.meets(wanted) {
@@ -96,7 +99,8 @@ package final class ParkingSlot {
     }
 
     private func suspend(
-        with waiting: UnsafeContinuation<Void, Never>, for wanted: WakeReasons
+        with waiting: UnsafeContinuation<Void, Never>,
+        for wanted: WakeReasons
     ) {
         // The runtime may have let others run between the first look and this one.
         guard !pending.meets(wanted) else { return unsafe waiting.resume() }

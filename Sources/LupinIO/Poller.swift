@@ -48,7 +48,11 @@ final class Poller {
     func addSharedListener(_ descriptor: Int32, token: UInt64) throws(SystemError) {
         try SystemCall.check {
             linux_epoll_add(
-                epoll.raw, descriptor, UInt32(LINUX_EPOLLIN) | LINUX_EPOLLEXCLUSIVE, token)
+                epoll.raw,
+                descriptor,
+                UInt32(LINUX_EPOLLIN) | LINUX_EPOLLEXCLUSIVE,
+                token
+            )
         }
     }
 

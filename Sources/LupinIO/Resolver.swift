@@ -23,7 +23,7 @@ package final class ResolverThreads: Sendable {
     private let threads: [HelperThread]
     private let ask: @Sendable (String) -> Resolver.Answer
 
-    /// - Parameter ask: What each thread calls; it may block. Tests give their own.
+    /// Starts `count` threads that call `ask`, which may block; tests give their own.
     package init(
         count: Int = 4,
         asking ask: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) }
@@ -33,7 +33,8 @@ package final class ResolverThreads: Sendable {
         for i in 0..<count {
             do {
                 threads.append(
-                    try HelperThread(name: "lupin-dns\(i)", capacity: Self.queueLength))
+                    try HelperThread(name: "lupin-dns\(i)", capacity: Self.queueLength)
+                )
             } catch {
                 throw SystemError(code: error.code)
             }
@@ -97,10 +98,13 @@ package final class Resolver {
 
     /// Resolves a name, in the order that RFC 6724 and the machine's configuration give.
     ///
-    /// Concurrent look-ups of a name share one call.
-    /// - Parameter interruptions: Reasons of `slot` that end the wait.
+    /// Concurrent look-ups of a name share one call. `interruptions` are reasons of `slot` that end
+    /// the wait.
     package func resolve(
-        _ host: String, timeToLive: Duration, slot: ParkingSlot, until deadline: UInt64,
+        _ host: String,
+        timeToLive: Duration,
+        slot: ParkingSlot,
+        until deadline: UInt64,
         interruptions: WakeReasons
     ) async throws(ResolveFailure) -> [IPAddress] {
         if let answer = cached(host) { return try answer.get() }
@@ -153,7 +157,9 @@ package final class Resolver {
         }
     }
 
-    /// Asks the system's resolver. Blocks.
+    /// Asks the system's resolver.
+    ///
+    /// Blocks.
     package static func ask(_ host: String) -> Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC

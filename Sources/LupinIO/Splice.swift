@@ -24,7 +24,9 @@ package final class SplicePipe {
     var room: Int { Self.capacity - held }
 }
 
-/// One loop's spare pipes. A pipe is borrowed only while data flows.
+/// One loop's spare pipes.
+///
+/// A pipe is borrowed only while data flows.
 package final class PipePool {
     private static let spareMax = 32
 

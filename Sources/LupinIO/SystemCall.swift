@@ -72,6 +72,9 @@ package enum SystemCall {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// Gives whole free pages of the heap back to the kernel.
+    package static func trimHeap() { _ = linux_trim_heap() }
+
     /// A peer that went away must show as EPIPE, not end the process.
     package static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)

@@ -1,8 +1,9 @@
 // The facade: a proxy that can be started, asked where it listens, and stopped.
+
+package import Logging
 package import LupinCore
 package import LupinIO
 import LupinTLS
-package import Logging
 
 /// A forward proxy with its threads.
 public final class Proxy: Sendable {
@@ -30,20 +31,30 @@ public final class Proxy: Sendable {
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
-        _ configuration: Configuration, clock: LoopClock = .system,
+        _ configuration: Configuration,
+        clock: LoopClock = .system,
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
-        logger: Logger, allowsColour: Bool = true
+        logger: Logger,
+        allowsColour: Bool = true
     ) async throws(StartFailure) {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
         sockets = try Proxy.bind(configuration.settings.listeners)
         let snapshot = Snapshot(
-            configuration, listeners: sockets.map(\.address), digest: KeyedDigest())
+            configuration,
+            listeners: sockets.map(\.address),
+            digest: KeyedDigest()
+        )
         do throws(SystemError) {
             shared = Shared(
-                snapshot: snapshot, clock: clock, logger: logger, allowsColour: allowsColour,
+                snapshot: snapshot,
+                clock: clock,
+                logger: logger,
+                allowsColour: allowsColour,
                 records: try RecordWriter(configuration.settings.log, logger: logger),
-                resolver: try ResolverThreads(asking: resolve), processes: try ProcessLookup())
+                resolver: try ResolverThreads(asking: resolve),
+                processes: try ProcessLookup()
+            )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
             threads = try Proxy.startThreads(count, clock: clock)
         } catch {
@@ -90,7 +101,8 @@ public final class Proxy: Sendable {
     package var executors: [LoopExecutor] { threads.map(\.executor) }
 
     private static func startThreads(
-        _ count: Int, clock: LoopClock
+        _ count: Int,
+        clock: LoopClock
     ) throws(SystemError) -> [LoopThread] {
         var threads: [LoopThread] = []
         do throws(SystemError) {
@@ -114,7 +126,9 @@ public final class Proxy: Sendable {
                 sockets.append(try ListeningSocket(address))
             } catch {
                 throw StartFailure(
-                    message: "cannot listen on \(address): \(error.message)", isBindFailure: true)
+                    message: "cannot listen on \(address): \(error.message)",
+                    isBindFailure: true
+                )
             }
         }
         return sockets

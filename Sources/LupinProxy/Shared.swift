@@ -1,15 +1,18 @@
 // Everything that crosses threads, and nothing else does.
+
+import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
-import Logging
 import Synchronization
 
-/// What all workers share. Each part has one owner type, and only these types may hold a lock:
-/// `Shared` (the current snapshot), `RecordWriter` (the bounded queue of record lines),
-/// `ReplayMemory` and `ConnectionCounter` (counts), `ResolverThreads` (name look-ups),
-/// `ProcessLookup` (programs of clients).
+/// What all workers share.
+///
+/// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
+/// snapshot), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
+/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs of
+/// clients).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -26,8 +29,13 @@ final class Shared: Sendable {
     private let current: Mutex<Snapshot>
 
     init(
-        snapshot: Snapshot, clock: LoopClock, logger: Logger, allowsColour: Bool,
-        records: RecordWriter, resolver: ResolverThreads, processes: ProcessLookup
+        snapshot: Snapshot,
+        clock: LoopClock,
+        logger: Logger,
+        allowsColour: Bool,
+        records: RecordWriter,
+        resolver: ResolverThreads,
+        processes: ProcessLookup
     ) {
         self.clock = clock
         self.logger = logger
@@ -36,7 +44,8 @@ final class Shared: Sendable {
         self.resolver = resolver
         self.processes = processes
         replayMemory = ReplayMemory(
-            bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes)
+            bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
+        )
         let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         pseudonym = "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
         current = Mutex(snapshot)
@@ -67,9 +76,11 @@ final class Snapshot: Sendable {
         self.listeners = listeners
         access = AccessPolicy(
             configuration.settings.access,
-            listeners: listeners.map { ($0.address, $0.port) })
+            listeners: listeners.map { ($0.address, $0.port) }
+        )
         redactor = Redactor(
-            settings: configuration.settings.log.redact, secrets: configuration.secrets
+            settings: configuration.settings.log.redact,
+            secrets: configuration.secrets
         ) { digest.sha256Prefix16($0) }
     }
 

@@ -1,17 +1,16 @@
 // One worker: a thread, its loop, and everything that lives on it.
+
+import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
-import Logging
 
 /// Accepts connections and serves them for life. All of its state is confined to its loop.
 actor Worker {
     nonisolated let executor: LoopExecutor
     // Exception: the language wants an unsafe reference here; the executor outlives the worker.
-    nonisolated var unownedExecutor: UnownedSerialExecutor {
-        unsafe executor.asUnownedSerialExecutor()
-    }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.unowned }
 
     private let shared: Shared
     private let workerCount: Int
@@ -31,10 +30,18 @@ actor Worker {
         let loop = executor.loop
         let resources = WorkerResources(loop: loop, shared: shared, workerCount: workerCount)
         self.resources = resources
+        resources.resume = { [self, executor] connection in
+            let local = LoopLocal(connection, of: executor)
+            Task.immediate(executorPreference: executor) { await self.resume(local) }
+        }
         for socket in sockets {
             let slot = ParkingSlot(on: loop)
             let listener = try Listener(
-                socket, on: loop, slot: slot, isShared: workerCount > 1)
+                socket,
+                on: loop,
+                slot: slot,
+                isShared: workerCount > 1
+            )
             listeners.append((listener, slot))
             Task.immediate(executorPreference: executor) {
                 await self.accept(from: listener, slot)
@@ -67,6 +74,7 @@ actor Worker {
             resources.cutConnections()
             while resources.hasConnections { _ = await slot.park(for: .answered) }
         }
+        resources.resume = { _ in }
         resources.close()
     }
 
@@ -114,20 +122,27 @@ actor Worker {
     }
 
     private func serve(
-        _ connection: DownstreamConnection, _ resources: WorkerResources
+        _ connection: DownstreamConnection,
+        _ resources: WorkerResources
     ) async {
         await connection.serve()
-        resources.remove(connection)
+        if connection.isOver { resources.remove(connection) }
         if !resources.hasConnections { drained?.wake(.answered) }
     }
 
-    /// Once a second: close idle upstream connections.
+    private func resume(_ connection: LoopLocal<DownstreamConnection>) async {
+        guard let resources else { return }
+        await serve(connection.value, resources)
+    }
+
+    /// Once a second: close connections that have been idle for too long, on either side.
     private func keepHouse(_ resources: WorkerResources) async {
         let slot = ParkingSlot(on: resources.loop)
         while !resources.isClosed {
             let wake = resources.loop.deadline(in: .seconds(1))
             _ = await slot.park(for: .cut, until: wake)
             resources.pool.sweep()
+            resources.sweepConnections()
         }
         slot.retire()
     }

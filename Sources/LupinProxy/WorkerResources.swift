@@ -15,6 +15,9 @@ final class WorkerResources {
     let authorities = AuthorityCache()
     let sink: RecordSink
     private let random = RandomSource()
+    private var restedSinceTrim = 0
+    /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
+    private static let restsPerTrim = 256
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private(set) var isDraining = false
     /// The drain time is over: nobody waits for anything any more.
@@ -33,20 +36,28 @@ final class WorkerResources {
         pool = UpstreamPool(
             on: loop,
             idlePerHostMax: max(1, (settings.upstream.poolPerHost + workerCount - 1) / workerCount),
-            idleLifetime: settings.upstream.poolIdle)
+            idleLifetime: settings.upstream.poolIdle
+        )
         resolver = Resolver(on: loop, threads: shared.resolver)
         let style = RecordStyle(
-            settings.log, allowsColour: shared.allowsColour, columns: nil,
-            utcOffsetSeconds: Terminal.utcOffsetSeconds(at: SystemCall.wallMicroseconds()))
+            settings.log,
+            allowsColour: shared.allowsColour,
+            columns: nil,
+            utcOffsetSeconds: Terminal.utcOffsetSeconds(at: SystemCall.wallMicroseconds())
+        )
         sink = RecordSink(
-            writer: shared.records, log: settings.log, style: style,
-            redactor: snapshot.redactor)
+            writer: shared.records,
+            log: settings.log,
+            style: style,
+            redactor: snapshot.redactor
+        )
     }
 
     func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
 
-    /// Time of day in microseconds since 1970, as of this batch of events. The kernel is asked
-    /// twice a second; in between the loop's monotonic clock goes on counting.
+    /// Time of day in microseconds since 1970, as of this batch of events.
+    ///
+    /// The kernel is asked twice a second; in between the loop's monotonic clock goes on counting.
     var wallNow: Int64 {
         let now = loop.now
         if now &- wall.askedAt >= 500_000 {
@@ -106,9 +117,26 @@ final class WorkerResources {
         shared.connections.closed()
     }
 
+    /// Gives a connection that rested a new task; the worker sets it.
+    var resume: (DownstreamConnection) -> Void = { _ in }
+
+    /// Closes resting connections whose time is up, all of them when lupin stops.
+    func sweepConnections() {
+        for connection in connections.values where connection.endRest(isStopping: isDraining) {
+            remove(connection)
+        }
+        guard restedSinceTrim >= Self.restsPerTrim else { return }
+        restedSinceTrim = 0
+        SystemCall.trimHeap()
+    }
+
+    /// Counts a connection whose task ended and left its memory to the heap.
+    func connectionRests() { restedSinceTrim += 1 }
+
     /// Idle connections end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true
+        sweepConnections()
         for connection in connections.values { connection.slot.wake(.draining) }
     }
 

@@ -168,9 +168,10 @@ final class LoadConnection {
     ) async throws(LoadError) -> (status: Int, head: HeadScan) {
         while true {
             try await receive(on: channel)
-            if let head = HeadScan(channel.input.bytes) {
-                let status = HeadScan.status(of: channel.input.bytes)
-                channel.input.discard(head.count)
+            let input = channel.input
+            if let head = HeadScan(input.bytes) {
+                let status = HeadScan.status(of: input.bytes)
+                input.discard(head.count)
                 return (status, head)
             }
         }

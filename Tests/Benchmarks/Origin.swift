@@ -71,8 +71,9 @@ final class Origin {
     }
 
     private func takeRequest(from channel: Channel) -> Request? {
-        guard let (request, count) = Self.request(in: channel.input.bytes) else { return nil }
-        channel.input.discard(count)
+        let input = channel.input
+        guard let (request, count) = Self.request(in: input.bytes) else { return nil }
+        input.discard(count)
         return request
     }
 

@@ -52,12 +52,12 @@ struct BufferPoolTests {
             try peer.send("-abc")
             #expect(try channel.receive() == .bytes)
             channel.input.discard(1)
-            change(&channel.input)
+            change(channel.input)
             #expect(channel.text == "xbc")
         }
     }
 
-    private func change(_ input: inout InputBuffer) {
+    private func change(_ input: InputBuffer) {
         var bytes = input.mutableBytes
         bytes[0] = 0x78
     }

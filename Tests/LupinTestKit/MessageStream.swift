@@ -25,6 +25,9 @@ package final class MessageStream: Sendable {
     package var receivedText: String { String(decoding: received, as: UTF8.self) }
     /// The bytes behind the last message that was read.
     package var unread: [UInt8] { Array(received[position.load(ordering: .relaxed)...]) }
+    private var hasUnread: Bool {
+        state.withLock { $0.bytes.count > position.load(ordering: .relaxed) }
+    }
     /// How the peer ended the connection, as far as it was seen.
     package var end: PlainSocket.End? { state.withLock { $0.end } }
 
@@ -90,7 +93,7 @@ package final class MessageStream: Sendable {
     /// Waits for at least one byte behind what was read; nil when the connection ended instead.
     package func some() throws -> [UInt8]? {
         let patience = Patience()
-        while unread.isEmpty {
+        while !hasUnread {
             if try fill(by: patience, wanting: "a byte") != nil { return nil }
         }
         defer { position.store(received.count, ordering: .relaxed) }
@@ -102,7 +105,7 @@ package final class MessageStream: Sendable {
     /// A start line with its fields; nil when the connection ended before it.
     package func head() throws -> ScriptedMessage? {
         let patience = Patience()
-        while unread.isEmpty {
+        while !hasUnread {
             if try fill(by: patience, wanting: "a message") != nil { return nil }
         }
         var message = ScriptedMessage(startLine: try line())
@@ -219,7 +222,8 @@ package final class MessageStream: Sendable {
     private func more(by patience: Patience, wanting: String) throws {
         guard let end = try fill(by: patience, wanting: wanting) else { return }
         throw SocketFailure(
-            "the connection ended (\(end)) before \(wanting); unread: \(quote(unread))")
+            "the connection ended (\(end)) before \(wanting); unread: \(quote(unread))"
+        )
     }
 
     /// Receives once; what the connection ended with if it did.

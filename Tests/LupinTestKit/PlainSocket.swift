@@ -44,7 +44,7 @@ package final class PlainSocket: Sendable {
         return PlainSocket(owning: descriptor)
     }
 
-    /// Two connected ends that are no TCP connection: a send falls short at the same byte each time.
+    /// Two connected ends without TCP: a send falls short at the same byte each time.
     package static func localPair(sendBuffer: Int32) throws -> (PlainSocket, PlainSocket) {
         let (first, second) = try RawSocket.makePair()
         RawSocket.set(SO_SNDBUF, to: sendBuffer, of: first.descriptor)
@@ -55,8 +55,8 @@ package final class PlainSocket: Sendable {
 
     /// Has the kernel keep little on this end, so that a peer's slowness shows soon.
     package func narrow() {
-        RawSocket.set(SO_SNDBUF, to: 32 << 10, of: descriptor)
-        RawSocket.set(SO_RCVBUF, to: 32 << 10, of: descriptor)
+        RawSocket.set(SO_SNDBUF, to: 64 << 10, of: descriptor)
+        RawSocket.set(SO_RCVBUF, to: 64 << 10, of: descriptor)
     }
 
     /// The address of this end.
@@ -87,11 +87,13 @@ package final class PlainSocket: Sendable {
         }
     }
 
-    /// Sends zeros until the socket takes no more, and says how many it took.
-    package func fill() -> Int {
-        let zeros = [UInt8](repeating: 0, count: 1 << 20)
+    /// Sends zeros until the socket takes no more, `count` at most, and says how many it took.
+    package func fill(_ count: Int = .max) -> Int {
+        let zeros = [UInt8](repeating: 0, count: min(count, 1 << 20))
         var sent = 0
-        while case let result = RawSocket.send(descriptor, zeros[...]), result > 0 {
+        while sent < count {
+            let result = RawSocket.send(descriptor, zeros.prefix(count - sent))
+            if result <= 0 { break }
             sent += result
         }
         return sent

@@ -21,7 +21,10 @@ package final class ScriptedClient: Sendable {
 
     /// Sends a request; Host is that of `url`, Content-Length that of `body` when there is one.
     package func send(
-        _ method: String, _ url: String, _ fields: [String] = [], body: String? = nil
+        _ method: String,
+        _ url: String,
+        _ fields: [String] = [],
+        body: String? = nil
     ) throws {
         let host = url.split(separator: "/", maxSplits: 2).dropFirst().first ?? "missing"
         var lines = ["\(method) \(url) HTTP/1.1", "Host: \(host)"] + fields
@@ -59,7 +62,8 @@ package final class ScriptedClient: Sendable {
         guard bytes.isEmpty else {
             throw SocketFailure(
                 "bytes came behind the last message: "
-                    + String(decoding: bytes.prefix(400), as: UTF8.self).debugDescription)
+                    + String(decoding: bytes.prefix(400), as: UTF8.self).debugDescription
+            )
         }
         return end
     }
@@ -75,7 +79,9 @@ package final class ScriptedClient: Sendable {
 
 /// Waits until `condition` holds, five seconds at most.
 package func eventually(
-    _ what: String, within patience: Duration = PlainSocket.patience, _ condition: () -> Bool
+    _ what: String,
+    within patience: Duration = PlainSocket.patience,
+    _ condition: () -> Bool
 ) throws {
     let patience = Patience(patience)
     while !condition() {
@@ -90,7 +96,12 @@ extension PlainSocket {
         var on: Int32 = 1
         // Safety: setsockopt reads the integer it is given.
         unsafe setsockopt(
-            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+            descriptor,
+            Int32(IPPROTO_TCP),
+            TCP_NODELAY,
+            &on,
+            socklen_t(MemoryLayout<Int32>.size)
+        )
     }
 
     func sendBytewise(_ text: String) throws {

@@ -14,6 +14,8 @@ package final class ScriptedOrigin: Sendable {
         var connections: [OriginConnection] = []
         var threads: [HelperThread] = []
         var failures: [String] = []
+        /// What scripts throw from now on is of no interest.
+        var isEnding = false
         var isStopping = false
     }
 
@@ -24,7 +26,8 @@ package final class ScriptedOrigin: Sendable {
     private let script: Script
 
     package init(
-        at host: SocketAddress = .loopback(port: 0), _ script: @escaping Script
+        at host: SocketAddress = .loopback(port: 0),
+        _ script: @escaping Script
     ) throws {
         listener = try PlainListener(at: host)
         address = listener.address
@@ -51,10 +54,19 @@ package final class ScriptedOrigin: Sendable {
         return connections[number]
     }
 
-    /// Ends every connection and all threads.
+    /// Ends every connection, so that nobody waits for the scripts any more.
+    package func endConnections() {
+        let connections = state.withLock { state in
+            state.isEnding = true
+            return state.connections
+        }
+        for connection in connections { connection.interrupt() }
+    }
+
+    /// Ends every connection and all threads, and gives the port back.
     package func stop() {
         let isFirst = state.withLock { state in
-            defer { state.isStopping = true }
+            defer { (state.isEnding, state.isStopping) = (true, true) }
             return !state.isStopping
         }
         guard isFirst else { return }
@@ -90,8 +102,9 @@ package final class ScriptedOrigin: Sendable {
                 try script(connection)
                 connection.recordRest()
             } catch {
-                let isStopping = state.withLock { $0.isStopping }
-                if !isStopping { state.withLock { $0.failures.append("\(error)") } }
+                state.withLock { state in
+                    if !state.isEnding { state.failures.append("\(error)") }
+                }
                 connection.close()
             }
         }
@@ -147,7 +160,8 @@ package final class OriginConnection: Sendable {
         let lines = fields.map { $0 + "\r\n" }.joined()
         try send(
             "HTTP/1.1 \(status) Scripted\r\nContent-Length: \(body.utf8.count)\r\n\(lines)\r\n"
-                + body)
+                + body
+        )
     }
 
     /// Sends FIN; receiving goes on.

@@ -57,6 +57,12 @@ package final class VirtualClock: Sendable {
         }
     }
 
+    /// Moves time and waits for nobody: for loops that are about to stop.
+    package func push(by duration: Duration) {
+        microseconds.add(duration.microseconds, ordering: .sequentiallyConsistent)
+        for executor in executors.withLock({ $0 }) { executor.mailbox.ring() }
+    }
+
     /// Goes through a loop's mailbox and comes back.
     private func visit(_ executor: LoopExecutor) throws {
         let bell = Bell()

@@ -37,13 +37,16 @@ struct AccessTests {
 
     @Test(arguments: denied)
     func `a denied target is refused and recorded so`(
-        access: String, target: String, error: String
+        access: String,
+        target: String,
+        error: String
     ) async throws {
         let resolve: @Sendable (String) -> Resolver.Answer = { _ in
             .success([.v4(0xA9FE_A9FE)])
         }
         try await ProxyFixture.run(
-            access.isEmpty ? "" : "access: {\(access)}", resolve: resolve
+            access.isEmpty ? "" : "access: {\(access)}",
+            resolve: resolve
         ) { proxy in
             let words = target.split(separator: " ")
             let client = try proxy.client()

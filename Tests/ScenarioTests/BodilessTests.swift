@@ -26,7 +26,8 @@ struct BodilessTests {
     func `a response without a body keeps both connections`(example: Case) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: example.response.joined(separator: "\r\n") + "\r\n\r\n")
+                answering: example.response.joined(separator: "\r\n") + "\r\n\r\n"
+            )
             let client = try proxy.client()
             for _ in 0..<3 {
                 try client.send(example.method, origin.url())
@@ -46,7 +47,8 @@ struct BodilessTests {
     @Test func `HEAD with a chunked answer has no body either`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"))
+                answering: head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
+            )
             let client = try proxy.client()
             for _ in 0..<2 {
                 try client.send("HEAD", origin.url())

@@ -11,16 +11,22 @@ struct BodyTransferTests {
                     #expect(request.trailer("x-t") == "up")
                     try connection.sendBytewise(
                         head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
-                            + "6\r\nworld \r\n00005\r\nhello\r\n0\r\nX-T: down\r\n\r\n")
+                            + "6\r\nworld \r\n00005\r\nhello\r\n0\r\nX-T: down\r\n\r\n"
+                    )
                 }
             }
             let client = try proxy.client()
             for _ in 0..<2 {
                 try client.sendBytewise(
                     head(
-                        "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                        "TE: trailers", "Connection: TE", "Transfer-Encoding: chunked")
-                        + "5\r\nhello\r\n6\r\n world\r\n0\r\nX-T: up\r\n\r\n")
+                        "POST \(origin.url()) HTTP/1.1",
+                        "Host: \(origin.authority)",
+                        "TE: trailers",
+                        "Connection: TE",
+                        "Transfer-Encoding: chunked"
+                    )
+                        + "5\r\nhello\r\n6\r\n world\r\n0\r\nX-T: up\r\n\r\n"
+                )
                 let response = try client.response()
                 #expect(response.bodyText == "world hello")
                 #expect(response.trailer("x-t") == "down")
@@ -42,11 +48,13 @@ struct BodyTransferTests {
                 try connection.send(
                     isChunkedDown
                         ? head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
-                        : head("HTTP/1.1 200 OK", "Content-Length: \(body.count)"))
+                        : head("HTTP/1.1 200 OK", "Content-Length: \(body.count)")
+                )
                 try connection.send(isChunkedDown ? LongBody.chunked(body) : body)
             }
             let client = try proxy.client()
-            let framing = isChunkedUp ? "Transfer-Encoding: chunked" : "Content-Length: \(body.count)"
+            let framing =
+                isChunkedUp ? "Transfer-Encoding: chunked" : "Content-Length: \(body.count)"
             try client.send("PUT", origin.url(), [framing])
             try client.send(isChunkedUp ? LongBody.chunked(body) : body)
             let response = try client.response()
@@ -81,7 +89,8 @@ struct BodyTransferTests {
             let origin = try proxy.origin { connection in
                 var request = try connection.requestHead()
                 try connection.send(
-                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "5\r\nfirst\r\n")
+                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "5\r\nfirst\r\n"
+                )
                 try connection.stream.body(of: &request)
                 try connection.send("6\r\n\(request.bodyText)\r\n0\r\n\r\n")
             }

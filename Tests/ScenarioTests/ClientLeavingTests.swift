@@ -73,6 +73,23 @@ struct ClientLeavingTests {
         }
     }
 
+    @Test func `FIN right behind an HTTP 1.0 request disturbs nothing`() async throws {
+        try await ProxyFixture.run { proxy in
+            // A connection without a request fails its script.
+            let origin = try proxy.origin { connection in
+                try connection.request()
+                try connection.reply(200, "Connection: close", body: "ok")
+            }
+            for _ in 0..<20 {
+                let client = try proxy.client()
+                try client.send(head("GET \(origin.url()) HTTP/1.0"))
+                client.shutdownWrite()
+                #expect(try client.response().bodyText == "ok")
+            }
+            #expect(origin.connections.count == 20)
+        }
+    }
+
     @Test func `FIN after the last response is no abort`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(answering: head("HTTP/1.1 204 None"))

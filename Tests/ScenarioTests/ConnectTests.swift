@@ -36,7 +36,8 @@ struct ConnectTests {
             let client = try proxy.client()
             try client.send(
                 head("CONNECT \(origin.authority) HTTP/1.1", "Host: \(origin.authority)")
-                    + "\u{16}\u{3}\u{1}early")
+                    + "\u{16}\u{3}\u{1}early"
+            )
             #expect(try client.response(to: "CONNECT").status == 200)
             #expect(try client.stream.text(8) == "\u{16}\u{3}\u{1}early")
         }
@@ -47,7 +48,8 @@ struct ConnectTests {
             let origin = try proxy.origin(Self.echo)
             let client = try proxy.client()
             try client.sendBytewise(
-                head("CONNECT \(origin.authority) HTTP/1.1", "Host: x") + "early")
+                head("CONNECT \(origin.authority) HTTP/1.1", "Host: x") + "early"
+            )
             #expect(try client.response(to: "CONNECT").status == 200)
             #expect(try client.stream.text(5) == "early")
         }
@@ -94,12 +96,37 @@ struct ConnectTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "CONNECT \(origin.authority) HTTP/1.1", "Host: \(origin.authority)",
-                    "Proxy-Authorization: Basic c2VjcmV0OnNlY3JldA=="))
+                    "CONNECT \(origin.authority) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Proxy-Authorization: Basic c2VjcmV0OnNlY3JldA=="
+                )
+            )
             #expect(try client.response(to: "CONNECT").status == 200)
             try client.send("x")
             #expect(try client.stream.text(1) == "x")
             #expect(origin.receivedText == "x")
         }
+    }
+
+    @Test(arguments: ["Content-Length: 5", "Transfer-Encoding: chunked"])
+    func `framing fields in a parent's 2xx mean nothing`(field: String) async throws {
+        let parent = try ScriptedOrigin { connection in
+            let request = try connection.request()
+            #expect(request.startLine == "CONNECT a.example:443 HTTP/1.1")
+            try connection.send(head("HTTP/1.1 200 OK", field) + "first bytes")
+            try Self.echo(connection)
+        }
+        defer { parent.stop() }
+        let rules = "upstream: {proxy: \"http://\(parent.authority)\", no_proxy: []}"
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            let response = try client.connect("a.example:443")
+            #expect(response.status == 200)
+            #expect(response["content-length"] == nil && response["transfer-encoding"] == nil)
+            #expect(try client.stream.text(11) == "first bytes")
+            try client.send("hello")
+            #expect(try client.stream.text(5) == "hello")
+        }
+        #expect(parent.failures.isEmpty)
     }
 }

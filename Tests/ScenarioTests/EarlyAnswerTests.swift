@@ -8,7 +8,8 @@ struct EarlyAnswerTests {
 
     @Test(arguments: Afterwards.allCases, [413, 401])
     func `is delivered although the client still sends`(
-        afterwards: Afterwards, status: Int
+        afterwards: Afterwards,
+        status: Int
     ) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()

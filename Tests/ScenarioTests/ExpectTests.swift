@@ -15,7 +15,10 @@ struct ExpectTests {
             }
             let client = try proxy.client()
             try client.send(
-                "POST", origin.url(), ["Expect: 100-Continue", "Content-Length: 5"])
+                "POST",
+                origin.url(),
+                ["Expect: 100-Continue", "Content-Length: 5"]
+            )
             #expect(try client.interimResponse().status == 100)
             try client.send("hello")
             #expect(try client.response().bodyText == "hello")
@@ -34,7 +37,10 @@ struct ExpectTests {
             }
             let client = try proxy.client()
             try client.send(
-                "PUT", origin.url(), ["Expect: 100-continue", "Content-Length: 5"])
+                "PUT",
+                origin.url(),
+                ["Expect: 100-continue", "Content-Length: 5"]
+            )
             let response = try client.response()
             #expect(response.interim.isEmpty)
             #expect(response.status == status)
@@ -53,7 +59,10 @@ struct ExpectTests {
             }
             let client = try proxy.client()
             try client.send(
-                "PUT", origin.url(), ["Expect: 100-continue", "Content-Length: 5"])
+                "PUT",
+                origin.url(),
+                ["Expect: 100-continue", "Content-Length: 5"]
+            )
             try eventually("the head at the origin") { origin.receivedText.contains("\r\n\r\n") }
             try clock.advance(by: .milliseconds(900))
             #expect(!client.stream.socket.hasUnread)
@@ -100,7 +109,8 @@ struct ExpectTests {
             let client = try proxy.client()
             try client.send(
                 head("PUT \(origin.url()) HTTP/1.0", "Expect: 100-continue", "Content-Length: 2")
-                    + "ok")
+                    + "ok"
+            )
             #expect(try client.response().bodyText == "ok")
         }
     }
@@ -108,7 +118,8 @@ struct ExpectTests {
     @Test func `a 100 that nobody asked for is passed on`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: head("HTTP/1.1 100 Continue") + head("HTTP/1.1 204 None"))
+                answering: head("HTTP/1.1 100 Continue") + head("HTTP/1.1 204 None")
+            )
             let response = try proxy.client().get(origin.url())
             #expect(response.status == 204)
             #expect(response.interim.map(\.status) == [100])

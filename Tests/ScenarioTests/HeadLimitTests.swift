@@ -12,14 +12,18 @@ struct HeadLimitTests {
         (1100, 0, 1, 414), (1, 1, 2100, 431), (1, 16, 1, 431), (1, 8, 300, 431),
     ])
     func `a request that is too large is refused`(
-        path: Int, fields: Int, bytes: Int, status: Int
+        path: Int,
+        fields: Int,
+        bytes: Int,
+        status: Int
     ) async throws {
         try await ProxyFixture.run(rules) { proxy in
             let client = try proxy.client()
             let line = "GET http://h/\(String(repeating: "a", count: path)) HTTP/1.1"
             let field = "X: " + String(repeating: "b", count: bytes) + "\r\n"
             try client.send(
-                line + "\r\nHost: h\r\n" + String(repeating: field, count: fields) + "\r\n")
+                line + "\r\nHost: h\r\n" + String(repeating: field, count: fields) + "\r\n"
+            )
             let response = try client.response()
             #expect(response.status == status)
             #expect(response["connection"] == "close")
@@ -56,7 +60,8 @@ struct HeadLimitTests {
                 try connection.request()
                 if connection.number > 0 { return try connection.reply(body: "fine") }
                 try connection.send(
-                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + lines + "\r\n")
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + lines + "\r\n"
+                )
             }
             let client = try proxy.client()
             let response = try client.get(origin.url())
@@ -74,9 +79,12 @@ struct HeadLimitTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Transfer-Encoding: chunked")
-                    + "0\r\nX: " + String(repeating: "a", count: 200) + "\r\n\r\n")
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: chunked"
+                )
+                    + "0\r\nX: " + String(repeating: "a", count: 200) + "\r\n\r\n"
+            )
             #expect(try client.response().status == 431)
             #expect(try client.waitForEnd() == .finished)
         }

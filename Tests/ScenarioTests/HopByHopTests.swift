@@ -12,10 +12,19 @@ struct HopByHopTests {
             }
             let client = try proxy.client()
             let response = try client.get(
-                origin.url(), "Connection: keep-alive, X-Nominated", "X-Nominated: 1",
-                "x-nominated: 2", "Keep-Alive: timeout=5", "Proxy-Connection: keep-alive",
-                "TE: gzip", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk", "X-Kept: 1",
-                "Proxy-Authorization: Basic c2VjcmV0OnNlY3JldA==", "Authorization: Bearer x")
+                origin.url(),
+                "Connection: keep-alive, X-Nominated",
+                "X-Nominated: 1",
+                "x-nominated: 2",
+                "Keep-Alive: timeout=5",
+                "Proxy-Connection: keep-alive",
+                "TE: gzip",
+                "Upgrade: h2c",
+                "HTTP2-Settings: AAMAAABk",
+                "X-Kept: 1",
+                "Proxy-Authorization: Basic c2VjcmV0OnNlY3JldA==",
+                "Authorization: Bearer x"
+            )
             #expect(response.status == 200)
             #expect(!origin.receivedText.contains("c2VjcmV0"))
         }
@@ -25,9 +34,17 @@ struct HopByHopTests {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
                 answering: head(
-                    "HTTP/1.1 200 OK", "Connection: X-Nominated", "X-Nominated: 1",
-                    "Keep-Alive: timeout=5", "Proxy-Connection: keep-alive", "Upgrade: h2c",
-                    "Proxy-Authenticate: Basic realm=x", "X-Kept: 1", "Content-Length: 0"))
+                    "HTTP/1.1 200 OK",
+                    "Connection: X-Nominated",
+                    "X-Nominated: 1",
+                    "Keep-Alive: timeout=5",
+                    "Proxy-Connection: keep-alive",
+                    "Upgrade: h2c",
+                    "Proxy-Authenticate: Basic realm=x",
+                    "X-Kept: 1",
+                    "Content-Length: 0"
+                )
+            )
             let response = try proxy.client().get(origin.url())
             let names = Set(response.names.map { $0.lowercased() })
             #expect(names == ["x-kept", "content-length", "date", "via"])
@@ -40,15 +57,20 @@ struct HopByHopTests {
                 while let request = try connection.nextRequest() {
                     #expect(request.bodyText == "hello")
                     try connection.reply(
-                        200, "Connection: content-length, transfer-encoding, host, date",
-                        body: "world")
+                        200,
+                        "Connection: content-length, transfer-encoding, host, date",
+                        body: "world"
+                    )
                 }
             }
             let client = try proxy.client()
             for _ in 0..<2 {
                 try client.send(
-                    "POST", origin.url(), ["Connection: host, content-length, cache-control"],
-                    body: "hello")
+                    "POST",
+                    origin.url(),
+                    ["Connection: host, content-length, cache-control"],
+                    body: "hello"
+                )
                 #expect(try client.response().bodyText == "world")
             }
         }
@@ -69,7 +91,10 @@ struct HopByHopTests {
                 try connection.reply()
             }
             let response = try proxy.client().get(
-                origin.url(), "Connection: close, Authorization, X-Rule", "Authorization: Basic x")
+                origin.url(),
+                "Connection: close, Authorization, X-Rule",
+                "Authorization: Basic x"
+            )
             #expect(response.status == 200)
         }
     }
@@ -90,7 +115,8 @@ struct HopByHopTests {
     @Test func `close from the origin ends its connection and not the client's`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: head("HTTP/1.1 200 OK", "Content-Length: 0", "Connection: close"))
+                answering: head("HTTP/1.1 200 OK", "Content-Length: 0", "Connection: close")
+            )
             let client = try proxy.client()
             for _ in 0..<2 {
                 #expect(try client.get(origin.url())["connection"] == nil)

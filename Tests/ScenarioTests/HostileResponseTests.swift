@@ -27,9 +27,18 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         HostileResponse("a length of 2^63", ok, "Content-Length: 9223372036854775808"),
         HostileResponse("an unknown coding", ok, "Transfer-Encoding: x, chunked", error: coding),
         HostileResponse("chunked twice", ok, "Transfer-Encoding: chunked, chunked", error: coding),
-        HostileResponse("a coding that is not chunked", ok, "Transfer-Encoding: gzip", error: coding),
         HostileResponse(
-            "a coding in HTTP/1.0", "HTTP/1.0 200 OK", "Transfer-Encoding: chunked", error: coding),
+            "a coding that is not chunked",
+            ok,
+            "Transfer-Encoding: gzip",
+            error: coding
+        ),
+        HostileResponse(
+            "a coding in HTTP/1.0",
+            "HTTP/1.0 200 OK",
+            "Transfer-Encoding: chunked",
+            error: coding
+        ),
         HostileResponse("a bare CR", ok, "X-A: a\rb"),
         HostileResponse("NUL", ok, "X-A: a\0b"),
         HostileResponse("a line without a colon", ok, "Content-Length"),
@@ -71,7 +80,8 @@ struct HostileResponseTests {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
                 answering: head("HTTP/1.1 200 OK", "Content-Length: 5, 5", "Content-Length: 5")
-                    + "hello")
+                    + "hello"
+            )
             let client = try proxy.client()
             for _ in 0..<2 {
                 let response = try client.get(origin.url())
@@ -86,7 +96,13 @@ struct HostileResponseTests {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
                 answering: head(
-                    "HTTP/1.1 200 OK", "X-Fold: a", "  b", "X-Space : c", "Content-Length: 0"))
+                    "HTTP/1.1 200 OK",
+                    "X-Fold: a",
+                    "  b",
+                    "X-Space : c",
+                    "Content-Length: 0"
+                )
+            )
             let response = try proxy.client().get(origin.url())
             #expect(response["x-fold"]?.split(separator: " ") == ["a", "b"])
             #expect(response.values("x-space") == ["c"])
@@ -103,7 +119,8 @@ struct HostileResponseTests {
             let origin = try proxy.origin { connection in
                 try connection.request()
                 try connection.send(
-                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "2\r\nok\r\n" + body)
+                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "2\r\nok\r\n" + body
+                )
             }
             let client = try proxy.client()
             try client.send("GET", origin.url())
@@ -127,7 +144,8 @@ struct HostileResponseTests {
                 let extra = head("HTTP/1.1 200 OK", "Content-Length: 4") + "evil"
                 try connection.send(
                     head("HTTP/1.1 200 OK", "Content-Length: 1") + body
-                        + (connection.number == 0 ? extra : ""))
+                        + (connection.number == 0 ? extra : "")
+                )
             }
             let client = try proxy.client()
             #expect(try client.get(origin.url()).bodyText == "0")

@@ -39,7 +39,8 @@ struct InterimResponseTests {
     @Test func `interim responses may come in one packet with the final one`() async throws {
         try await ProxyFixture.run { [hints] proxy in
             let origin = try proxy.origin(
-                answering: hints + hints + head("HTTP/1.1 200 OK", "Content-Length: 2") + "ok")
+                answering: hints + hints + head("HTTP/1.1 200 OK", "Content-Length: 2") + "ok"
+            )
             let response = try proxy.client().get(origin.url())
             #expect(response.interim.map(\.status) == [103, 103])
             #expect(response.bodyText == "ok")
@@ -49,7 +50,8 @@ struct InterimResponseTests {
     @Test func `an HTTP 1.0 client gets no interim response`() async throws {
         try await ProxyFixture.run { [hints] proxy in
             let origin = try proxy.origin(
-                answering: hints + head("HTTP/1.1 200 OK", "Content-Length: 2") + "ok")
+                answering: hints + head("HTTP/1.1 200 OK", "Content-Length: 2") + "ok"
+            )
             let client = try proxy.client()
             try client.send(head("GET \(origin.url()) HTTP/1.0"))
             let response = try client.response()

@@ -55,7 +55,10 @@ struct LoadTests {
 
     /// A client's life: exchanges one after the other, some of which either side breaks off.
     private static func play(
-        _ number: Int, _ proxy: ProxyFixture, _ origin: ScriptedOrigin, _ tally: Tally
+        _ number: Int,
+        _ proxy: ProxyFixture,
+        _ origin: ScriptedOrigin,
+        _ tally: Tally
     ) throws {
         var random = Seeded(UInt64(number) &+ 4711)
         var client = try proxy.client()

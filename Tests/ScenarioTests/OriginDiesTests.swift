@@ -92,7 +92,10 @@ struct OriginDiesTests {
             #expect(response["Connection"] == nil)
             let record = try proxy.record()
             #expect(record["outcome"] == "error")
-            #expect(record["bytes.upstream_in"] == (isReset ? record["bytes.upstream_in"] : "\(piece.utf8.count)"))
+            #expect(
+                record["bytes.upstream_in"]
+                    == (isReset ? record["bytes.upstream_in"] : "\(piece.utf8.count)")
+            )
             #expect(!origin.hasWaiting)
         }
     }
@@ -122,7 +125,9 @@ struct OriginDiesTests {
             try client.send("GET \(origin.url()) HTTP/1.0\r\n\r\n")
             let connection = try origin.accept()
             try connection.request()
-            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+            try connection.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"
+            )
             _ = try client.stream.head()
             #expect(try client.stream.text(4) == "half")
             connection.close()

@@ -11,7 +11,8 @@ struct OriginFieldsTests {
                     let field = request.target == "/dated" ? ["Date: \(date)"] : []
                     try connection.send(
                         (["HTTP/1.1 200 OK", "Content-Length: 0"] + field)
-                            .joined(separator: "\r\n") + "\r\n\r\n")
+                            .joined(separator: "\r\n") + "\r\n\r\n"
+                    )
                 }
             }
             let client = try proxy.client()
@@ -33,12 +34,14 @@ struct OriginFieldsTests {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
                 answering: (["HTTP/1.1 299 Odd  reason"] + fields + ["Content-Length: 4"])
-                    .joined(separator: "\r\n") + "\r\n\r\n\u{1}\u{2}\u{3}\u{4}")
+                    .joined(separator: "\r\n") + "\r\n\r\n\u{1}\u{2}\u{3}\u{4}"
+            )
             let response = try proxy.client().get(origin.url())
             #expect(response.startLine == "HTTP/1.1 299 Odd  reason")
             #expect(response.body == [1, 2, 3, 4])
             #expect(
-                response.fields.prefix(fields.count).map { "\($0.name): \($0.value)" } == fields)
+                response.fields.prefix(fields.count).map { "\($0.name): \($0.value)" } == fields
+            )
         }
     }
 }

@@ -147,7 +147,10 @@ struct OriginTimeoutTests {
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send(
-                "POST", origin.url(), ["Content-Length: 4", "Expect: 100-continue"])
+                "POST",
+                origin.url(),
+                ["Content-Length: 4", "Expect: 100-continue"]
+            )
             let connection = try origin.accept()
             #expect(try connection.requestHead()["Expect"] == "100-continue")
             try clock.advance(by: .milliseconds(2900))

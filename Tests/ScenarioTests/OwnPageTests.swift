@@ -1,6 +1,7 @@
 // What the proxy says when it is asked as a web server: only under its own names.
-import LupinTestKit
+
 import LupinIO
+import LupinTestKit
 import Testing
 
 struct OwnPageTests {

@@ -38,7 +38,10 @@ struct ParentProxyTests {
         try await ProxyFixture.run(rules) { proxy in
             let client = try proxy.client()
             try client.send(
-                "GET", "http://origin.test/", ["Proxy-Authorization: Basic Y2xpZW50OnB3"])
+                "GET",
+                "http://origin.test/",
+                ["Proxy-Authorization: Basic Y2xpZW50OnB3"]
+            )
             let connection = try parent.accept()
             #expect(try connection.request().values("Proxy-Authorization") == [Self.credentials])
             try connection.reply(body: "ok")
@@ -46,7 +49,10 @@ struct ParentProxyTests {
             // What no_proxy names is reached directly, without credentials.
             let direct = try PlayedOrigin(at: .loopback(port: 0, host: 2))
             try client.send(
-                "GET", direct.url(), ["Proxy-Authorization: Basic Y2xpZW50OnB3"])
+                "GET",
+                direct.url(),
+                ["Proxy-Authorization: Basic Y2xpZW50OnB3"]
+            )
             let far = try direct.accept()
             let request = try far.request()
             #expect(request["Proxy-Authorization"] == nil)
@@ -63,7 +69,9 @@ struct ParentProxyTests {
         let parent = try PlayedOrigin()
         try await ProxyFixture.run(rules(parent, userinfo: "corp:se%3Acret@")) { proxy in
             let client = try proxy.client()
-            try client.send("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\nearly")
+            try client.send(
+                "CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\nearly"
+            )
             let connection = try parent.accept()
             let request = try connection.requestHead()
             #expect(request.startLine == "CONNECT origin.test:443 HTTP/1.1")

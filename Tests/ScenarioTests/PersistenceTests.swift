@@ -107,7 +107,8 @@ struct PipeliningBackpressureTests {
             let origin = try proxy.origin { connection in
                 while let request = try connection.nextRequest() {
                     try connection.send(
-                        response.replacing("X-Padding", with: "X\(request.target.dropFirst())"))
+                        response.replacing("X-Padding", with: "X\(request.target.dropFirst())")
+                    )
                 }
             }
             let client = try proxy.client(receiveBuffer: 4096)

@@ -19,11 +19,14 @@ struct PipeliningTests {
         try await ProxyFixture.run { proxy in
             let padding = String(repeating: "p", count: 8000)
             let origin = try proxy.origin(
-                answering: "HTTP/1.1 200 OK\r\nX-Padding: \(padding)\r\n\(body)")
+                answering: "HTTP/1.1 200 OK\r\nX-Padding: \(padding)\r\n\(body)"
+            )
             let client = try proxy.client(receiveBuffer: 4096)
             let count = 400
             let sending = TestThread {
-                for _ in 0..<count { try client.send("GET", origin.url(), ["TE: trailers", "Connection: TE"]) }
+                for _ in 0..<count {
+                    try client.send("GET", origin.url(), ["TE: trailers", "Connection: TE"])
+                }
             }
             try proxy.rest { origin.connections.map(\.stream.receivedCount).reduce(0, +) }
             #expect(proxy.recordsSoFar().count < count)

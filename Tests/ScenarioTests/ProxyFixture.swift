@@ -19,6 +19,7 @@ import Testing
 /// ```
 final class ProxyFixture: Sendable {
     let proxy: Proxy
+    private let listeners: Set<UInt64>
     /// Time, where the test moves it.
     let clock: VirtualClock?
     let logPath: String
@@ -33,16 +34,25 @@ final class ProxyFixture: Sendable {
     /// - Parameters:
     ///   - rules: The rules file without `lupin: 1`. The listener is 127.0.0.1 with a port of the
     ///     kernel's choice, the log a file, and there is one worker unless it says otherwise.
+    ///   - clock: Moves the proxy's time instead of the system's clock.
     ///   - environment: For `${env:…}` and `upstream.proxy: environment`.
     ///   - resolve: Answers for names; without it the system is asked.
+    ///   - body: The test.
+    /// - Throws: What `body` throws, or why there is no proxy.
     static func run(
-        _ rules: String = "", clock: VirtualClock? = nil, environment: [String: String] = [:],
+        _ rules: String = "",
+        clock: VirtualClock? = nil,
+        environment: [String: String] = [:],
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
         try await Turnstile.scenarios.pass {
             let fixture = try await ProxyFixture(
-                rules, clock: clock, environment: environment, resolve: resolve)
+                rules,
+                clock: clock,
+                environment: environment,
+                resolve: resolve
+            )
             let result: Result<Void, any Error>
             do {
                 result = .success(try await ScriptThread.run { try await body(fixture) })
@@ -55,16 +65,22 @@ final class ProxyFixture: Sendable {
     }
 
     private init(
-        _ rules: String, clock: VirtualClock?, environment: [String: String],
+        _ rules: String,
+        clock: VirtualClock?,
+        environment: [String: String],
         resolve: @escaping @Sendable (String) -> Resolver.Answer
     ) async throws {
         self.clock = clock
         logPath = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString).log"
         let loaded = RulesFile.decode(
-            text: "lupin: 1\n" + rules, fileName: "test.yaml",
-            surroundings: Surroundings(environment: environment))
+            text: "lupin: 1\n" + rules,
+            fileName: "test.yaml",
+            surroundings: Surroundings(environment: environment)
+        )
         var configuration = try #require(
-            loaded.configuration, "\(loaded.errors.map { "\($0.line): \($0.message)" })")
+            loaded.configuration,
+            "\(loaded.errors.map { "\($0.line): \($0.message)" })"
+        )
         for i in configuration.settings.listeners.indices {
             configuration.settings.listeners[i].port = 0
         }
@@ -74,9 +90,17 @@ final class ProxyFixture: Sendable {
         }
         configuration.settings.log.format = .json
         proxy = try await Proxy(
-            configuration, clock: clock?.loopClock ?? .system, resolve: resolve,
-            logger: diagnostics.logger)
+            configuration,
+            clock: clock?.loopClock ?? .system,
+            resolve: resolve,
+            logger: diagnostics.logger
+        )
         for executor in proxy.executors { clock?.add(executor) }
+        // By their inodes, since a port may be somebody else's a moment after it was closed.
+        let ports = Set(proxy.addresses.map(\.port))
+        listeners = Set(
+            OpenSocket.all().filter { $0.isListening && ports.contains($0.local) }.map(\.inode)
+        )
     }
 
     // MARK: Parties
@@ -93,7 +117,8 @@ final class ProxyFixture: Sendable {
 
     /// An origin; what its script throws fails the test.
     func origin(
-        at host: SocketAddress = .loopback(port: 0), _ script: @escaping ScriptedOrigin.Script
+        at host: SocketAddress = .loopback(port: 0),
+        _ script: @escaping ScriptedOrigin.Script
     ) throws -> ScriptedOrigin {
         let origin = try ScriptedOrigin(at: host, script)
         origins.withLock { $0.append(origin) }
@@ -138,7 +163,9 @@ final class ProxyFixture: Sendable {
 
     /// Moves the virtual clock step by step until `condition` holds.
     func advance(
-        by step: Duration, until what: String, _ condition: () -> Bool
+        by step: Duration,
+        until what: String,
+        _ condition: () -> Bool
     ) throws {
         let clock = try #require(clock)
         try eventually(what) {
@@ -148,20 +175,17 @@ final class ProxyFixture: Sendable {
         }
     }
 
-    /// Sends zeros until nothing moves any more: the buffers on the whole way are full. How many
-    /// bytes that took.
+    /// Sends zeros until nothing moves any more, `count` at most, and says how many it took to
+    /// fill the buffers on the whole way.
     @discardableResult
-    func fill(_ socket: PlainSocket) throws -> Int {
+    func fill(_ socket: PlainSocket, _ count: Int = 64 << 20) throws -> Int {
         var total = 0
         try rest {
-            total += total < Self.fillMax ? socket.fill() : 0
+            total += socket.fill(count - total)
             return total
         }
         return total
     }
-
-    /// Where somebody who keeps everything is given up on.
-    private static let fillMax = 64 << 20
 
     /// Waits until `progress` stands still while everybody has had turns.
     func rest(_ progress: () -> Int) throws {
@@ -215,7 +239,7 @@ final class ProxyFixture: Sendable {
         let origins = origins.withLock { $0 }
         let originPorts = origins.map(\.address.port)
         let failures = origins.flatMap(\.failures)
-        for origin in origins { origin.stop() }
+        for origin in origins { origin.endConnections() }
         let done = Bell()
         let stopping = beginStopping()
         Task {
@@ -224,15 +248,19 @@ final class ProxyFixture: Sendable {
         }
         try await ScriptThread.run { [clock] in
             guard let clock else { return }
-            while !done.wait(.seconds(1)) { try? clock.advance(by: .seconds(1)) }
+            while !done.wait(.milliseconds(20)) { clock.push(by: .seconds(1)) }
         }
         await stopping.value
         for executor in proxy.executors { clock?.remove(executor) }
         try? FileManager.default.removeItem(atPath: logPath)
         for failure in failures { Issue.record("a script failed: \(failure)") }
-        let left = OpenSockets.open { local, remote in
-            proxy.addresses.contains { $0.port == local } || originPorts.contains(remote)
+        // The origins still hold their ports: what leads there is the proxy's.
+        let ports = Set(proxy.addresses.map(\.port))
+        let left = OpenSocket.all().filter { socket in
+            if socket.isListening { return listeners.contains(socket.inode) }
+            return ports.contains(socket.local) || originPorts.contains(socket.remote)
         }
         #expect(left.isEmpty, "sockets of the proxy are still open")
+        for origin in origins { origin.stop() }
     }
 }

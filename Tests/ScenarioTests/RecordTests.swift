@@ -135,7 +135,9 @@ struct RecordTests {
     @Test func `errors come as JSON to those who want it`() async throws {
         try await ProxyFixture.run { proxy in
             let response = try proxy.client().get(
-                "http://127.0.0.1:\(proxy.address.port)/", "Accept: application/json")
+                "http://127.0.0.1:\(proxy.address.port)/",
+                "Accept: application/json"
+            )
             #expect(response["content-type"] == "application/json")
             let body = try #require(RecordLine(response.bodyText))
             let record = try proxy.record()
@@ -153,15 +155,18 @@ struct RecordTests {
             let client = try proxy.client()
             let requests = ["", "a", "bcd"].map { body in
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Content-Length: \(body.utf8.count)") + body
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Content-Length: \(body.utf8.count)"
+                ) + body
             }
             try client.send(requests.joined())
             for _ in requests { try client.response() }
             let records = try proxy.records(3)
             #expect(records.map { $0["http.request.body.size"] } == ["0", "1", "3"])
             #expect(
-                records.map { $0["bytes.client_in"] } == requests.map { "\($0.utf8.count)" })
+                records.map { $0["bytes.client_in"] } == requests.map { "\($0.utf8.count)" }
+            )
             let sent = records.compactMap { $0.number("bytes.client_out") }.reduce(0, +)
             #expect(Int(sent) == client.stream.received.count)
         }

@@ -24,7 +24,11 @@ struct RedactionTests {
             let origin = try proxy.origin { connection in
                 try connection.request()
                 try connection.reply(
-                    200, "Set-Cookie: id=setC00kie", "Location: /?token=qu3ryToken", body: "ok")
+                    200,
+                    "Set-Cookie: id=setC00kie",
+                    "Location: /?token=qu3ryToken",
+                    body: "ok"
+                )
             }
             let client = try proxy.client()
             try client.send("GET", origin.url("/a?token=qu3ryToken&page=2"), Self.fields)
@@ -37,7 +41,10 @@ struct RedactionTests {
             expectClean(proxy.logText, "the record")
             #expect(record["url.full"]?.contains("token=REDACTED.") == true)
             #expect(record["url.full"]?.contains("page=2") == true)
-            #expect(record.list("http.request.header.authorization").first?.hasPrefix("REDACTED.") == true)
+            #expect(
+                record.list("http.request.header.authorization").first?.hasPrefix("REDACTED.")
+                    == true
+            )
         }
     }
 
@@ -50,7 +57,10 @@ struct RedactionTests {
             for accept in ["text/plain", "application/json"] {
                 let client = try proxy.client()
                 try client.send(
-                    "GET", "http://a.example/?token=qu3ryToken", Self.fields + ["Accept: \(accept)"])
+                    "GET",
+                    "http://a.example/?token=qu3ryToken",
+                    Self.fields + ["Accept: \(accept)"]
+                )
                 let response = try client.response()
                 #expect(response.status == 502)
                 expectClean(response.bodyText, "the error body")
@@ -96,7 +106,8 @@ struct RedactionTests {
                 let client = try proxy.client()
                 try client.send(
                     ([line, "Host: a.example"] + Self.fields).joined(separator: "\r\n")
-                        + "\r\n\r\n")
+                        + "\r\n\r\n"
+                )
                 let response = try client.response()
                 #expect(response.status >= 400)
                 expectClean(response.bodyText, "the error body")

@@ -1,11 +1,12 @@
-// What lupin says to the origin is said anew: target, Host, framing, and nothing that was for lupin.
+// What lupin says to the origin is said anew: target, Host, framing, and nothing meant for lupin.
 import LupinTestKit
 import Testing
 
 struct RequestRewritingTests {
     /// Sends `request` to a proxy and returns what the origin read.
     private func relayed(
-        _ rules: String = "", _ request: @Sendable @escaping (_ authority: String) -> String,
+        _ rules: String = "",
+        _ request: @Sendable @escaping (_ authority: String) -> String,
         _ check: @Sendable @escaping (ScriptedMessage, _ authority: String) -> Void
     ) async throws {
         try await ProxyFixture.run(rules) { proxy in
@@ -49,7 +50,8 @@ struct RequestRewritingTests {
 
     @Test(arguments: [("", "/"), ("?q", "/?q")])
     func `a target without a path asks for the root`(
-        rest: String, expected: String
+        rest: String,
+        expected: String
     ) async throws {
         try await relayed { authority in
             head("GET http://\(authority)\(rest) HTTP/1.1", "Host: \(authority)")
@@ -94,12 +96,19 @@ struct RequestRewritingTests {
     @Test func `spelling and order of other fields are kept`() async throws {
         try await relayed("upstream: {via: false}") { authority in
             head(
-                "GET http://\(authority)/ HTTP/1.1", "x-b:1", "X-A:   2  ", "Host: \(authority)",
-                "x-B: 3", "Accept-Encoding: br;q=1.0, *;q=0", "X-Empty:")
+                "GET http://\(authority)/ HTTP/1.1",
+                "x-b:1",
+                "X-A:   2  ",
+                "Host: \(authority)",
+                "x-B: 3",
+                "Accept-Encoding: br;q=1.0, *;q=0",
+                "X-Empty:"
+            )
         } _: { request, _ in
             let lines = request.fields.dropFirst().map { "\($0.name)=\($0.value)" }
             #expect(
-                lines == ["x-b=1", "X-A=2", "x-B=3", "Accept-Encoding=br;q=1.0, *;q=0", "X-Empty="])
+                lines == ["x-b=1", "X-A=2", "x-B=3", "Accept-Encoding=br;q=1.0, *;q=0", "X-Empty="]
+            )
         }
     }
 

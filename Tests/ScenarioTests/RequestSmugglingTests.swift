@@ -31,11 +31,29 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
 
     static let framing = [
         HostileRequest(
-            "length and coding", post, host, "Content-Length: 4", chunked, body: "0\r\n\r\n"),
+            "length and coding",
+            post,
+            host,
+            "Content-Length: 4",
+            chunked,
+            body: "0\r\n\r\n"
+        ),
         HostileRequest(
-            "coding and length", post, host, chunked, "Content-Length: 4", body: "0\r\n\r\n"),
+            "coding and length",
+            post,
+            host,
+            chunked,
+            "Content-Length: 4",
+            body: "0\r\n\r\n"
+        ),
         HostileRequest("two lengths", post, host, "Content-Length: 3", "Content-Length: 4"),
-        HostileRequest("the same length twice", post, host, "Content-Length: 0", "Content-Length: 0"),
+        HostileRequest(
+            "the same length twice",
+            post,
+            host,
+            "Content-Length: 0",
+            "Content-Length: 0"
+        ),
         HostileRequest("a list of equal lengths", post, host, "Content-Length: 0, 0"),
         HostileRequest("a signed length", post, host, "Content-Length: +5", body: "hello"),
         HostileRequest("an underscore in the length", post, host, "Content-Length: 5_0"),
@@ -48,12 +66,26 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
         HostileRequest("two coding lines", post, host, chunked, chunked, body: "0\r\n\r\n"),
         HostileRequest("chunked twice", post, host, "Transfer-Encoding: chunked, chunked"),
         HostileRequest(
-            "an unknown coding", post, host, "Transfer-Encoding: xchunked", status: 501),
+            "an unknown coding",
+            post,
+            host,
+            "Transfer-Encoding: xchunked",
+            status: 501
+        ),
         HostileRequest(
-            "an unknown coding before chunked", post, host, "Transfer-Encoding: x, chunked",
-            status: 501),
+            "an unknown coding before chunked",
+            post,
+            host,
+            "Transfer-Encoding: x, chunked",
+            status: 501
+        ),
         HostileRequest("a quoted coding", post, host, "Transfer-Encoding: \"chunked\""),
-        HostileRequest("a coding with a control byte", post, host, "Transfer-Encoding: \u{B}chunked"),
+        HostileRequest(
+            "a coding with a control byte",
+            post,
+            host,
+            "Transfer-Encoding: \u{B}chunked"
+        ),
         HostileRequest("a coding in HTTP/1.0", "POST http://AUTHORITY/ HTTP/1.0", host, chunked),
         HostileRequest("a CONNECT with a body", "CONNECT AUTHORITY HTTP/1.1", host, chunked),
     ]
@@ -133,10 +165,13 @@ struct RequestSmugglingTests {
             let authority = origin.authority
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(authority)",
-                    "Transfer-Encoding: chunked")
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(authority)",
+                    "Transfer-Encoding: chunked"
+                )
                     + body
-                    + head("GET \(origin.url("/smuggled")) HTTP/1.1", "Host: \(authority)"))
+                    + head("GET \(origin.url("/smuggled")) HTTP/1.1", "Host: \(authority)")
+            )
             let response = try client.response()
             #expect(response.status == 400)
             #expect(try client.waitForEnd() == .finished)
@@ -164,9 +199,12 @@ struct RequestSmugglingTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Transfer-Encoding: Chunked")
-                    + "5;a=b;c=\"d\"\r\nhello\r\n006\r\n world\r\n000;last\r\n\r\n")
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: Chunked"
+                )
+                    + "5;a=b;c=\"d\"\r\nhello\r\n006\r\n world\r\n000;last\r\n\r\n"
+            )
             #expect(try client.response().status == 200)
             #expect(!origin.receivedText.contains("a=b"))
             #expect(!origin.receivedText.contains("last"))
@@ -179,9 +217,12 @@ struct RequestSmugglingTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Transfer-Encoding: chunked")
-                    + "5;" + String(repeating: "a", count: 5000))
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: chunked"
+                )
+                    + "5;" + String(repeating: "a", count: 5000)
+            )
             #expect(try client.response().status == 400)
             #expect(try client.waitForEnd() == .finished)
         }
@@ -200,9 +241,12 @@ struct RequestSmugglingTests {
             #expect(try client.response().bodyText == "POST \(inner.utf8.count)")
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Transfer-Encoding: chunked")
-                    + String(inner.utf8.count, radix: 16) + "\r\n" + inner + "\r\n0\r\n\r\n")
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: chunked"
+                )
+                    + String(inner.utf8.count, radix: 16) + "\r\n" + inner + "\r\n0\r\n\r\n"
+            )
             #expect(try client.response().bodyText == "POST \(inner.utf8.count)")
             #expect(try proxy.records(2).count == 2)
         }

@@ -43,7 +43,8 @@ struct RespondTests {
 
     @Test(arguments: [("200", 403), ("204", 403), ("302", 302), ("403", 403), ("503", 503)])
     func `a CONNECT gets the status unless that would open a tunnel`(
-        written: String, status: Int
+        written: String,
+        status: Int
     ) async throws {
         try await ProxyFixture.run(rules("{status: \(written)}")) { proxy in
             let client = try proxy.client()

@@ -28,8 +28,15 @@ struct RuleStepTests {
                 try connection.reply(body: request["x-id"] ?? "")
             }
             let response = try proxy.client().get(
-                origin.url("/api/a"), "X-Set: old", "x-set: older", "X-Add: one", "X-There: kept",
-                "Cookie: a=b", "x-debug-A: 1", "User-Agent: curl/8 linux")
+                origin.url("/api/a"),
+                "X-Set: old",
+                "x-set: older",
+                "X-Add: one",
+                "X-There: kept",
+                "Cookie: a=b",
+                "x-debug-A: 1",
+                "User-Agent: curl/8 linux"
+            )
             let record = try proxy.record()
             #expect(response.bodyText == record["id"])
             #expect(record.list("rules.matched") == ["fields"])
@@ -53,7 +60,10 @@ struct RuleStepTests {
                 match: {host: www.example}
                 request:
                   - query: {set: {tenant: "dev x"}, remove: [debug]}
-                  - url: {host: 127.0.0.1, port: \(target.address.port), path: {from: '/^\\/api/', to: /v2}}
+                  - url:
+                      host: 127.0.0.1
+                      port: \(target.address.port)
+                      path: {from: '/^\\/api/', to: /v2}
             """
         try await ProxyFixture.run(rules) { proxy in
             let response = try proxy.client().get("http://www.example/api/users?a=1&debug=2")

@@ -45,8 +45,11 @@ struct StaleConnectionTests {
             #expect(first.bodyText == "0123456789")
             #expect(second.body == first.body)
             #expect(second.trailer("X-Sum") == first.trailer("X-Sum"))
-            #expect(fresh.receivedText.utf8.elementsEqual(
-                pooled.receivedText.utf8.dropFirst(before.utf8.count)))
+            #expect(
+                fresh.receivedText.utf8.elementsEqual(
+                    pooled.receivedText.utf8.dropFirst(before.utf8.count)
+                )
+            )
             try fresh.reply(204)
             #expect(try client.response().status == 204)
         }
@@ -56,7 +59,9 @@ struct StaleConnectionTests {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()
             let (client, pooled) = try proxy.pooledConnection(to: origin)
-            try client.send("PUT \(origin.url()) HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
+            try client.send(
+                "PUT \(origin.url()) HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc"
+            )
             _ = try pooled.requestHead()
             #expect(try pooled.stream.text(3) == "abc")
             pooled.close()

@@ -17,7 +17,10 @@ struct SteadyStateTests {
                     for i in 0..<500 {
                         let isUpload = i % 10 == 9
                         try client.send(
-                            isUpload ? "POST" : "GET", origin.url(), body: isUpload ? "x" : nil)
+                            isUpload ? "POST" : "GET",
+                            origin.url(),
+                            body: isUpload ? "x" : nil
+                        )
                         guard try client.response().bodyText == "ok" else {
                             throw SocketFailure("another body than the origin's")
                         }

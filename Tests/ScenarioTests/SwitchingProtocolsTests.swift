@@ -20,8 +20,11 @@ struct SwitchingProtocolsTests {
             }
             let client = try proxy.client()
             let response = try client.get(
-                origin.url("/chat"), "Connection: upgrade, X-Private", "Upgrade: chat",
-                "X-Private: 1")
+                origin.url("/chat"),
+                "Connection: upgrade, X-Private",
+                "Upgrade: chat",
+                "X-Private: 1"
+            )
             #expect(response.startLine == "HTTP/1.1 101 Switching")
             #expect(response["upgrade"] == "chat")
             #expect(response["connection"]?.lowercased() == "upgrade")
@@ -51,8 +54,12 @@ struct SwitchingProtocolsTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "GET \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Connection: upgrade", "Upgrade: chat") + "early")
+                    "GET \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Connection: upgrade",
+                    "Upgrade: chat"
+                ) + "early"
+            )
             #expect(try client.response().status == 101)
             #expect(try client.waitForEnd() == .finished)
         }
@@ -65,7 +72,8 @@ struct SwitchingProtocolsTests {
     func `101 to what was not asked for is a 502`(fields: [String]) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: head("HTTP/1.1 101 Switching", "Connection: Upgrade", "Upgrade: chat"))
+                answering: head("HTTP/1.1 101 Switching", "Connection: Upgrade", "Upgrade: chat")
+            )
             let client = try proxy.client()
             try client.send("GET", origin.url(), fields)
             let response = try client.response()
@@ -77,13 +85,15 @@ struct SwitchingProtocolsTests {
 
     @Test(arguments: [("chat, tls/1.0", "TLS/1.0"), ("Chat/1, irc", "chat/2")])
     func `names of protocols are compared without case and version`(
-        wished: String, chosen: String
+        wished: String,
+        chosen: String
     ) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin { connection in
                 #expect(try connection.request()["upgrade"] == wished)
                 try connection.send(
-                    head("HTTP/1.1 101 Switching", "Connection: Upgrade", "Upgrade: \(chosen)"))
+                    head("HTTP/1.1 101 Switching", "Connection: Upgrade", "Upgrade: \(chosen)")
+                )
             }
             let client = try proxy.client()
             try client.send("GET", origin.url(), ["Connection: upgrade", "Upgrade: \(wished)"])
@@ -113,11 +123,15 @@ struct SwitchingProtocolsTests {
     {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin(
-                answering: head("HTTP/1.1 200 OK", "Content-Length: 2") + "no")
+                answering: head("HTTP/1.1 200 OK", "Content-Length: 2") + "no"
+            )
             let client = try proxy.client()
             for _ in 0..<2 {
                 let response = try client.get(
-                    origin.url(), "Connection: upgrade", "Upgrade: chat")
+                    origin.url(),
+                    "Connection: upgrade",
+                    "Upgrade: chat"
+                )
                 #expect(response.bodyText == "no")
             }
             #expect(origin.connections.count == 1)

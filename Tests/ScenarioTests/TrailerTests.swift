@@ -16,7 +16,10 @@ struct TrailerTests {
                 try connection.send(trailed)
             }
             let response = try proxy.client().get(
-                origin.url(), "TE: trailers", "Connection: TE")
+                origin.url(),
+                "TE: trailers",
+                "Connection: TE"
+            )
             #expect(response.bodyText == "hello")
             #expect(response.trailer("x-sum") == "abc")
             #expect(response["x-sum"] == nil)
@@ -48,9 +51,12 @@ struct TrailerTests {
             let client = try proxy.client()
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "Transfer-Encoding: chunked")
-                    + "5\r\nhello\r\n0\r\nX-Sum: abc\r\n\r\n")
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "Transfer-Encoding: chunked"
+                )
+                    + "5\r\nhello\r\n0\r\nX-Sum: abc\r\n\r\n"
+            )
             #expect(try client.response().status == 200)
         }
     }
@@ -67,14 +73,20 @@ struct TrailerTests {
                 let request = try connection.request()
                 #expect(request.trailers.map(\.name) == ["X-Sum"])
                 try connection.send(
-                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "2\r\nok\r\n" + end)
+                    head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + "2\r\nok\r\n" + end
+                )
             }
             let client = try proxy.client()
             try client.send(
                 head(
-                    "POST \(origin.url()) HTTP/1.1", "Host: \(origin.authority)",
-                    "TE: trailers", "Connection: TE", "Transfer-Encoding: chunked")
-                    + "5\r\nhello\r\n" + end)
+                    "POST \(origin.url()) HTTP/1.1",
+                    "Host: \(origin.authority)",
+                    "TE: trailers",
+                    "Connection: TE",
+                    "Transfer-Encoding: chunked"
+                )
+                    + "5\r\nhello\r\n" + end
+            )
             let response = try client.response()
             #expect(response.trailers.map(\.name) == ["X-Sum"])
         }

@@ -116,7 +116,8 @@ struct TunnelTests {
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send(
-                "CONNECT \(origin.authority) HTTP/1.1\r\nHost: \(origin.authority)\r\n\r\nhello")
+                "CONNECT \(origin.authority) HTTP/1.1\r\nHost: \(origin.authority)\r\n\r\nhello"
+            )
             let far = try origin.accept()
             #expect(try far.stream.text(5) == "hello")
             #expect(try client.response(to: "CONNECT").status == 200)

@@ -1,4 +1,5 @@
-// How many proxies the tests run at once: with hundreds side by side each would wait for the others.
+// How many proxies the tests run at once: with hundreds side by side each would wait for others.
+
 /// Lets a few tests through at a time.
 ///
 /// A test that starts a second proxy inside a first one does not wait again, or all might wait for

@@ -6,20 +6,25 @@ import Testing
 struct ViaTests {
     @Test(arguments: [("1.1", "1.1"), ("1.0", "1.0")])
     func `both directions say lupin and the version received`(
-        request: String, response: String
+        request: String,
+        response: String
     ) async throws {
         try await ProxyFixture.run { proxy in
             let origin = try proxy.origin { connection in
                 let via = try connection.request()["via"] ?? ""
                 #expect(via.hasPrefix("1.1 first, \(request) lupin-"))
                 try connection.send(
-                    head("HTTP/\(response) 200 OK", "Via: 1.1 cache", "Content-Length: 0"))
+                    head("HTTP/\(response) 200 OK", "Via: 1.1 cache", "Content-Length: 0")
+                )
             }
             let client = try proxy.client()
             try client.send(
                 head(
-                    "GET \(origin.url()) HTTP/\(request)", "Host: \(origin.authority)",
-                    "Via: 1.1 first"))
+                    "GET \(origin.url()) HTTP/\(request)",
+                    "Host: \(origin.authority)",
+                    "Via: 1.1 first"
+                )
+            )
             let via = try client.response()["via"] ?? ""
             #expect(via.hasPrefix("1.1 cache, \(response) lupin-"))
         }
@@ -94,7 +99,10 @@ struct ViaTests {
             try client.send("OPTIONS", origin.url(), ["Max-Forwards: 0"])
             #expect(try client.response(to: "OPTIONS")["allow"]?.contains("GET") == true)
             try client.send(
-                "TRACE", origin.url("/t"), ["Max-Forwards: 0", "X-A: b", "Cookie: secret"])
+                "TRACE",
+                origin.url("/t"),
+                ["Max-Forwards: 0", "X-A: b", "Cookie: secret"]
+            )
             let trace = try client.response(to: "TRACE")
             #expect(trace["content-type"] == "message/http")
             #expect(trace.bodyText.contains("X-A: b\r\n"))

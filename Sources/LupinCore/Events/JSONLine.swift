@@ -10,6 +10,15 @@ package struct JSONLine: Sendable {
 
     package init() {}
 
+    /// Bytes that one call of `appendBounded` may append; the longest parts of a record that are
+    /// written at once take half of it, with all numbers of 20 digits.
+    private static let boundedBytesMax = 512
+
+    /// Appends text of limited length: the array is looked at once for all parts of it.
+    mutating func appendBounded(_ body: (inout OutputSpan<UInt8>) -> Void) {
+        bytes.append(addingCapacity: JSONLine.boundedBytesMax, initializingWith: body)
+    }
+
     /// Opens the object of a line, or of a list.
     package mutating func openObject() {
         comma()
@@ -22,6 +31,11 @@ package struct JSONLine: Sendable {
     }
 
     package mutating func closeObject() { bytes.append(0x7D) }
+
+    /// Closes as many objects as said.
+    mutating func closeObjects(_ count: Int) {
+        appendBounded { output in output.append(repeating: 0x7D, count: count) }
+    }
 
     package mutating func openList(_ key: String) {
         add(key)

@@ -23,6 +23,10 @@ package enum LogText {
         as form: Form,
         to output: inout [UInt8]
     ) {
+        if isPlain(bytes) {
+            output.append(addingCapacity: bytes.count) { output in output.append(copying: bytes) }
+            return
+        }
         let end = cut(bytes)
         var i = appendPlain(bytes, from: 0, to: end, &output)
         while i < end {
@@ -50,6 +54,16 @@ package enum LogText {
         return end
     }
 
+    /// Whether all bytes stand for themselves in both forms and none is to be cut.
+    ///
+    /// Without an early end, because that loop becomes vector instructions: 59 bytes take 10 ns.
+    private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+        if bytes.count > bytesMax { return false }
+        var isPlain = true
+        for i in bytes.indices { isPlain = isPlain && !bytes[i].needsCare }
+        return isPlain
+    }
+
     /// Appends the bytes from `start` on that stand for themselves in both forms, and returns where
     /// they end.
     private static func appendPlain(
@@ -61,10 +75,8 @@ package enum LogText {
         var i = start
         output.append(addingCapacity: end - start) { output in
             while i < end {
-                let byte = bytes[i]
-                // Visible ASCII but `"` and `\`.
-                if byte &- 0x20 >= 0x5F || byte == 0x22 || byte == 0x5C { break }
-                output.append(byte)
+                if bytes[i].needsCare { break }
+                output.append(bytes[i])
                 i &+= 1
             }
         }
@@ -146,5 +158,12 @@ package enum LogText {
             return nil
         }
         return (scalar, length)
+    }
+}
+
+extension UInt8 {
+    /// Whether it is anything but visible ASCII without `"` and `\`.
+    @inline(__always) fileprivate var needsCare: Bool {
+        self &- 0x20 >= 0x5F || self == 0x22 || self == 0x5C
     }
 }

@@ -15,28 +15,22 @@ extension Array where Element == UInt8 {
 
     /// Appends `value` in decimal, padded with zeros to at least `width` digits (at most 20).
     package mutating func append(decimal value: UInt64, width: Int = 1) {
-        // Digits come out last first.
-        var digits = [20 of UInt8](repeating: 0x30)
-        var rest = value
-        var start = 20
+        var digits = 1
+        var rest = value / 10
         while rest > 0 {
-            let quotient = rest / 10
-            start &-= 1
-            digits[start] = 0x30 | UInt8(truncatingIfNeeded: rest &- quotient &* 10)
-            rest = quotient
+            digits &+= 1
+            rest /= 10
         }
-        start = Swift.max(0, Swift.min(start, 20 &- width))
-        append(addingCapacity: 20 &- start) { output in
-            for i in start..<20 { output.append(digits[i]) }
+        let zeros = Swift.max(0, Swift.min(width, 20) &- digits)
+        append(addingCapacity: 20) { output in
+            output.append(repeating: 0x30, count: zeros)
+            output.append(decimal: value)
         }
     }
 
     /// Appends µs as ms with three decimals; a negative duration counts as 0.
     package mutating func append(milliseconds microseconds: Int64) {
-        let value = UInt64(Swift.max(0, microseconds))
-        append(decimal: value / 1000)
-        append(0x2E)
-        append(decimal: value % 1000, width: 3)
+        append(addingCapacity: 20) { output in output.append(milliseconds: microseconds) }
     }
 }
 
@@ -54,11 +48,17 @@ package struct TimestampText: Sendable {
 
     /// Appends `2026-11-20T22:41:07.123456Z` (RFC 3339, which ends with year 9999).
     package mutating func append(date microseconds: Int64, to bytes: inout [UInt8]) {
-        let fraction = update(microseconds)
-        bytes.append(contentsOf: text)
-        bytes.append(0x2E)
-        bytes.append(decimal: UInt64(fraction), width: 6)
-        bytes.append(0x5A)
+        bytes.append(addingCapacity: 27) { output in append(date: microseconds, to: &output) }
+    }
+
+    /// The same, 27 bytes, where there is room for them.
+    mutating func append(date microseconds: Int64, to output: inout OutputSpan<UInt8>) {
+        let fraction = UInt32(truncatingIfNeeded: update(microseconds))
+        output.append(copying: text.span)
+        output.append(0x2E)
+        output.append(threeDigits: fraction / 1000)
+        output.append(threeDigits: fraction % 1000)
+        output.append(0x5A)
     }
 
     /// Appends `22:41:07.123`.

@@ -28,6 +28,7 @@ package struct URLRedaction: Sendable {
 
     /// What to redact, in order; nothing for most texts, found out in one pass.
     package func findings(in text: Span<UInt8>) -> [Finding] {
+        if !URLRedaction.mayHoldSecrets(text) { return [] }
         var findings: [Finding] = []
         var i = 0
         while i < text.count {
@@ -49,6 +50,13 @@ package struct URLRedaction: Sendable {
         return findings
     }
 
+    /// Whether there is an `@` or a `=` at all; a loop that becomes vector instructions.
+    private static func mayHoldSecrets(_ text: Span<UInt8>) -> Bool {
+        var isFound = false
+        for i in text.indices { isFound = isFound || text[i] == 0x40 || text[i] == 0x3D }
+        return isFound
+    }
+
     /// The end of `user:password@` at `start`, if there is one (RFC 3986 §3.2: the authority ends
     /// with the first slash, question mark or number sign).
     private func userinfoEnd(in text: Span<UInt8>, from start: Int) -> Int? {
@@ -68,24 +76,17 @@ package struct URLRedaction: Sendable {
     /// The value of `name=value` behind the separator at `separator`, if the name is on the list.
     private func secretValue(in text: Span<UInt8>, after separator: Int) -> Range<Int>? {
         var i = separator + 1
-        var name: [UInt8] = []
+        while i < text.count, text[i] == 0x20 { i += 1 }
+        let name = i
         while i < text.count, text[i] != 0x3D {
-            guard name.count < URLRedaction.nameBytesMax else { return nil }
+            // An encoded byte has three.
+            guard i - name < URLRedaction.nameBytesMax * 3 else { return nil }
             switch text[i] {
-            case 0x26, 0x3F, 0x23, 0x3B, 0x3E, 0...0x1F: return nil
-            case 0x20 where !name.isEmpty: return nil
-            case 0x20: break
-            case 0x25 where i + 2 < text.count:
-                guard let high = text[i + 1].hexValue, let low = text[i + 2].hexValue else {
-                    return nil
-                }
-                name.append(high << 4 | low)
-                i += 2
-            default: name.append(text[i])
+            case 0x26, 0x3F, 0x23, 0x3B, 0x3E, 0...0x20: return nil
+            default: i += 1
             }
-            i += 1
         }
-        guard i < text.count, !name.isEmpty, parameters.contains(name.span) else { return nil }
+        guard i < text.count, lists(text.extracting(name..<i)) else { return nil }
         let start = i + 1
         var end = start
         // Not at `;`: a value may hold one, and hiding too much is the smaller harm.
@@ -96,5 +97,29 @@ package struct URLRedaction: Sendable {
             }
         }
         return start == end ? nil : start..<end
+    }
+    /// Whether the list has the name, which may be percent-encoded.
+    private func lists(_ name: Span<UInt8>) -> Bool {
+        var isEncoded = false
+        for i in name.indices { isEncoded = isEncoded || name[i] == 0x25 }
+        if !isEncoded {
+            return !name.isEmpty && name.count <= URLRedaction.nameBytesMax
+                && parameters.contains(name)
+        }
+        var decoded: [UInt8] = []
+        var i = 0
+        while i < name.count {
+            if name[i] == 0x25 {
+                guard i + 2 < name.count, let high = name[i + 1].hexValue,
+                    let low = name[i + 2].hexValue
+                else { return false }
+                decoded.append(high << 4 | low)
+                i += 3
+            } else {
+                decoded.append(name[i])
+                i += 1
+            }
+        }
+        return decoded.count <= URLRedaction.nameBytesMax && parameters.contains(decoded.span)
     }
 }

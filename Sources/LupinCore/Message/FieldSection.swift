@@ -24,7 +24,9 @@ public struct FieldSection: Sendable {
         }
     }
 
-    /// The bytes that `lines` point into. Offsets stay valid while bytes are only ever appended.
+    /// The bytes that `lines` point into.
+    ///
+    /// Offsets stay valid while bytes are only ever appended.
     package var storage: [UInt8] = []
     package var lines: [Line] = []
 
@@ -78,7 +80,7 @@ extension FieldSection {
         first(known).map { text($0.value) }
     }
 
-    /// Whether some line of a known field lists `member`, comma-separated and compared without case.
+    /// Whether some line of a known field lists `member`, separated by commas; case is ignored.
     package func lists(_ member: StaticString, in known: FieldName) -> Bool {
         var found = false
         forEachMember(of: known) { bytes in
@@ -142,7 +144,9 @@ extension FieldSection {
         }
     }
 
-    /// Removes every line called `name`. Returns whether there was one.
+    /// Removes every line called `name`.
+    ///
+    /// Returns whether there was one.
     @discardableResult
     public mutating func remove(name: String) -> Bool {
         let wanted = Array(name.utf8)

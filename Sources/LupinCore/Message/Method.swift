@@ -1,6 +1,8 @@
 // What a request method is, and what RFC 9110 says of each: safe, idempotent, or neither.
 
-/// A request method (RFC 9110 §9). Methods are case-sensitive; an unknown one keeps its token.
+/// A request method (RFC 9110 §9).
+///
+/// Methods are case-sensitive; an unknown one keeps its token.
 public enum Method: Hashable, Sendable {
     case get, head, post, put, delete, connect, options, trace, patch
     /// A token that RFC 9110 does not define, such as `PROPFIND`.

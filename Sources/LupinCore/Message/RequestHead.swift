@@ -1,6 +1,8 @@
 // What a request says before its body: method, target and fields.
 
-/// The head of a request. All ranges point into `fields.storage`.
+/// The head of a request.
+///
+/// All ranges point into `fields.storage`.
 public struct RequestHead: Sendable {
     /// The four forms of a request target (RFC 9112 §3.2).
     package enum TargetForm: UInt8, Sendable { case origin, absolute, authority, asterisk }

@@ -1,6 +1,8 @@
 // What a response says before its body: status and fields.
 
-/// The head of a response, interim or final. Ranges point into `fields.storage`.
+/// The head of a response, interim or final.
+///
+/// Ranges point into `fields.storage`.
 public struct ResponseHead: Sendable {
     /// The status code, 100 to 599.
     public package(set) var status: UInt16 = 0

@@ -24,7 +24,8 @@ package struct RetryPolicy: Sendable, Equatable {
         limit: 1,
         methods: [.delete, .get, .head, .options, .put, .trace],
         errors: [.connect, .staleConnection],
-        replayBodyBytes: 256 << 10)
+        replayBodyBytes: 256 << 10
+    )
 
     /// What is known of a failed attempt.
     package struct Failure: Sendable {
@@ -42,8 +43,13 @@ package struct RetryPolicy: Sendable, Equatable {
         package var isEveryAddressRefused: Bool
 
         package init(
-            error: LupinError, method: Method, retries: Int, hasSentBytes: Bool,
-            isReplayable: Bool, isCommitted: Bool, isEveryAddressRefused: Bool
+            error: LupinError,
+            method: Method,
+            retries: Int,
+            hasSentBytes: Bool,
+            isReplayable: Bool,
+            isCommitted: Bool,
+            isEveryAddressRefused: Bool
         ) {
             self.error = error
             self.method = method

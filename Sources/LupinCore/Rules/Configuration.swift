@@ -18,5 +18,9 @@ package struct Configuration: Sendable {
 
     /// What lupin does without any file: the transparent proxy of the defaults.
     package static let defaults = Configuration(
-        settings: Settings(), rules: RuleSet([]), version: "00000000", secrets: [])
+        settings: Settings(),
+        rules: RuleSet([]),
+        version: "00000000",
+        secrets: []
+    )
 }

@@ -189,7 +189,7 @@ extension HostPattern {
         guard part.utf8.allSatisfy({ $0 < 0x80 }) else {
             guard pieces.count == 1, let host = Host(String(part)) else {
                 throw PatternProblem(
-                    "`*` cannot stand beside letters that are not ASCII; write the A-label, `xn--…`",
+                    "`*` cannot stand beside letters beyond ASCII; write the A-label, `xn--…`",
                     at: offset
                 )
             }

@@ -8,7 +8,8 @@ package struct AccessPolicy: Sendable {
     private let deniedHosts: [HostPattern]
 
     package init(
-        _ settings: AccessSettings, listeners: [(address: IPAddress, port: UInt16)]
+        _ settings: AccessSettings,
+        listeners: [(address: IPAddress, port: UInt16)]
     ) {
         self.settings = settings
         self.listeners = listeners
@@ -31,26 +32,32 @@ package struct AccessPolicy: Sendable {
     package func denial(ofName host: Host) -> LupinError? {
         for pattern in deniedHosts where pattern.matches(host) {
             return LupinError.request(
-                status: 403, host: host.text,
-                detail: "access.deny_targets lists \(host.text).")
+                status: 403,
+                host: host.text,
+                detail: "access.deny_targets lists \(host.text)."
+            )
         }
         return nil
     }
 
     /// Why an address may not be connected to; nil when nothing speaks against it.
     ///
-    /// - Parameters:
-    ///   - host: The name that was resolved to it.
-    ///   - client: Clients that are not on this machine are kept from its loopback too.
-    ///   - isHostFromFile: The host stands literally in a `url:` step or is the parent proxy: the
-    ///     file's owner chose it, so `loopback` and `private` do not apply.
+    /// `host` is the name that was resolved to it. A `client` that is not on this machine is kept
+    /// from its loopback too. `isHostFromFile` says that the host stands literally in a `url:` step
+    /// or is the parent proxy: the file's owner chose it, so `loopback` and `private` do not apply.
     package func denial(
-        of address: IPAddress, port: UInt16, host: Host, client: IPAddress, isHostFromFile: Bool
+        of address: IPAddress,
+        port: UInt16,
+        host: Host,
+        client: IPAddress,
+        isHostFromFile: Bool
     ) -> LupinError? {
         if isOwn(address, port) {
             return LupinError(
-                .proxyLoopDetected, host: host.text,
-                detail: "\(address.text):\(port) is lupin itself.")
+                .proxyLoopDetected,
+                host: host.text,
+                detail: "\(address.text):\(port) is lupin itself."
+            )
         }
         for target in settings.denyTargets
         where denies(target, address, isExempt: isHostFromFile) {
@@ -58,13 +65,18 @@ package struct AccessPolicy: Sendable {
         }
         if !isLocal(client), !isHostFromFile, address.reachesLoopback {
             return prohibited(
-                address, host, because: "clients from elsewhere may not reach this machine")
+                address,
+                host,
+                because: "clients from elsewhere may not reach this machine"
+            )
         }
         return nil
     }
 
     private func denies(
-        _ target: DeniedTarget, _ address: IPAddress, isExempt: Bool
+        _ target: DeniedTarget,
+        _ address: IPAddress,
+        isExempt: Bool
     ) -> Bool {
         switch target {
         case .linkLocal: address.isLinkLocal || address.isMetadata
@@ -94,9 +106,14 @@ package struct AccessPolicy: Sendable {
     }
 
     private func prohibited(
-        _ address: IPAddress, _ host: Host, because reason: String
+        _ address: IPAddress,
+        _ host: Host,
+        because reason: String
     ) -> LupinError {
         LupinError(
-            .destinationIPProhibited, host: host.text, detail: "\(address.text): \(reason).")
+            .destinationIPProhibited,
+            host: host.text,
+            detail: "\(address.text): \(reason)."
+        )
     }
 }

@@ -15,13 +15,20 @@ struct Client: Sendable {
 }
 
 /// A client's connection to one of the listeners.
-final class DownstreamConnection {
+final class DownstreamConnection: ChannelPump {
     let slot: ParkingSlot
     private let channel: Channel
     private let resources: WorkerResources
     private let http1: DownstreamHTTP1
     private var client: Client
     private var isClientLookedUp = false
+    private var hasBegun = false
+    /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
+    private var idleDeadline = UInt64.max
+    /// Nothing came for a moment: the task need not wait for more.
+    private var isAtRest = false
+    /// There is no task; whatever happens on the channel makes a new one.
+    private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
 
@@ -38,25 +45,70 @@ final class DownstreamConnection {
         http1 = DownstreamHTTP1(channel, slot, limits: limits)
     }
 
-    /// Serves the connection to its end. Closes it.
+    /// Whether the connection is closed for good.
+    var isOver: Bool { !channel.isOpen }
+
+    /// Serves the connection until it rests or ends; an ended one is closed.
     func serve() async {
         var ending = Ending.keep
-        if let limit = resources.snapshot.settings.limits.clientConnections {
-            isCounted = resources.shared.connections.admit(client.address, limit: limit)
-            if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
+        if !hasBegun {
+            hasBegun = true
+            idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+            if let limit = resources.snapshot.settings.limits.clientConnections {
+                isCounted = resources.shared.connections.admit(client.address, limit: limit)
+                if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
+            }
         }
         while ending == .keep { ending = await serveOne() }
-        if ending == .close { await linger() }
+        if ending == .rest { return rest() }
+        if ending == .close, !http1.mayCloseAtOnce { await linger() }
         channel.close(reset: ending == .reset)
         slot.retire()
         if isCounted { resources.shared.connections.release(client.address) }
     }
 
+    // MARK: Resting
+
+    /// How long a connection is silent before its task ends.
+    private static let restDelay: UInt64 = 20_000
+
+    /// Ends the task between two requests. A task keeps the memory of its deepest call, 10 KiB, for
+    /// as long as it lives; the connection alone needs a fifth of that.
+    private func rest() {
+        isResting = true
+        channel.slot = nil
+        channel.pump = self
+        resources.connectionRests()
+        // What came between the last look and now makes no new event.
+        channelIsReady(channel)
+    }
+
+    /// Closes a resting connection whose time is up, or whenever lupin stops. True when it did.
+    func endRest(isStopping: Bool) -> Bool {
+        guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
+        isResting = false
+        channel.close()
+        slot.retire()
+        if isCounted { resources.shared.connections.release(client.address) }
+        return true
+    }
+
+    /// Something came, or the client left: a new task sees to it.
+    func channelIsReady(_ channel: Channel) {
+        guard isResting, channel.isReadableNow else { return }
+        isResting = false
+        channel.pump = nil
+        channel.slot = slot
+        resources.resume(self)
+    }
+
+    // MARK: Requests
+
     /// Waits for a request and serves it.
     private func serveOne() async -> Ending {
         let request: ParsedRequest
         do throws(LupinError) {
-            guard let next = try await nextRequest() else { return .gone }
+            guard let next = try await nextRequest() else { return isAtRest ? .rest : .gone }
             request = next
         } catch {
             return await refuse(error)
@@ -68,15 +120,16 @@ final class DownstreamConnection {
             bytesBefore: http1.bytesBeforeRequest)
         let ending = await exchange.run()
         http1.recycle()
+        idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
         return ending
     }
 
-    /// The next request; nil when there will be none.
+    /// The next request; nil when there will be none, or none soon (`isAtRest`).
     /// - Throws: What is wrong with it, to be answered.
     private func nextRequest() async throws(LupinError) -> ParsedRequest? {
-        let waits = resources.snapshot.waits
         http1.expectRequest()
-        var deadline = resources.loop.deadline(in: waits.clientIdle)
+        isAtRest = false
+        var deadline = min(idleDeadline, resources.loop.deadline(in: Self.restDelay))
         var hasBegun = false
         while true {
             if resources.isDraining, !http1.hasBegun { return nil }
@@ -85,13 +138,16 @@ final class DownstreamConnection {
             if http1.hasBegun, !hasBegun {
                 // Absolute from the first byte: dripping does not buy time.
                 hasBegun = true
-                deadline = resources.loop.deadline(in: waits.clientHeader)
+                deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
             }
             let woken = await slot.park(
                 for: .downstreamReadable | .draining | .cut, until: deadline)
             if woken.meets(.cut) { return nil }
             if resources.loop.now >= deadline {
-                guard hasBegun else { return nil }
+                guard hasBegun else {
+                    isAtRest = resources.loop.now < idleDeadline && !resources.isDraining
+                    return nil
+                }
                 throw .request(
                     status: 408, detail: "The request's head was not complete in time.")
             }
@@ -159,6 +215,8 @@ enum Ending: Equatable {
     case reset
     /// Nobody is there any more.
     case gone
+    /// Nothing to do for now.
+    case rest
 }
 
 extension LupinError {

@@ -15,7 +15,10 @@ final class DownstreamHTTP1: Downstream {
     private var isHTTP10 = false
     /// A FIN of the client says no more than that it has sent everything.
     private var mayHalfClose = false
-    private var keepsAlive = false
+    /// True before the first request: a client that is refused unread still sends what it has.
+    private var keepsAlive = true
+    /// A request was read that said so, as every HTTP/1.0 one does.
+    private var isLastRequest = false
     private var acceptsTrailers = false
     /// The bytes that had been consumed when the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
@@ -36,6 +39,12 @@ final class DownstreamHTTP1: Downstream {
         channel.readableReason = .downstreamReadable
         channel.writableReason = .downstreamWritable
         channel.closedReason = .downstreamClosed
+    }
+
+    /// Whether the client meant this request to be its last, and sent nothing behind it: then it
+    /// will not send more either, and closing needs no care for what it still has to read.
+    var mayCloseAtOnce: Bool {
+        isLastRequest && reader.isComplete && channel.input.isEmpty && !channel.hasStaged
     }
 
     // MARK: Requests
@@ -79,6 +88,7 @@ final class DownstreamHTTP1: Downstream {
         isHTTP10 = request.head.minorVersion == 0
         mayHalfClose = isHTTP10
         keepsAlive = request.keepAlive
+        isLastRequest = !request.keepAlive
         acceptsTrailers = request.acceptsTrailers
         isCommitted = false
         mayPersist = false
@@ -109,8 +119,10 @@ final class DownstreamHTTP1: Downstream {
 
     var isRequestComplete: Bool { reader.isComplete }
 
-    /// curl's ^C sends FIN: in HTTP/1.1 it is an abort. An HTTP/1.0 client may close its side and
-    /// wait for the answer, and so may either side of a tunnel: only a broken connection tells.
+    /// curl's ^C sends FIN: in HTTP/1.1 it is an abort.
+    ///
+    /// An HTTP/1.0 client may close its side and wait for the answer, and so may either side of a
+    /// tunnel: only a broken connection tells.
     var isClientGone: Bool {
         channel.isBroken || (channel.hasHungUp && !mayHalfClose)
     }
@@ -144,7 +156,8 @@ final class DownstreamHTTP1: Downstream {
         mayPersist = keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
         let isTunnel = method == .connect && head.status / 100 == 2
         var options = ResponseOptions(
-            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing)
+            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
+        )
         if !isTunnel {
             options.persistence = mayPersist ? .implied : .close
             options.date = body.date

@@ -11,7 +11,11 @@ extension Exchange {
         markHopByHop(for: hop)
         if hop.parent != nil {
             let adapted = AdaptedRequest(
-                head: request, origin: origin, hop: hop, isHostFromFile: false)
+                head: request,
+                origin: origin,
+                hop: hop,
+                isHostFromFile: false
+            )
             let response = try await obtainResponse(to: adapted)
             guard response.head.status / 100 == 2 else {
                 // The parent's own words, its 407 among them, say it best.
@@ -38,8 +42,7 @@ extension Exchange {
         let down = BodyRelay(from: server.source, to: client.sink, slot: slot)
         upload = up
         download = down
-        down.pump()
-        up.pump()
+        pumpBodies()
         defer { close(up, down) }
         while !(up.isOver && down.isOver) {
             let active = max(up.lastActivity, down.lastActivity)
@@ -74,22 +77,35 @@ extension Exchange {
         while true {
             do throws(DialFailure) {
                 let (channel, timing) = try await dialer.dial(
-                    hop, waits: waits, until: totalDeadline, isHostFromFile: false
-                ) { downstream.isClientGone }
+                    hop,
+                    waits: waits,
+                    until: totalDeadline,
+                    isHostFromFile: false,
+                    interruptions: interruptions
+                )
                 facts.timing = timing
                 facts.peer = channel.peer?.address
                 facts.peerPort = channel.peer?.port ?? 0
                 attempts.append(facts)
                 let connection = UpstreamHTTP1(
-                    channel, to: hop, limits: HTTP1Limits(snapshot.settings.limits))
+                    channel,
+                    to: hop,
+                    limits: HTTP1Limits(snapshot.settings.limits)
+                )
                 hold(connection)
                 return
             } catch {
                 let result = RetryPolicy.safe.evaluate(
                     RetryPolicy.Failure(
-                        error: error.error, method: .connect, retries: failures,
-                        hasSentBytes: false, isReplayable: true, isCommitted: false,
-                        isEveryAddressRefused: error.isEveryAddressRefused))
+                        error: error.error,
+                        method: .connect,
+                        retries: failures,
+                        hasSentBytes: false,
+                        isReplayable: true,
+                        isCommitted: false,
+                        isEveryAddressRefused: error.isEveryAddressRefused
+                    )
+                )
                 facts.error = error.error
                 failures += 1
                 guard case .retry(let reason) = result else {
@@ -110,7 +126,9 @@ extension Exchange {
 
 extension LupinError {
     static let tunnelIdle = LupinError(
-        .connectionReadTimeout, detail: "The tunnel was silent for timeouts.tunnel_idle.")
+        .connectionReadTimeout,
+        detail: "The tunnel was silent for timeouts.tunnel_idle."
+    )
 }
 
 extension BodyRelay {

@@ -9,8 +9,10 @@ extension Exchange {
         guard let upstream else { return }
         guard let chosen = response.head.fields.value(of: .upgrade), hasAsked(for: chosen) else {
             throw LupinError(
-                .httpUpgradeFailed, host: record.origin?.host.text,
-                detail: "The origin switched to a protocol that the client did not ask for.")
+                .httpUpgradeFailed,
+                host: record.origin?.host.text,
+                detail: "The origin switched to a protocol that the client did not ask for."
+            )
         }
         record.mode = .upgrade
         var head = response.head
@@ -20,8 +22,9 @@ extension Exchange {
         downstream.beginUpgrade(head, to: chosen, via: via)
         try await join(upstream)
     }
-    /// RFC 9110 §7.8: a server must not switch to a protocol that the client did not name. Names
-    /// are compared without case and without their versions.
+    /// RFC 9110 §7.8: a server must not switch to a protocol that the client did not name.
+    ///
+    /// Names are compared without case and without their versions.
     private func hasAsked(for chosen: String) -> Bool {
         let wished = Exchange.protocolNames(wishes.upgrade ?? "")
         let names = Exchange.protocolNames(chosen)
@@ -32,6 +35,7 @@ extension Exchange {
         Set(
             list.lowercased().split(separator: ",").map { member in
                 String(member.prefix { $0 != "/" }.filter { $0 != " " && $0 != "\t" })
-            })
+            }
+        )
     }
 }

@@ -20,7 +20,8 @@ extension Exchange {
         guard client.isAdmitted else {
             throw .request(
                 status: 403,
-                detail: "access.clients does not list \(client.address.text).")
+                detail: "access.clients does not list \(client.address.text)."
+            )
         }
         try refuseLoops()
         switch request.form {
@@ -34,14 +35,18 @@ extension Exchange {
         if request.form == .authority {
             guard snapshot.access.allowsConnect(toPort: origin.port) else {
                 throw .request(
-                    status: 403, host: origin.hostAndPort,
-                    detail: "access.connect_ports does not list port \(origin.port).")
+                    status: 403,
+                    host: origin.hostAndPort,
+                    detail: "access.connect_ports does not list port \(origin.port)."
+                )
             }
         } else if origin.scheme == .https {
             throw .request(
-                status: 501, host: origin.hostAndPort,
+                status: 501,
+                host: origin.hostAndPort,
                 detail: "TLS towards the origin is not available yet: use CONNECT, as tools do "
-                    + "that have HTTPS_PROXY set.")
+                    + "that have HTTPS_PROXY set."
+            )
         }
         if isAtLastHop() { return .lastHop }
         if let limit = snapshot.settings.limits.bodyBytes, let length = framing.knownLength,
@@ -63,7 +68,9 @@ extension Exchange {
         }
         guard !isOwn else {
             throw LupinError(
-                .proxyLoopDetected, detail: "The request has passed this proxy already.")
+                .proxyLoopDetected,
+                detail: "The request has passed this proxy already."
+            )
         }
     }
 

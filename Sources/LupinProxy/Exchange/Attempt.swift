@@ -16,7 +16,10 @@ final class AdaptedRequest {
     let target: KnownTarget?
 
     init(
-        head: RequestHead, origin: Origin, hop: NextHop, isHostFromFile: Bool,
+        head: RequestHead,
+        origin: Origin,
+        hop: NextHop,
+        isHostFromFile: Bool,
         target: KnownTarget? = nil
     ) {
         self.head = head
@@ -36,37 +39,57 @@ extension Exchange {
         markHopByHop(for: hop)
         if plan?.steps.isEmpty ?? true, !hasDotSegments {
             return AdaptedRequest(
-                head: request, origin: target.origin, hop: hop, isHostFromFile: false,
-                target: isDirect ? target : nil)
+                head: request,
+                origin: target.origin,
+                hop: hop,
+                isHostFromFile: false,
+                target: isDirect ? target : nil
+            )
         }
         return try applySteps(target.origin, hop, original)
     }
 
     private func applySteps(
-        _ clientOrigin: Origin, _ clientHop: NextHop, _ original: RequestHead
+        _ clientOrigin: Origin,
+        _ clientHop: NextHop,
+        _ original: RequestHead
     ) throws(LupinError) -> AdaptedRequest {
         var origin = clientOrigin
         var head = request
         let result: AppliedSteps
         do throws(StepProblem) {
             result = try RequestSteps.apply(
-                plan?.steps ?? [], to: &head, original: original, id: record.id.text, origin: &origin)
+                plan?.steps ?? [],
+                to: &head,
+                original: original,
+                id: record.id.text,
+                origin: &origin
+            )
         } catch {
             throw LupinError(
-                .proxyInternalError, host: origin.host.text, detail: error.sentence,
-                side: .config, status: 502)
+                .proxyInternalError,
+                host: origin.host.text,
+                detail: error.sentence,
+                side: .config,
+                status: 502
+            )
         }
         let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
         record.rules.steps = result.applied + dropped
         if origin.scheme == .https {
             throw LupinError(
-                .proxyConfigurationError, host: origin.host.text,
-                detail: "A url step leads to https:, which is not available yet.", status: 502)
+                .proxyConfigurationError,
+                host: origin.host.text,
+                detail: "A url step leads to https:, which is not available yet.",
+                status: 502
+            )
         }
         return AdaptedRequest(
-            head: head, origin: origin,
+            head: head,
+            origin: origin,
             hop: origin == clientOrigin ? clientHop : nextHop(to: origin),
-            isHostFromFile: result.isHostFromFile)
+            isHostFromFile: result.isHostFromFile
+        )
     }
 
     /// Marks the fields that stay behind, and notes what they asked for.
@@ -75,7 +98,8 @@ extension Exchange {
         swap(&fields, &request.fields)
         wishes = HopByHop.mark(
             request: &fields,
-            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil)
+            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil
+        )
         swap(&fields, &request.fields)
     }
 
@@ -88,7 +112,11 @@ extension Exchange {
 
     func nextHop(to origin: Origin) -> NextHop {
         let parent = snapshot.settings.upstream.nextHop(
-            for: origin.scheme, host: origin.host, port: origin.port, override: plan?.proxy)
+            for: origin.scheme,
+            host: origin.host,
+            port: origin.port,
+            override: plan?.proxy
+        )
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
 
@@ -142,7 +170,8 @@ final class Attempt {
     func run() async throws(LupinError) -> ParsedResponse {
         facts.cause = exchange.attempts.isEmpty ? .first : .retry
         if adapted.origin != exchange.record.origin {
-            facts.url = adapted.origin.scheme.name + "://" + adapted.origin.authority
+            facts.url =
+                adapted.origin.scheme.name + "://" + adapted.origin.authority
                 + adapted.head.pathText
         }
         let upstream = try await connect()
@@ -167,15 +196,22 @@ final class Attempt {
         facts.isReplayable = isReplayable
         return RetryPolicy.safe.evaluate(
             RetryPolicy.Failure(
-                error: error, method: exchange.request.method, retries: retries,
-                hasSentBytes: hasSentBytes, isReplayable: isReplayable,
+                error: error,
+                method: exchange.request.method,
+                retries: retries,
+                hasSentBytes: hasSentBytes,
+                isReplayable: isReplayable,
                 isCommitted: exchange.downstream.isCommitted,
-                isEveryAddressRefused: isEveryAddressRefused))
+                isEveryAddressRefused: isEveryAddressRefused
+            )
+        )
     }
 
     /// Puts the attempt into the record.
     func close(
-        status: UInt16 = 0, error: LupinError? = nil, decision: AttemptRecord.Decision,
+        status: UInt16 = 0,
+        error: LupinError? = nil,
+        decision: AttemptRecord.Decision,
         reason: String
     ) {
         facts.status = status
@@ -195,17 +231,27 @@ final class Attempt {
         // The second attempt takes a fresh connection: whatever closed the one may have closed all.
         if facts.cause == .first,
             let pooled = exchange.resources.pool.lease(
-                for: adapted.hop, known: adapted.target, asksKernel: isDelicate)
+                for: adapted.hop,
+                known: adapted.target,
+                asksKernel: isDelicate
+            )
         {
             return pooled
         }
         let dialer = Dialer(
-            exchange.resources, exchange.slot, exchange.snapshot, client: exchange.client.address)
+            exchange.resources,
+            exchange.slot,
+            exchange.snapshot,
+            client: exchange.client.address
+        )
         do throws(DialFailure) {
             let (channel, timing) = try await dialer.dial(
-                adapted.hop, waits: exchange.waits, until: exchange.totalDeadline,
-                isHostFromFile: adapted.isHostFromFile
-            ) { [exchange] in exchange.downstream.isClientGone }
+                adapted.hop,
+                waits: exchange.waits,
+                until: exchange.totalDeadline,
+                isHostFromFile: adapted.isHostFromFile,
+                interruptions: exchange.interruptions
+            )
             facts.timing = timing
             let limits = HTTP1Limits(exchange.snapshot.settings.limits)
             return UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
@@ -217,7 +263,10 @@ final class Attempt {
 
     private func options() -> RequestOptions {
         var options = RequestOptions(
-            target: .origin, authority: adapted.origin.authority, framing: exchange.framing)
+            target: .origin,
+            authority: adapted.origin.authority,
+            framing: exchange.framing
+        )
         if let parent = adapted.hop.parent {
             options.target = .absolute(adapted.origin.scheme)
             options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
@@ -228,7 +277,8 @@ final class Attempt {
         }
         options.via = exchange.snapshot.via(
             received: exchange.request.minorVersion == 0 ? .http10 : .http11,
-            pseudonym: exchange.resources.shared.pseudonym)
+            pseudonym: exchange.resources.shared.pseudonym
+        )
         options.acceptsTrailers = exchange.acceptsTrailers
         options.upgrade = exchange.wishes.upgrade
         return options
@@ -246,7 +296,10 @@ final class Attempt {
         if exchange.framing.isEmpty, try upstream.requestBody.finish(trailers: FieldSection()) {
             return
         }
-        if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil {
+        // A client that sends its body at once does not wait, whatever it said.
+        if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil,
+            !exchange.downstream.hasBodyWaiting
+        {
             _ = try upstream.requestBody.flush()
             return
         }
@@ -262,12 +315,14 @@ final class Attempt {
             !exchange.framing.isEmpty
         {
             replay = BodyReplay(
-                bytesMax: policy.replayBodyBytes, memory: exchange.resources.shared.replayMemory)
+                bytesMax: policy.replayBodyBytes,
+                memory: exchange.resources.shared.replayMemory
+            )
             relay.replay = replay
         }
         relay.bytesMax = exchange.snapshot.settings.limits.bodyBytes.map(UInt64.init)
         exchange.upload = relay
-        relay.pump()
+        exchange.pumpBodies()
     }
 
     // MARK: Waiting
@@ -278,7 +333,9 @@ final class Attempt {
         var holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
         let expectDeadline = exchange.slot.loop.deadline(in: exchange.waits.expect)
         var rate = UploadRate(
-            exchange.waits.minRateBytesPerSecond, now: exchange.slot.loop.now)
+            exchange.waits.minRateBytesPerSecond,
+            now: exchange.slot.loop.now
+        )
         while true {
             if let response = try upstream.nextHead() {
                 if !response.head.isInterim { return try received(response) }
@@ -318,8 +375,10 @@ final class Attempt {
         // The coding would be stripped with Transfer-Encoding and the client never told.
         guard !response.hasForeignCoding else {
             throw LupinError(
-                .httpResponseTransferCoding, host: adapted.hop.text,
-                detail: "The response has a transfer coding other than chunked.")
+                .httpResponseTransferCoding,
+                host: adapted.hop.text,
+                detail: "The response has a transfer coding other than chunked."
+            )
         }
         let now = exchange.slot.loop.now
         facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
@@ -362,12 +421,16 @@ final class Attempt {
             exchange.slot.loop.now < exchange.totalDeadline
         {
             return LupinError(
-                .connectionWriteTimeout, host: host,
-                detail: "The request body stood still for timeouts.idle.")
+                .connectionWriteTimeout,
+                host: host,
+                detail: "The request body stood still for timeouts.idle."
+            )
         }
         return LupinError(
-            .httpResponseTimeout, host: host,
+            .httpResponseTimeout,
+            host: host,
             detail: exchange.slot.loop.now >= exchange.totalDeadline
-                ? "timeouts.total is over." : "No response within timeouts.response_header.")
+                ? "timeouts.total is over." : "No response within timeouts.response_header."
+        )
     }
 }

@@ -66,9 +66,13 @@ final class AuthorityCache {
         }
         guard let (host, port) = AuthorityText.parse(authority) else { return nil }
         let target = KnownTarget(
-            Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort))
+            Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+        )
         entries[index] = Entry(
-            scheme: scheme, bytes: [UInt8](copying: authority), target: target)
+            scheme: scheme,
+            bytes: [UInt8](copying: authority),
+            target: target
+        )
         return target
     }
 

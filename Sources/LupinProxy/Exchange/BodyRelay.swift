@@ -2,8 +2,10 @@
 import LupinCore
 import LupinIO
 
-/// A body under way. It holds at most one buffer of it: when the sink takes no more, the source is
-/// not read (backpressure), and when the source has none, nothing is held at all.
+/// A body under way.
+///
+/// It holds at most one buffer of it: when the sink takes no more, the source is not read
+/// (backpressure), and when the source has none, nothing is held at all.
 ///
 /// `pump` is called when either side may have something to do; the task of the exchange is parked
 /// meanwhile and is woken with `.relayEnded` at the end, good or bad.
@@ -39,9 +41,11 @@ final class BodyRelay {
     /// Bodies shorter than this are not worth a pipe.
     private static let spliceBytesMin: UInt64 = 64 << 10
 
-    /// - Parameter isFinishing: The sink has the whole body already and only has to send it.
+    /// With `isFinishing` the sink has the whole body already and only has to send it.
     init(
-        from source: any BodySource, to sink: any BodySink, slot: ParkingSlot,
+        from source: any BodySource,
+        to sink: any BodySink,
+        slot: ParkingSlot,
         isFinishing: Bool = false
     ) {
         if isFinishing { state = .finishing }
@@ -59,8 +63,9 @@ final class BodyRelay {
         }
     }
 
-    /// Moves what can be moved now. Returns false when the turn was used up and more can move.
-    @discardableResult
+    /// Moves what can be moved now.
+    ///
+    /// Returns false when the turn was used up and more can move.
     func pump() -> Bool {
         guard !isOver else { return true }
         do throws(SideFailure) {
@@ -84,7 +89,7 @@ final class BodyRelay {
     private func move() throws(SideFailure) -> Bool {
         var budget = Self.turnBytes
         while budget > 0 {
-            if pipe != nil || maySplice {
+            if pipe != nil || maySplice(after: Self.turnBytes - budget) {
                 guard try splice(&budget) else { return true }
                 continue
             }
@@ -104,7 +109,9 @@ final class BodyRelay {
         return false
     }
 
-    /// Passes payload on. False when the sink is full.
+    /// Passes payload on.
+    ///
+    /// False when the sink is full.
     private func forward(_ budget: inout Int) throws(SideFailure) -> Bool {
         let offer = try toSink { () throws(LupinError) in
             try source.offer(to: sink, keeping: replay)
@@ -138,12 +145,20 @@ final class BodyRelay {
 
     // MARK: Splicing
 
-    private var maySplice: Bool {
-        replay == nil && bytesMax == nil && sink.takesSplice
-            && source.spliceable >= Self.spliceBytesMin
+    /// Whether a pipe is worth its calls, with `moved` bytes copied in this turn.
+    ///
+    /// Of a known length it depends on the length. A tunnel may carry short messages for hours:
+    /// there it takes a turn that filled a buffer, and a drained socket goes back to copying.
+    private func maySplice(after moved: Int) -> Bool {
+        let remaining = source.spliceable
+        guard remaining >= Self.spliceBytesMin, sink.takesSplice, replay == nil, bytesMax == nil
+        else { return false }
+        return remaining != .max || moved >= InputBuffer.capacity
     }
 
-    /// Moves bytes through the pipe. False when a side is blocked.
+    /// Moves bytes through the pipe.
+    ///
+    /// False when a side is blocked.
     private func splice(_ budget: inout Int) throws(SideFailure) -> Bool {
         guard try toSink({ () throws(LupinError) in try sink.flush() }) else { return false }
         guard let pipe = pipe ?? loop.pipes.borrow() else { return try copyOnce(&budget) }
@@ -210,5 +225,7 @@ final class BodyRelay {
 
 extension LupinError {
     static let bodyTooLong = LupinError.request(
-        status: 413, detail: "The request body is longer than limits.body allows.")
+        status: 413,
+        detail: "The request body is longer than limits.body allows."
+    )
 }

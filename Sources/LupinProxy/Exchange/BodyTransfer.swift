@@ -2,7 +2,9 @@
 import LupinCore
 import LupinIO
 
-/// Where a body comes from. All calls are attempts that never wait.
+/// Where a body comes from.
+///
+/// All calls are attempts that never wait.
 protocol BodySource: AnyObject {
     /// Makes payload available, reading more only when none is.
     func pull() throws(LupinError) -> BodyProgress
@@ -32,7 +34,9 @@ struct Offer {
     var isEnd: Bool
 }
 
-/// Where a body goes. All calls are attempts that never wait.
+/// Where a body goes.
+///
+/// All calls are attempts that never wait.
 protocol BodySink: AnyObject {
     /// Takes as much of `payload` as the kernel does; with `isLast` the end of the body is written
     /// behind the last byte.

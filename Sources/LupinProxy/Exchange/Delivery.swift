@@ -4,7 +4,9 @@ import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Delivers the origin's response. From its first byte on there is no way back.
+    /// Delivers the origin's response.
+    ///
+    /// From its first byte on there is no way back.
     func deliver(_ response: consuming ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
         let (framing, contentLength) = (response.framing, response.contentLength)
@@ -12,13 +14,17 @@ extension Exchange {
         _ = consume response
         HopByHop.mark(
             response: &head.fields,
-            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge)
+            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge
+        )
         var body = ResponseBody(
-            framing: framing, contentLength: contentLength)
+            framing: framing,
+            contentLength: contentLength
+        )
         if head.fields.first(.date) == nil { body.date = resources.dateText }
         body.via = snapshot.via(
             received: head.minorVersion == 0 ? .http10 : .http11,
-            pseudonym: resources.shared.pseudonym)
+            pseudonym: resources.shared.pseudonym
+        )
         // An answer that comes before the whole request: the client may never send the rest.
         body.closes = resources.isDraining || !isUploadDone
         record.response = head
@@ -33,10 +39,14 @@ extension Exchange {
         isDelivered = passage == .sent
         if isDelivered { return }
         let relay = BodyRelay(
-            from: source, to: sink, slot: slot, isFinishing: passage == .staged)
+            from: source,
+            to: sink,
+            slot: slot,
+            isFinishing: passage == .staged
+        )
         download = relay
         let begun = slot.loop.now
-        relay.pump()
+        pumpBodies()
         if !relay.isOver { try await awaitEnd(of: relay) }
         if var last = attempts.popLast() {
             last.timing.receive = Int64(slot.loop.now &- begun)
@@ -60,7 +70,8 @@ extension Exchange {
 
     /// Sends a body that is there already together with its head.
     private func passAtOnce(
-        from source: any BodySource, to sink: any BodySink
+        from source: any BodySource,
+        to sink: any BodySink
     ) throws(LupinError) -> Passage {
         switch try source.pull() {
         case .blocked: return .begun
@@ -80,19 +91,24 @@ extension Exchange {
             let active = max(relay.lastActivity, upload?.lastActivity ?? 0)
             let deadline = min(active &+ waits.idle, totalDeadline)
             let woken = await slot.park(
-                for: .relayEnded | .downstreamClosed | .cut, until: deadline)
+                for: .relayEnded | .downstreamClosed | .cut,
+                until: deadline
+            )
             if relay.isOver { return }
             if woken.meets(.cut) { throw .stopping }
             if downstream.isClientGone { throw .clientGone }
             if let failure = uploadFailure { throw failure }
             let now = slot.loop.now
-            let isIdle = now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
+            let isIdle =
+                now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
                 >= waits.idle
             if isIdle || now >= totalDeadline {
                 throw LupinError(
-                    .connectionReadTimeout, host: record.origin?.host.text,
+                    .connectionReadTimeout,
+                    host: record.origin?.host.text,
                     detail: isIdle
-                        ? "No byte moved for timeouts.idle." : "timeouts.total is over.")
+                        ? "No byte moved for timeouts.idle." : "timeouts.total is over."
+                )
             }
         }
     }

@@ -42,10 +42,14 @@ final class Exchange {
     private let bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
 
-    /// - Parameter request: nil when no request could be made of what the client sent.
+    /// Begins with `request`, or with nil when none could be made of what the client sent.
     init(
-        _ request: ParsedRequest?, from client: Client, _ downstream: any Downstream,
-        _ slot: ParkingSlot, _ resources: WorkerResources, _ snapshot: Snapshot,
+        _ request: ParsedRequest?,
+        from client: Client,
+        _ downstream: any Downstream,
+        _ slot: ParkingSlot,
+        _ resources: WorkerResources,
+        _ snapshot: Snapshot,
         bytesBefore: UInt64
     ) {
         self.client = client
@@ -61,7 +65,9 @@ final class Exchange {
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
         record = ExchangeRecord(
-            id: resources.nextID(), startMicroseconds: resources.wallNow)
+            id: resources.nextID(),
+            startMicroseconds: resources.wallNow
+        )
         hasRequest = request != nil
     }
 
@@ -111,7 +117,12 @@ final class Exchange {
         if !rules.isEmpty {
             let plan = rules.plan(
                 for: MatchSubject(
-                    request, origin: origin, client: client.address, program: client.program))
+                    request,
+                    origin: origin,
+                    client: client.address,
+                    program: client.program
+                )
+            )
             if !plan.matched.isEmpty { adopt(plan) }
         }
         if let total = waits.total { totalDeadline = resources.loop.deadline(in: total) }
@@ -125,6 +136,11 @@ final class Exchange {
         if plan.timeouts != TimeoutOverrides() {
             waits = Waits(snapshot.settings.timeouts.applying(plan.timeouts))
         }
+    }
+
+    /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay.
+    var interruptions: WakeReasons {
+        request.minorVersion == 0 ? .cut : .downstreamClosed | .cut
     }
 
     // MARK: The end
@@ -217,13 +233,14 @@ final class Exchange {
 
 extension Exchange: ChannelPump {
     /// Moves bodies while the task is parked.
-    func channelIsReady(_ channel: Channel) {
+    func channelIsReady(_ channel: Channel) { pumpBodies() }
+
+    /// Moves what can be moved now, and the rest after others had their turn.
+    func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true
         if isUploadResting && isDownloadResting { return }
-        // The turn was used up: others come first, then it goes on without a new event.
-        slot.loop.later { [self] in
-            if channel.isOpen { channelIsReady(channel) }
-        }
+        // No event will tell of bytes that are there already. Relays that have ended rest.
+        slot.loop.later { [self] in pumpBodies() }
     }
 }

@@ -26,7 +26,9 @@ extension Exchange {
         record.response = response.head
         let sink = downstream.begin(response.head, body)
         let isBodiless = ResponseParser.hasNoBody(
-            status: response.head.status, method: request.method)
+            status: response.head.status,
+            method: request.method
+        )
         let source = BytesBody(isBodiless ? [] : response.body)
         try await relay(from: source, to: sink)
     }
@@ -36,13 +38,20 @@ extension Exchange {
         let redactor = snapshot.redactor
         let prefersJSON = ErrorBody.prefersJSON(request.fields)
         let text = ErrorBody.text(
-            for: error, acceptsJSON: prefersJSON, id: record.id, redactor: redactor)
+            for: error,
+            acceptsJSON: prefersJSON,
+            id: record.id,
+            redactor: redactor
+        )
         var response = GeneratedResponse(
-            status: error.status, contentType: ErrorBody.contentType(acceptsJSON: prefersJSON),
-            body: text)
+            status: error.status,
+            contentType: ErrorBody.contentType(acceptsJSON: prefersJSON),
+            body: text
+        )
         response.head.fields.add(
             name: FieldName.proxyStatus.spelling,
-            value: ProxyStatus.value(for: error, redactor: redactor))
+            value: ProxyStatus.value(for: error, redactor: redactor)
+        )
         // After a request that can't be read there is no telling where the next one begins.
         response.closes = !hasRequest
         try await send(response)
@@ -59,11 +68,14 @@ extension Exchange {
         }
         if canned.body != nil, response.head.fields.first(.contentType) == nil {
             response.head.fields.add(
-                name: FieldName.contentType.spelling, value: "text/plain; charset=utf-8")
+                name: FieldName.contentType.spelling,
+                value: "text/plain; charset=utf-8"
+            )
         }
         response.head.fields.add(
             name: FieldName.proxyStatus.spelling,
-            value: "lupin; error=\(ErrorKind.proxyInternalResponse.token)")
+            value: "lupin; error=\(ErrorKind.proxyInternalResponse.token)"
+        )
         record.outcome = .ok
         try await send(response)
     }
@@ -82,7 +94,9 @@ extension Exchange {
         case .lastHop, .elsewhere:
             var response = GeneratedResponse(status: 204)
             response.head.fields.add(
-                name: "Allow", value: Method.defined.map(\.token).joined(separator: ", "))
+                name: "Allow",
+                value: Method.defined.map(\.token).joined(separator: ", ")
+            )
             try await send(response)
         }
     }

@@ -33,7 +33,10 @@ enum Side: Sendable {
 extension LupinError {
     /// The client left: there is nobody to answer.
     static let clientGone = LupinError(
-        .httpRequestError, detail: "The client closed the connection.", retry: .never)
+        .httpRequestError,
+        detail: "The client closed the connection.",
+        retry: .never
+    )
 }
 
 /// Reads the body of the message whose head was just read from `channel`.
@@ -94,7 +97,8 @@ final class HTTP1BodyReader: BodySource {
     }
 
     func splice(
-        into pipe: SplicePipe, _ count: Int
+        into pipe: SplicePipe,
+        _ count: Int
     ) throws(LupinError) -> Channel.Received {
         let before = pipe.held
         let received: Channel.Received
@@ -154,7 +158,9 @@ final class HTTP1BodyWriter: BodySink {
         self.side = side
     }
 
-    /// - Parameter sendsTrailers: Whether the peer said that it takes them (RFC 9110 §6.5.1).
+    /// Gets ready for a body.
+    ///
+    /// Trailers go out only if `sendsTrailers`: the peer said that it takes them (RFC 9110 §6.5.1).
     func begin(_ framing: BodyFraming, sendsTrailers: Bool) {
         isChunked = framing == .chunked
         self.sendsTrailers = sendsTrailers
@@ -221,7 +227,9 @@ final class HTTP1BodyWriter: BodySink {
         let piece = endsChunk ? payload.extracting(0..<chunkRest) : payload
         let endsBody = endsChunk && piece.count == payload.count && isLast
         let taken = try channel.send(
-            piece, suffix: endsBody ? "\r\n0\r\n\r\n" : endsChunk ? "\r\n" : nil)
+            piece,
+            suffix: endsBody ? "\r\n0\r\n\r\n" : endsChunk ? "\r\n" : nil
+        )
         chunkRest -= taken
         return taken
     }

@@ -10,12 +10,14 @@ enum HopByHop {
 
     /// Marks the lines of a request that stay behind, those that Connection names among them.
     ///
-    /// It happens before any step runs, so a client can't strip what a rule adds
-    /// (SEMANTICS: `Connection: close, Authorization`).
-    /// - Parameter keepsProxyAuthorization: The next hop is a parent proxy for which lupin has no
-    ///   credentials: then the client's own are meant for it (RFC 9110 §11.7.2).
+    /// It happens before any step runs, so a client can't strip what a rule adds, as
+    /// `Connection: close, Authorization` would.
+    ///
+    /// `keepsProxyAuthorization` says that the next hop is a parent proxy for which lupin has no
+    /// credentials: then the client's own are meant for it (RFC 9110 §11.7.2).
     static func mark(
-        request fields: inout FieldSection, keepsProxyAuthorization: Bool
+        request fields: inout FieldSection,
+        keepsProxyAuthorization: Bool
     ) -> Wishes {
         var wishes = Wishes()
         if fields.lists("upgrade", in: .connection) { wishes.upgrade = upgrade(in: fields) }
@@ -33,7 +35,7 @@ enum HopByHop {
 
     /// Marks the lines of a response that stay behind.
     ///
-    /// - Parameter keepsProxyAuthenticate: The response is a parent's 407 that lupin can't answer.
+    /// `keepsProxyAuthenticate` says that the response is a parent's 407 that lupin can't answer.
     static func mark(response fields: inout FieldSection, keepsProxyAuthenticate: Bool) {
         mark(&fields) { known in
             switch known {
@@ -59,7 +61,9 @@ enum HopByHop {
 
     /// RFC 9110 §7.6.1: "Intermediaries MUST parse a received Connection header field […] and, for
     /// each connection-option in this field, remove any header or trailer field(s) […] with the
-    /// same name". Framing does not suffer: Host and Content-Length are said anew.
+    /// same name".
+    ///
+    /// Framing does not suffer: Host and Content-Length are said anew.
     private static func markNominated(_ fields: inout FieldSection) {
         var nominated: [[UInt8]] = []
         fields.forEachMember(of: .connection) { member in

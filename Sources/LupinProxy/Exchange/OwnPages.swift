@@ -11,18 +11,24 @@ enum OwnPages {
 
     /// The page at `path`, or nil.
     static func page(
-        _ path: String, _ method: Method, listeners: [SocketAddress]
+        _ path: String,
+        _ method: Method,
+        listeners: [SocketAddress]
     ) -> GeneratedResponse? {
         guard method == .get || method == .head, let listener = listeners.first else { return nil }
         switch path {
         case "/":
             return GeneratedResponse(
-                status: 200, contentType: "text/plain; charset=utf-8",
-                body: welcome(listener.description))
+                status: 200,
+                contentType: "text/plain; charset=utf-8",
+                body: welcome(listener.description)
+            )
         case "/proxy.pac":
             return GeneratedResponse(
-                status: 200, contentType: "application/x-ns-proxy-autoconfig",
-                body: proxyAutoConfiguration(listener.description))
+                status: 200,
+                contentType: "application/x-ns-proxy-autoconfig",
+                body: proxyAutoConfiguration(listener.description)
+            )
         default: return nil
         }
     }

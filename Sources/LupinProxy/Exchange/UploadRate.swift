@@ -25,7 +25,9 @@ struct UploadRate {
         guard let bytesPerWindow, now >= windowEnd else { return }
         if let upload, !upload.isOver, upload.bytes &- bytesAtStart < bytesPerWindow {
             throw .request(
-                status: 408, detail: "The request body came slower than timeouts.min_rate.")
+                status: 408,
+                detail: "The request body came slower than timeouts.min_rate."
+            )
         }
         bytesAtStart = upload?.bytes ?? 0
         windowEnd = now &+ Self.windowMicroseconds

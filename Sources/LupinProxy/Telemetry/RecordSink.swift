@@ -107,9 +107,10 @@ package final class RecordSink {
         guard lines > 0 else { return }
         var chunk: [UInt8] = []
         if line.bytes.count >= RecordSink.chunkBytes / 2 {
-            // Handed over without a copy; the buffer grows anew.
+            // Handed over without a copy; the next buffer need not grow, which would copy it whole.
             chunk = line.bytes
             line.bytes = []
+            line.bytes.reserveCapacity(RecordSink.chunkBytes + 4096)
         } else {
             chunk.append(contentsOf: line.bytes)
             line.bytes.removeAll(keepingCapacity: true)

@@ -7,7 +7,8 @@ enum BasicCredentials {
     /// RFC 4648 §4, with padding.
     static func base64(_ bytes: [UInt8]) -> String {
         let alphabet = Array(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
+        )
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]

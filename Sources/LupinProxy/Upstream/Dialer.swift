@@ -16,7 +16,9 @@ struct Dialer {
     private let client: IPAddress
 
     init(
-        _ resources: WorkerResources, _ slot: ParkingSlot, _ snapshot: Snapshot,
+        _ resources: WorkerResources,
+        _ slot: ParkingSlot,
+        _ snapshot: Snapshot,
         client: IPAddress
     ) {
         self.resources = resources
@@ -27,46 +29,52 @@ struct Dialer {
 
     /// A connection to `hop`, and how long `dns` and `tcp` took.
     ///
-    /// - Parameters:
-    ///   - until: The exchange's own deadline, besides `timeouts.dns` and `timeouts.connect`.
-    ///   - isClientGone: Asked when the client's side stirs: nobody connects for nobody.
+    /// `deadline` is the exchange's own, besides `timeouts.dns` and `timeouts.connect`;
+    /// `interruptions` end the attempt: nobody connects for nobody.
     func dial(
-        _ hop: NextHop, waits: Waits, until deadline: UInt64, isHostFromFile: Bool,
-        _ isClientGone: () -> Bool
+        _ hop: NextHop,
+        waits: Waits,
+        until deadline: UInt64,
+        isHostFromFile: Bool,
+        interruptions: WakeReasons
     ) async throws(DialFailure) -> (channel: Channel, timing: Timing) {
         let loop = resources.loop
         var timing = Timing()
         let started = loop.now
         let addresses = try await resolve(
-            hop, until: min(deadline, loop.deadline(in: waits.dns)), isClientGone)
+            hop,
+            until: min(deadline, loop.deadline(in: waits.dns)),
+            interruptions
+        )
         if hop.host.address == nil { timing.dns = Int64(loop.now &- started) }
         let allowed = try check(addresses, hop, isHostFromFile: isHostFromFile)
         let connecting = loop.now
         let channel = try await connect(
-            allowed, hop, until: min(deadline, loop.deadline(in: waits.connect)), isClientGone)
+            allowed,
+            hop,
+            until: min(deadline, loop.deadline(in: waits.connect)),
+            interruptions
+        )
         timing.tcp = Int64(loop.now &- connecting)
         return (channel, timing)
     }
 
     private func resolve(
-        _ hop: NextHop, until deadline: UInt64, _ isClientGone: () -> Bool
+        _ hop: NextHop,
+        until deadline: UInt64,
+        _ interruptions: WakeReasons
     ) async throws(DialFailure) -> [IPAddress] {
         if let address = hop.host.address { return [address] }
         let host = hop.host.text
         do throws(ResolveFailure) {
             if let answer = resources.resolver.cached(host) { return try answer.get() }
-            while true {
-                do throws(ResolveFailure) {
-                    return try await resources.resolver.resolve(
-                        host, timeToLive: snapshot.settings.upstream.dnsTTL, slot: slot,
-                        until: deadline, interruptions: .downstreamClosed | .cut)
-                } catch {
-                    // A half-closing HTTP/1.0 client stirs and stays.
-                    guard error == .interrupted, !slot.has(.cut), !isClientGone() else {
-                        throw error
-                    }
-                }
-            }
+            return try await resources.resolver.resolve(
+                host,
+                timeToLive: snapshot.settings.upstream.dnsTTL,
+                slot: slot,
+                until: deadline,
+                interruptions: interruptions
+            )
         } catch {
             throw DialFailure(error: resolveError(error, host))
         }
@@ -75,15 +83,27 @@ struct Dialer {
     private func resolveError(_ failure: ResolveFailure, _ host: String) -> LupinError {
         switch failure {
         case .notFound:
-            return LupinError(.dnsError, host: host, detail: "No such host: \(host).", retry: .never)
+            return LupinError(
+                .dnsError,
+                host: host,
+                detail: "No such host: \(host).",
+                retry: .never
+            )
         case .failed(let reason):
             return LupinError(.dnsError, host: host, detail: reason)
         case .timedOut:
             return LupinError(
-                .dnsTimeout, host: host, detail: "No answer within timeouts.dns.")
+                .dnsTimeout,
+                host: host,
+                detail: "No answer within timeouts.dns."
+            )
         case .busy:
             return LupinError(
-                .dnsError, host: host, detail: "Too many look-ups wait already.", side: .lupin)
+                .dnsError,
+                host: host,
+                detail: "Too many look-ups wait already.",
+                side: .lupin
+            )
         case .interrupted:
             return slot.has(.cut) ? .stopping : .clientGone
         }
@@ -91,14 +111,20 @@ struct Dialer {
 
     /// RULES.md 3.7: every address is checked after DNS, and a checked one is connected to.
     private func check(
-        _ addresses: [IPAddress], _ hop: NextHop, isHostFromFile: Bool
+        _ addresses: [IPAddress],
+        _ hop: NextHop,
+        isHostFromFile: Bool
     ) throws(DialFailure) -> [IPAddress] {
         var refusal: LupinError?
         let allowed = addresses.filter { address in
             guard
                 let denial = snapshot.access.denial(
-                    of: address, port: hop.port, host: hop.host, client: client,
-                    isHostFromFile: isHostFromFile || hop.parent != nil)
+                    of: address,
+                    port: hop.port,
+                    host: hop.host,
+                    client: client,
+                    isHostFromFile: isHostFromFile || hop.parent != nil
+                )
             else { return true }
             refusal = denial
             return false
@@ -108,21 +134,24 @@ struct Dialer {
     }
 
     private func connect(
-        _ addresses: [IPAddress], _ hop: NextHop, until deadline: UInt64,
-        _ isClientGone: () -> Bool
+        _ addresses: [IPAddress],
+        _ hop: NextHop,
+        until deadline: UInt64,
+        _ interruptions: WakeReasons
     ) async throws(DialFailure) -> Channel {
-        while true {
-            var connector = Connector(on: resources.loop, slot: slot)
-            do throws(ConnectFailure) {
-                return try await connector.connect(
-                    to: addresses, port: hop.port, until: deadline,
-                    interruptions: .downstreamClosed | .cut)
-            } catch {
-                if error.interruption == .downstreamClosed, !isClientGone() { continue }
-                throw DialFailure(
-                    error: connectError(error, hop),
-                    isEveryAddressRefused: error.isEveryAddressRefused)
-            }
+        var connector = Connector(on: resources.loop, slot: slot)
+        do throws(ConnectFailure) {
+            return try await connector.connect(
+                to: addresses,
+                port: hop.port,
+                until: deadline,
+                interruptions: interruptions
+            )
+        } catch {
+            throw DialFailure(
+                error: connectError(error, hop),
+                isEveryAddressRefused: error.isEveryAddressRefused
+            )
         }
     }
 
@@ -132,7 +161,10 @@ struct Dialer {
         if failure.interruption.contains(.downstreamClosed) { return .clientGone }
         if failure.isTimeout {
             return LupinError(
-                .connectionTimeout, host: host, detail: "No connection within timeouts.connect.")
+                .connectionTimeout,
+                host: host,
+                detail: "No connection within timeouts.connect."
+            )
         }
         let words = failure.errors.last?.message ?? ""
         if failure.isExhausted {
@@ -143,13 +175,20 @@ struct Dialer {
         }
         let isRefused = failure.errors.contains { $0.isRefusal }
         return LupinError(
-            isRefused ? .connectionRefused : .destinationUnavailable, host: host, detail: words)
+            isRefused ? .connectionRefused : .destinationUnavailable,
+            host: host,
+            detail: words
+        )
     }
 }
 
 extension LupinError {
     /// The drain time is over.
     static let stopping = LupinError(
-        .connectionTerminated, detail: "lupin is stopping.", side: .lupin, retry: .never,
-        status: 503)
+        .connectionTerminated,
+        detail: "lupin is stopping.",
+        side: .lupin,
+        retry: .never,
+        status: 503
+    )
 }

@@ -3,7 +3,9 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// An upstream connection. It carries one exchange at a time and outlives it when both sides agree.
+/// An upstream connection.
+///
+/// It carries one exchange at a time and outlives it when both sides agree.
 final class UpstreamHTTP1: Upstream {
     let channel: Channel
     let hop: NextHop
@@ -71,7 +73,8 @@ final class UpstreamHTTP1: Upstream {
                     host: hop.text,
                     detail: responseHasBegun
                         ? "The connection closed inside the response's head."
-                        : "The connection closed before a response came.")
+                        : "The connection closed before a response came."
+                )
             }
         }
     }

@@ -30,12 +30,13 @@ final class UpstreamPool {
 
     /// The connection that was used last, if it is still as quiet as it must be.
     ///
-    /// - Parameters:
-    ///   - target: The target whose direct way `hop` is, where it is known: it spares a look-up.
-    ///   - asksKernel: Look at the socket itself and not only at the events that were
-    ///     seen: for requests that can't be sent again once they were lost.
+    /// `target` is the one whose direct way `hop` is, if that is known: it spares a look-up. With
+    /// `asksKernel` the socket itself is asked and not only the events that were seen: for requests
+    /// that can't be sent again once they were lost.
     func lease(
-        for hop: NextHop, known target: KnownTarget?, asksKernel: Bool
+        for hop: NextHop,
+        known target: KnownTarget?,
+        asksKernel: Bool
     ) -> UpstreamHTTP1? {
         var shelf = target?.shelf
         if shelf == nil || shelf?.isListed == false {

@@ -129,6 +129,75 @@ struct RecordFormatTests {
         #expect(String(decoding: bytes, as: UTF8.self) == "18446744073709551615")
     }
 
+    @Test func `the largest numbers fit their line`() throws {
+        var record = makeFullRecord()
+        record.client.address = .v4(.max)
+        record.client.port = .max
+        record.bytes.clientIn = .max
+        record.bytes.clientOut = .max
+        record.bytes.upstreamOut = .max
+        record.bytes.upstreamIn = .max
+        record.responseBodyBytes = .max
+        for path: WritableKeyPath<Timing, Int64?> in [
+            \.blocked, \.dns, \.tcp, \.send, \.wait, \.receive, \.total,
+        ] {
+            record.timing[keyPath: path] = .max
+        }
+        record.attempts[1].cause = .collapseLeader
+        record.attempts[1].delayMicroseconds = .max
+        record.attempts[1].timing = record.timing
+        let json = try json(of: record)
+        #expect(json["client", "address"]?.string == "255.255.255.255")
+        #expect(json["timing", "total"]?.number == 9_223_372_036_854_775.807)
+    }
+
+    @Test func `what a format remembers changes no line`() {
+        var format = RecordFormat(redactor: makeRedactor())
+        // The same known names; other names of the same length, case and order apart.
+        let lists = [
+            [("Accept", ""), ("X-One", "")], [("Accept", ""), ("X-Two", "")],
+            [("ACCEPT", ""), ("x-one", "")], [("X-One", ""), ("Accept", "")],
+            [("Accept", "")], [], [("X-One", ""), ("X-Two", "")], [("X-OneX-Two", "")],
+        ]
+        let hosts = ["a.example", "b.example", "::1"]
+        for round in 0..<48 {
+            var record = makeFullRecord()
+            var request = makeRequest("")
+            request.fields = makeFields(lists[round % 8])
+            request.pathAndQuery = request.fields.store("/user?page=\(round)")
+            record.request = request
+            record.response?.fields = makeFields(lists[round % 5])
+            record.origin = Host(hosts[round % 3]).map {
+                Origin(scheme: round % 2 == 0 ? .http : .https, host: $0, port: 443)
+            }
+            record.client.address = .v6(high: 0, low: UInt64(round % 7))
+            record.rules.matched = round % 4 == 0 ? ["ab", "c"] : ["a", "bc"]
+            record.rules.steps = round % 8 == 0 ? [] : ["d"]
+            var line = JSONLine()
+            format.appendJSON(record, dropped: 0, to: &line)
+            let text = String(decoding: line.bytes.dropLast(), as: UTF8.self)
+            #expect(text == jsonLine(of: record, redactor: makeRedactor()))
+        }
+    }
+
+    @Test func `a new redactor also hides what was shown before`() {
+        var record = makeFullRecord()
+        record.rules.matched = ["with-secret"]
+        record.request?.fields = makeFields([("X-With-Secret", "")])
+        record.request?.pathAndQuery = .empty
+        record.origin = Host("with-secret.example").map {
+            Origin(scheme: .http, host: $0, port: 80)
+        }
+        var format = RecordFormat(redactor: makeRedactor())
+        var line = JSONLine()
+        format.appendJSON(record, dropped: 0, to: &line)
+        #expect(String(decoding: line.bytes, as: UTF8.self).contains("with-secret"))
+        format.redactor = makeRedactor(secrets: ["with-secret", "With-Secret"])
+        line.bytes = []
+        format.appendJSON(record, dropped: 0, to: &line)
+        #expect(!String(decoding: line.bytes, as: UTF8.self).contains("with-secret"))
+    }
+
     @Test func `log off silences complete exchanges only`() {
         var record = makeFullRecord()
         record.isLogOff = true

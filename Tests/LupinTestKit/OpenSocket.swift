@@ -1,0 +1,62 @@
+// Which TCP sockets this process holds: what a stopped proxy must not leave.
+import Glibc
+
+/// One socket that this process has a descriptor of.
+package struct OpenSocket: Sendable, CustomStringConvertible {
+    package var local: UInt16
+    /// 0 where it is connected to nobody.
+    package var remote: UInt16
+    package var isListening: Bool
+    /// What tells it from a later socket with the same descriptor and port.
+    package var inode: UInt64
+
+    package var description: String { "\(local) -> \(remote)" }
+
+    /// The internet sockets among the descriptors below 8192.
+    ///
+    /// The descriptors are asked one by one: the kernel's table of connections also holds
+    /// thousands that wait for their time to be over.
+    package static func all() -> [OpenSocket] {
+        (0..<8192).compactMap { OpenSocket($0) }
+    }
+
+    private init?(_ descriptor: Int32) {
+        // Safety: both functions write what `port(of:_:)` tells them to at most.
+        guard let inode = OpenSocket.socketInode(descriptor),
+            let local = unsafe OpenSocket.port(of: descriptor, getsockname)
+        else { return nil }
+        self.inode = inode
+        self.local = local
+        remote = unsafe OpenSocket.port(of: descriptor, getpeername) ?? 0
+        var isListening: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        // Safety: getsockopt fills the integer it is given.
+        unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length)
+        self.isListening = isListening != 0
+    }
+
+    private static func socketInode(_ descriptor: Int32) -> UInt64? {
+        var status = stat()
+        // Safety: fstat fills the struct it is given.
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        return status.st_mode & S_IFMT == S_IFSOCK ? UInt64(status.st_ino) : nil
+    }
+
+    private typealias Asking = (
+        Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>
+    ) -> Int32
+
+    private static func port(of descriptor: Int32, _ ask: Asking) -> UInt16? {
+        var form = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        // Safety: `ask` writes at most `length` bytes to the form; every form begins as sockaddr.
+        let code = unsafe withUnsafeMutablePointer(to: &form) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe ask(descriptor, $0, &length)
+            }
+        }
+        // The port stands at the same place for IPv4 and IPv6.
+        let isInternet = [AF_INET, AF_INET6].contains(Int32(form.sin6_family))
+        return code == 0 && isInternet ? UInt16(bigEndian: form.sin6_port) : nil
+    }
+}
