@@ -2,7 +2,9 @@
 // The floor plan as a build file: imports go down only, and never sideways on floor 2.
 import PackageDescription
 
-/// What every lupin target is compiled with. No `unsafeFlags`: they would bar others from depending on us.
+/// What every lupin target is compiled with.
+///
+/// No `unsafeFlags`: they would bar others from depending on us.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
@@ -16,7 +18,9 @@ let strict: [SwiftSetting] = [
 ]
 
 let argumentParser = Target.Dependency.product(
-    name: "ArgumentParser", package: "swift-argument-parser")
+    name: "ArgumentParser",
+    package: "swift-argument-parser"
+)
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
@@ -40,13 +44,15 @@ let package = Package(
                 "LupinProxy", "LupinRules", "LupinIO", "LupinTLS", "LupinWire", "LupinCore",
                 argumentParser, logging,
             ],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
 
         // Floor 3
         .target(
             name: "LupinProxy",
             dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinRules", "LupinCore", logging],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
 
         // Floor 2
         .target(name: "LupinIO", dependencies: ["LupinCore", "CLinux"], swiftSettings: strict),
@@ -56,44 +62,68 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
-            name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+            name: "CNghttp2",
+            pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]
+        ),
 
         // Floor 1
         .target(name: "LupinCore", swiftSettings: strict),
 
         // Tests
         .target(
-            name: "LupinTestKit", dependencies: ["LupinIO", "LupinCore"],
-            path: "Tests/LupinTestKit", swiftSettings: strict),
+            name: "LupinTestKit",
+            dependencies: ["LupinIO", "LupinCore"],
+            path: "Tests/LupinTestKit",
+            swiftSettings: strict
+        ),
         .testTarget(name: "LupinCoreTests", dependencies: ["LupinCore"], swiftSettings: strict),
         .testTarget(
-            name: "LupinIOTests", dependencies: ["LupinIO", "LupinCore", "LupinTestKit"],
-            swiftSettings: strict),
+            name: "LupinIOTests",
+            dependencies: ["LupinIO", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "LupinTLSTests", dependencies: ["LupinTLS", "LupinCore"], swiftSettings: strict),
+            name: "LupinTLSTests",
+            dependencies: ["LupinTLS", "LupinCore"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "LupinWireTests", dependencies: ["LupinWire", "LupinCore"],
-            swiftSettings: strict),
+            name: "LupinWireTests",
+            dependencies: ["LupinWire", "LupinCore"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "LupinRulesTests", dependencies: ["LupinRules", "LupinCore"],
-            swiftSettings: strict),
+            name: "LupinRulesTests",
+            dependencies: ["LupinRules", "LupinCore"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LupinProxyTests",
             dependencies: ["LupinProxy", "LupinIO", "LupinTLS", "LupinCore", logging],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
                 "LupinProxy", "LupinIO", "LupinRules", "LupinCore", "LupinTestKit", "lupin",
                 logging,
             ],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz-http1", dependencies: ["LupinWire", "LupinCore"], path: "Tests/Fuzz/HTTP1",
-            swiftSettings: strict),
+            name: "fuzz-http1",
+            dependencies: ["LupinWire", "LupinCore"],
+            path: "Tests/Fuzz/HTTP1",
+            swiftSettings: strict
+        ),
         .executableTarget(
-            name: "lupin-bench", dependencies: ["LupinIO", "LupinCore", argumentParser],
-            path: "Tests/Benchmarks", exclude: ["README.md"], swiftSettings: strict),
+            name: "lupin-bench",
+            dependencies: ["LupinIO", "LupinCore", argumentParser],
+            path: "Tests/Benchmarks",
+            exclude: ["README.md"],
+            swiftSettings: strict
+        ),
     ]
 )

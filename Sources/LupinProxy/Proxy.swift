@@ -45,13 +45,14 @@ public final class Proxy: Sendable {
             listeners: sockets.map(\.address),
             digest: KeyedDigest()
         )
+        let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
                 snapshot: snapshot,
                 clock: clock,
                 logger: logger,
                 allowsColour: allowsColour,
-                records: try RecordWriter(configuration.settings.log, logger: logger),
+                records: records,
                 resolver: try ResolverThreads(asking: resolve),
                 processes: try ProcessLookup()
             )
@@ -99,6 +100,22 @@ public final class Proxy: Sendable {
 
     /// What the workers run on, for clocks that wake them.
     package var executors: [LoopExecutor] { threads.map(\.executor) }
+
+    private static func openRecords(
+        _ settings: LogSettings,
+        logger: Logger
+    ) throws(StartFailure) -> RecordWriter {
+        do throws(SystemError) {
+            return try RecordWriter(settings, logger: logger)
+        } catch {
+            var name = "the log"
+            if case .file(let path) = settings.to { name = path }
+            throw StartFailure(
+                message: "cannot write records to \(name): \(error.message)",
+                isBindFailure: false
+            )
+        }
+    }
 
     private static func startThreads(
         _ count: Int,

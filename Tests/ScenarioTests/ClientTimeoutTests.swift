@@ -100,7 +100,7 @@ struct ClientTimeoutTests {
             try clock.advance(by: .milliseconds(19_900))
             #expect(!client.stream.socket.hasUnread)
             try clock.advance(by: .milliseconds(200))
-            #expect(try client.response().status == 504)
+            #expect(try client.response().status == 408)
             _ = try connection.waitForEnd()
         }
     }

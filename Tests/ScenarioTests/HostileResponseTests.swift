@@ -125,7 +125,7 @@ struct HostileResponseTests {
             let client = try proxy.client()
             try client.send("GET", origin.url())
             let (bytes, _) = try client.stream.untilEnd()
-            #expect(!String(decoding: bytes, as: UTF8.self).hasSuffix("0\r\n\r\n"))
+            #expect(!String(decoding: bytes, as: UTF8.self).hasSuffix("\r\n0\r\n\r\n"))
             let record = try proxy.record()
             #expect(["truncated", "error"].contains(record["outcome"]))
             #expect(record["error.side"] == "upstream")

@@ -32,6 +32,20 @@ struct ParentProxyTests {
         }
     }
 
+    @Test(arguments: ["169.254.169.254", "[::ffff:169.254.169.254]", "2852039166"])
+    func `a denied address is not asked of the parent either`(host: String) async throws {
+        let parent = try PlayedOrigin()
+        try await ProxyFixture.run(rules(parent)) { proxy in
+            let client = try proxy.client()
+            try client.send("GET", "http://\(host)/latest/meta-data")
+            let response = try client.response()
+            #expect(response.status == 502)
+            #expect(response["Proxy-Status"]?.contains("destination_ip_prohibited") == true)
+            #expect(try proxy.record()["outcome"] == "denied")
+            #expect(!parent.hasWaiting)
+        }
+    }
+
     @Test func `lupin's credentials go to the parent and to nobody else`() async throws {
         let parent = try PlayedOrigin()
         let rules = rules(parent, userinfo: "corp:se%3Acret@")

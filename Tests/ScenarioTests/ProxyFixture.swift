@@ -239,6 +239,7 @@ final class ProxyFixture: Sendable {
         let origins = origins.withLock { $0 }
         let originPorts = origins.map(\.address.port)
         let failures = origins.flatMap(\.failures)
+        let mine = Set(ownSockets(originPorts).map(\.inode))
         for origin in origins { origin.endConnections() }
         let done = Bell()
         let stopping = beginStopping()
@@ -254,13 +255,18 @@ final class ProxyFixture: Sendable {
         for executor in proxy.executors { clock?.remove(executor) }
         try? FileManager.default.removeItem(atPath: logPath)
         for failure in failures { Issue.record("a script failed: \(failure)") }
-        // The origins still hold their ports: what leads there is the proxy's.
+        // By inode: once it is closed, a port may belong to another test's socket.
+        let left = OpenSocket.all().filter { mine.contains($0.inode) }
+        #expect(left.isEmpty, "sockets of the proxy are still open")
+        for origin in origins { origin.stop() }
+    }
+
+    /// The proxy's listeners, its clients' connections and those to the origins.
+    private func ownSockets(_ originPorts: [UInt16]) -> [OpenSocket] {
         let ports = Set(proxy.addresses.map(\.port))
-        let left = OpenSocket.all().filter { socket in
+        return OpenSocket.all().filter { socket in
             if socket.isListening { return listeners.contains(socket.inode) }
             return ports.contains(socket.local) || originPorts.contains(socket.remote)
         }
-        #expect(left.isEmpty, "sockets of the proxy are still open")
-        for origin in origins { origin.stop() }
     }
 }

@@ -111,7 +111,7 @@ extension ErrorKind {
         case 431:
             "The request has larger header fields than `limits.header_bytes` "
                 + "or more than `limits.header_fields` allow."
-        case 501: "The request uses a transfer coding that lupin does not know."
+        case 501: "The request asks for something that lupin does not know how to do."
         case 505: "The request uses an HTTP version that lupin does not speak here."
         default: "The request is not valid HTTP, so nothing was sent."
         }

@@ -1,9 +1,9 @@
 // Small questions about bytes that several rooms ask: ASCII case, digits, trimming, text.
 
 /// A range of bytes in a storage of at most 4 GiB; half the size of `Range<Int>`.
-package struct ByteRange: Hashable, Sendable {
-    package var start: UInt32
-    package var count: UInt32
+@usableFromInline package struct ByteRange: Hashable, Sendable {
+    @usableFromInline package var start: UInt32
+    @usableFromInline package var count: UInt32
 
     @inlinable @inline(__always) package init(start: Int, count: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
@@ -14,7 +14,9 @@ package struct ByteRange: Hashable, Sendable {
         self.init(start: range.lowerBound, count: range.count)
     }
 
-    package static let empty = ByteRange(start: 0, count: 0)
+    @inlinable @inline(__always) package static var empty: ByteRange {
+        ByteRange(start: 0, count: 0)
+    }
 
     @inlinable @inline(__always) package var isEmpty: Bool { count == 0 }
     @inlinable @inline(__always) package var lowerBound: Int { Int(start) }
@@ -51,6 +53,21 @@ extension Span where Element == UInt8 {
             i &+= 1
         }
         return true
+    }
+
+    /// The eight bytes from `start` on as one number, the first of them lowest.
+    ///
+    /// Written out, because the compiler makes it a single load.
+    @inlinable @inline(__always) package func word(at start: Int) -> UInt64 {
+        let bytes = extracting(start...).extracting(first: 8)
+        precondition(bytes.count == 8, "a word has eight bytes")
+        let low =
+            UInt64(bytes[0]) | UInt64(bytes[1]) &<< 8 | UInt64(bytes[2]) &<< 16
+            | UInt64(bytes[3]) &<< 24
+        let high =
+            UInt64(bytes[4]) | UInt64(bytes[5]) &<< 8 | UInt64(bytes[6]) &<< 16
+            | UInt64(bytes[7]) &<< 24
+        return low | high &<< 32
     }
 
     /// Whether the bytes are exactly those of `text`.

@@ -3,7 +3,7 @@
 /// A field name that some part of lupin decides upon; every other name is `.other`.
 ///
 /// Comparing one byte instead of a name makes framing, hop-by-hop removal and lookups cheap.
-package enum FieldName: UInt8, Sendable, CaseIterable {
+@usableFromInline package enum FieldName: UInt8, Sendable, CaseIterable {
     case other
     case accept, acceptEncoding, age, altSvc, authorization, cacheControl, connection
     case contentEncoding, contentLength, contentRange, contentType, cookie, date, etag, expect
@@ -69,68 +69,104 @@ package enum FieldName: UInt8, Sendable, CaseIterable {
     }
 
     /// The known name that `bytes` spell in any case, else `.other`.
-    package init(_ bytes: Span<UInt8>) {
-        self = .other
-        guard bytes.count >= 2 else { return }
-        let entries = FieldName.entries.span
-        var slot = FieldName.slot(bytes)
-        // The table is never full, so an empty slot ends every search.
-        while entries[slot].count > 0 {
-            let entry = entries[slot]
-            if Int(entry.count) == bytes.count,
-                FieldName.letters.span.extracting(entry.range).equalsLowercased(bytes)
-            {
-                self = entry.name
-                return
-            }
-            slot = (slot &+ 1) & FieldName.slotMask
+    package init(_ bytes: Span<UInt8>) { self = FieldName.table.lookup.name(spelledBy: bytes) }
+
+    /// All known names.
+    ///
+    /// Who asks often keeps a copy, which spares the check that the table is built.
+    package static let table = FieldNameTable()
+}
+
+/// All known names, so that the one that some bytes spell is found in a step.
+package struct FieldNameTable: Sendable {
+    fileprivate static let slotMask = 255
+    /// No known name is longer.
+    fileprivate static let countMax = 32
+
+    /// A hash table; `.other` where it is empty.
+    private var slots = [FieldName](repeating: .other, count: slotMask + 1)
+    /// How many letters each name has, by its raw value.
+    private var counts: [UInt8] = []
+    /// The names in lower case, `countMax` places for each.
+    private var letters: [UInt8] = []
+
+    fileprivate init() {
+        for name in FieldName.allCases {
+            let spelling = Array(name.spelling.lowercased().utf8)
+            counts.append(UInt8(spelling.count))
+            letters += spelling
+            letters += Array(repeating: 0, count: FieldNameTable.countMax - spelling.count)
+            guard name != .other else { continue }
+            var slot = FieldNameTable.slot(spelling.span)
+            while slots[slot] != .other { slot = (slot + 1) & FieldNameTable.slotMask }
+            slots[slot] = name
         }
     }
 
-    /// A place of the hash table; `count` is 0 where it is empty.
-    private struct Entry: Sendable {
-        var name = FieldName.other
-        var count: UInt8 = 0
-        var start: UInt16 = 0
-
-        var range: Range<Int> { Int(start)..<Int(start) + Int(count) }
-    }
-
-    private static let slotMask = 255
-
     /// Length, first and last byte tell the known names apart; a clash would only cost a step.
-    private static func slot(_ bytes: Span<UInt8>) -> Int {
+    @inline(__always) fileprivate static func slot(_ bytes: Span<UInt8>) -> Int {
         let first = Int(bytes[0] | 0x20)
         let last = Int(bytes[bytes.count &- 1] | 0x20)
         return (bytes.count &+ first &* 7 &+ last &* 27) & slotMask
     }
 
-    private static let spellings: [[UInt8]] = allCases.map { Array($0.spelling.lowercased().utf8) }
-
-    /// All known names in lower case, one behind the other.
-    private static let letters: [UInt8] = Array(spellings.joined())
-
-    private static let entries: [Entry] = {
-        var entries = [Entry](repeating: Entry(), count: slotMask + 1)
-        var start = 0
-        for (name, spelling) in zip(allCases, spellings) where name != .other {
-            var slot = slot(spelling.span)
-            while entries[slot].count > 0 { slot = (slot + 1) & slotMask }
-            entries[slot] = Entry(
-                name: name,
-                count: UInt8(spelling.count),
-                start: UInt16(start)
-            )
-            start += spelling.count
+    /// The table as one head's lines ask it: no reference is counted for a line.
+    package var lookup: Lookup {
+        @_lifetime(borrow self) get {
+            Lookup(slots: slots.span, counts: counts.span, letters: letters.span)
         }
-        return entries
-    }()
+    }
+
+    /// A look into the table, for as long as it is borrowed.
+    package struct Lookup: ~Escapable {
+        fileprivate let slots: Span<FieldName>
+        fileprivate let counts: Span<UInt8>
+        fileprivate let letters: Span<UInt8>
+
+        /// The known name that `bytes` spell in any case, else `.other`.
+        ///
+        /// A known name is a token (RFC 9110 §5.6.2), so its bytes need no other check.
+        package func name(spelledBy bytes: Span<UInt8>) -> FieldName {
+            guard bytes.count >= 2 else { return .other }
+            var slot = FieldNameTable.slot(bytes)
+            // The table is never full, so an empty slot ends every search.
+            while slots[slot] != .other {
+                let name = slots[slot]
+                let index = Int(name.rawValue)
+                if Int(counts[index]) == bytes.count {
+                    let start = index &* FieldNameTable.countMax
+                    let spelling = letters.extracting(start..<start &+ bytes.count)
+                    if bytes.equalsInAnyCase(spelling) { return name }
+                }
+                slot = (slot &+ 1) & FieldNameTable.slotMask
+            }
+            return .other
+        }
+    }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether `other`, turned to lower case, has these bytes; the counts are equal.
-    @inline(__always) fileprivate func equalsLowercased(_ other: Span<UInt8>) -> Bool {
-        for i in indices where self[i] != other[i].asciiLowercased { return false }
-        return true
+    /// Whether the bytes are `spelling`, a name in lower case of the same length, in any case.
+    ///
+    /// Eight bytes at a time; the last eight may overlap those before.
+    @inline(__always) fileprivate func equalsInAnyCase(_ spelling: Span<UInt8>) -> Bool {
+        var i = 0
+        guard count >= 8 else {
+            while i < count {
+                let difference = self[i] ^ spelling[i]
+                // Of the bytes of a name only lower-case letters have bit 6, so only they may
+                // differ in bit 5.
+                if difference & ~((spelling[i] & 0x40) &>> 1) != 0 { return false }
+                i &+= 1
+            }
+            return true
+        }
+        while true {
+            let expected = spelling.word(at: i)
+            let difference = word(at: i) ^ expected
+            if difference & ~((expected & 0x4040_4040_4040_4040) &>> 1) != 0 { return false }
+            if count &- i <= 8 { return true }
+            i = Swift.min(i &+ 8, count &- 8)
+        }
     }
 }

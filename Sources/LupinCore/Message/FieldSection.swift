@@ -7,15 +7,16 @@
 /// two reference counts until somebody changes it.
 public struct FieldSection: Sendable {
     /// One field line.
-    package struct Line: Sendable {
-        package var name: ByteRange
-        package var value: ByteRange
-        package var known: FieldName
+    @usableFromInline package struct Line: Sendable {
+        @usableFromInline package var name: ByteRange
+        @usableFromInline package var value: ByteRange
+        @usableFromInline package var known: FieldName
         /// The line belongs to the connection it came on and goes no further (RFC 9110 §7.6.1).
-        package var isHopByHop = false
+        @usableFromInline package var isHopByHop = false
         /// In `storage` the line reads `name: value CRLF` exactly, so it can be sent as it lies.
-        package var isContiguous = false
+        @usableFromInline package var isContiguous = false
 
+        @inlinable @inline(__always)
         package init(name: ByteRange, value: ByteRange, known: FieldName, isContiguous: Bool) {
             self.name = name
             self.value = value
@@ -27,11 +28,14 @@ public struct FieldSection: Sendable {
     /// The bytes that `lines` point into.
     ///
     /// Offsets stay valid while bytes are only ever appended.
-    package var storage: [UInt8] = []
-    package var lines: [Line] = []
+    @usableFromInline package var storage: [UInt8]
+    @usableFromInline package var lines: [Line]
 
     /// An empty section.
-    public init() {}
+    @inlinable public init() {
+        storage = []
+        lines = []
+    }
 
     /// Whether there is no line at all.
     public var isEmpty: Bool { lines.isEmpty }
@@ -81,10 +85,11 @@ extension FieldSection {
     }
 
     /// Whether some line of a known field lists `member`, separated by commas; case is ignored.
-    package func lists(_ member: StaticString, in known: FieldName) -> Bool {
+    package func lists(_ member: String, in known: FieldName) -> Bool {
         var found = false
         forEachMember(of: known) { bytes in
-            found = found || bytes.equalsIgnoringCase(Array(member.description.utf8).span)
+            let utf8 = member.utf8
+            found = found || bytes.equalsIgnoringCase(utf8.span)
         }
         return found
     }

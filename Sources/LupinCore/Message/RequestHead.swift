@@ -5,7 +5,9 @@
 /// All ranges point into `fields.storage`.
 public struct RequestHead: Sendable {
     /// The four forms of a request target (RFC 9112 §3.2).
-    package enum TargetForm: UInt8, Sendable { case origin, absolute, authority, asterisk }
+    @usableFromInline package enum TargetForm: UInt8, Sendable {
+        case origin, absolute, authority, asterisk
+    }
 
     /// The method, recognised; its bytes on the wire are at `methodRange`.
     public package(set) var method: Method = .get

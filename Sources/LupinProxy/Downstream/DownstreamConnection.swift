@@ -39,8 +39,10 @@ final class DownstreamConnection: ChannelPump {
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
         let address = peer.address.unmapped
         client = Client(
-            address: address, port: peer.port,
-            isAdmitted: resources.snapshot.access.admits(client: address))
+            address: address,
+            port: peer.port,
+            isAdmitted: resources.snapshot.access.admits(client: address)
+        )
         let limits = HTTP1Limits(resources.snapshot.settings.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits)
     }
@@ -72,8 +74,10 @@ final class DownstreamConnection: ChannelPump {
     /// How long a connection is silent before its task ends.
     private static let restDelay: UInt64 = 20_000
 
-    /// Ends the task between two requests. A task keeps the memory of its deepest call, 10 KiB, for
-    /// as long as it lives; the connection alone needs a fifth of that.
+    /// Ends the task between two requests.
+    ///
+    /// A task keeps the memory of its deepest call, 10 KiB, for as long as it lives; the connection
+    /// alone needs a fifth of that.
     private func rest() {
         isResting = true
         channel.slot = nil
@@ -83,7 +87,9 @@ final class DownstreamConnection: ChannelPump {
         channelIsReady(channel)
     }
 
-    /// Closes a resting connection whose time is up, or whenever lupin stops. True when it did.
+    /// Closes a resting connection whose time is up, or whenever lupin stops.
+    ///
+    /// True when it did.
     func endRest(isStopping: Bool) -> Bool {
         guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
         isResting = false
@@ -116,8 +122,14 @@ final class DownstreamConnection: ChannelPump {
         let snapshot = resources.snapshot
         if !isClientLookedUp, needsProgram(snapshot) { await lookUpClient(snapshot) }
         let exchange = Exchange(
-            request, from: client, http1, slot, resources, snapshot,
-            bytesBefore: http1.bytesBeforeRequest)
+            request,
+            from: client,
+            http1,
+            slot,
+            resources,
+            snapshot,
+            bytesBefore: http1.bytesBeforeRequest
+        )
         let ending = await exchange.run()
         http1.recycle()
         idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
@@ -141,7 +153,9 @@ final class DownstreamConnection: ChannelPump {
                 deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
             }
             let woken = await slot.park(
-                for: .downstreamReadable | .draining | .cut, until: deadline)
+                for: .downstreamReadable | .draining | .cut,
+                until: deadline
+            )
             if woken.meets(.cut) { return nil }
             if resources.loop.now >= deadline {
                 guard hasBegun else {
@@ -149,7 +163,9 @@ final class DownstreamConnection: ChannelPump {
                     return nil
                 }
                 throw .request(
-                    status: 408, detail: "The request's head was not complete in time.")
+                    status: 408,
+                    detail: "The request's head was not complete in time."
+                )
             }
         }
     }
@@ -158,8 +174,14 @@ final class DownstreamConnection: ChannelPump {
     private func refuse(_ error: LupinError) async -> Ending {
         if error == .clientGone { return .gone }
         let exchange = Exchange(
-            nil, from: client, http1, slot, resources, resources.snapshot,
-            bytesBefore: http1.bytesBeforeRequest)
+            nil,
+            from: client,
+            http1,
+            slot,
+            resources,
+            resources.snapshot,
+            bytesBefore: http1.bytesBeforeRequest
+        )
         return await exchange.refuse(error)
     }
 
@@ -172,7 +194,10 @@ final class DownstreamConnection: ChannelPump {
         isClientLookedUp = true
         guard let local = channel.localAddress, let peer = channel.peer else { return }
         let owner = await resources.shared.processes.owner(
-            of: peer, to: local, slot: slot)
+            of: peer,
+            to: local,
+            slot: slot
+        )
         client.program = owner?.program
         client.pid = owner?.pid
     }
@@ -192,17 +217,34 @@ final class DownstreamConnection: ChannelPump {
         guard !resources.isCut else { return }
         let deadline = resources.loop.deadline(in: .seconds(2))
         var drained = 0
-        while drained < DownstreamConnection.lingerBytesMax {
+        var turn = 0
+        while resources.loop.now < deadline, drained < Self.lingerBytesMax {
             drained += channel.input.count
+            turn += channel.input.count
             channel.input.discard(channel.input.count)
             guard let received = try? channel.receive(), received != .end else { return }
-            if received == .bytes { continue }
+            if received == .bytes {
+                if turn >= Self.lingerTurnBytes {
+                    turn = 0
+                    await giveWay()
+                }
+                continue
+            }
             let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
             if woken.meets(.cut) || resources.loop.now >= deadline { return }
         }
     }
 
-    private static let lingerBytesMax = 1 << 20
+    /// Bytes of an unwanted upload that are read so that the client gets to our answer.
+    private static let lingerBytesMax = 32 << 20
+    /// Bytes read and thrown away before other connections get their turn.
+    private static let lingerTurnBytes = 1 << 20
+
+    /// Lets the loop serve others, then goes on.
+    private func giveWay() async {
+        resources.loop.later { [slot] in slot.wake(.answered) }
+        _ = await slot.park(for: .answered)
+    }
 }
 
 /// How an exchange leaves the connection.

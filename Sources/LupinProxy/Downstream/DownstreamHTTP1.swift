@@ -19,6 +19,8 @@ final class DownstreamHTTP1: Downstream {
     private var keepsAlive = true
     /// A request was read that said so, as every HTTP/1.0 one does.
     private var isLastRequest = false
+    /// The response's body ends where the connection does.
+    private var endsWithConnection = false
     private var acceptsTrailers = false
     /// The bytes that had been consumed when the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
@@ -44,7 +46,8 @@ final class DownstreamHTTP1: Downstream {
     /// Whether the client meant this request to be its last, and sent nothing behind it: then it
     /// will not send more either, and closing needs no care for what it still has to read.
     var mayCloseAtOnce: Bool {
-        isLastRequest && reader.isComplete && channel.input.isEmpty && !channel.hasStaged
+        isLastRequest && reader.isComplete && !channel.hasStaged
+            && channel.isQuiet(asksKernel: true)
     }
 
     // MARK: Requests
@@ -152,6 +155,7 @@ final class DownstreamHTTP1: Downstream {
         if framing == .untilClose || framing == .chunked {
             framing = isHTTP10 ? .untilClose : .chunked
         }
+        endsWithConnection = !isBodiless && framing == .untilClose
         // A body that ends with the connection leaves none to use again.
         mayPersist = keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
         let isTunnel = method == .connect && head.status / 100 == 2
@@ -180,11 +184,19 @@ final class DownstreamHTTP1: Downstream {
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {
         mayPersist = false
+        endsWithConnection = true
         mayHalfClose = true
         reader.begin(.untilClose)
         writer.beginTunnel()
         channel.enableKeepAlive()
         return (reader, writer)
+    }
+
+    func cutShort(atOnce: Bool) {
+        mayPersist = false
+        // A missing rest of a length and a missing last chunk tell by themselves. RST would throw
+        // away what the client has not read yet, so it is left to bodies that end by closing.
+        if atOnce || endsWithConnection { channel.close(reset: true) }
     }
 
     func abort() {

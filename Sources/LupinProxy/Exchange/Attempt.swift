@@ -120,8 +120,31 @@ extension Exchange {
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
 
+    /// Checks the deny list for a target that a parent proxy will reach: it resolves names
+    /// unwatched, but an address that the client wrote is plain to see.
+    func checkBehindParent(
+        _ origin: Origin,
+        _ hop: NextHop,
+        isHostFromFile: Bool
+    ) throws(LupinError) {
+        guard hop.parent != nil, let address = origin.host.address else { return }
+        let denial = snapshot.access.denial(
+            of: address,
+            port: origin.port,
+            host: origin.host,
+            client: client.address,
+            isHostFromFile: isHostFromFile
+        )
+        if let denial { throw denial }
+    }
+
     /// Sends the request, again where that is safe, until there is a final response's head.
     func obtainResponse(to adapted: AdaptedRequest) async throws(LupinError) -> ParsedResponse {
+        try checkBehindParent(
+            adapted.origin,
+            adapted.hop,
+            isHostFromFile: adapted.isHostFromFile
+        )
         var replay: BodyReplay?
         while true {
             let attempt = Attempt(adapted, of: self, replay: replay)
@@ -420,10 +443,14 @@ final class Attempt {
         if let upload = exchange.upload, !upload.isOver,
             exchange.slot.loop.now < exchange.totalDeadline
         {
+            if upload.waitsForSource {
+                let detail = "The request body stood still for timeouts.idle."
+                return .request(status: 408, detail: detail)
+            }
             return LupinError(
                 .connectionWriteTimeout,
                 host: host,
-                detail: "The request body stood still for timeouts.idle."
+                detail: "The origin took no more of the request body for timeouts.idle."
             )
         }
         return LupinError(

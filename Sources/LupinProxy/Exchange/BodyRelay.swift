@@ -25,6 +25,8 @@ final class BodyRelay {
     private(set) var bytes: UInt64 = 0
     /// When bytes last moved, in microseconds of the loop's clock.
     private(set) var lastActivity: UInt64
+    /// Everything that came has been passed on: if nothing moves, the source is to blame.
+    private(set) var waitsForSource = false
     /// Keeps a copy of what passes, for another attempt.
     var replay: BodyReplay?
     /// Payload bytes after which the relay fails; nil for no limit.
@@ -35,6 +37,8 @@ final class BodyRelay {
     private let slot: ParkingSlot
     private let loop: EventLoop
     private var pipe: SplicePipe?
+    /// Why the source broke while the pipe still held bytes of it.
+    private var lateFailure: LupinError?
 
     /// Bytes moved in one call before other connections get their turn.
     private static let turnBytes = 1 << 20
@@ -87,6 +91,7 @@ final class BodyRelay {
     }
 
     private func move() throws(SideFailure) -> Bool {
+        waitsForSource = false
         var budget = Self.turnBytes
         while budget > 0 {
             if pipe != nil || maySplice(after: Self.turnBytes - budget) {
@@ -95,7 +100,7 @@ final class BodyRelay {
             }
             switch try fromSource({ () throws(LupinError) in try source.pull() }) {
             case .blocked:
-                _ = try toSink { () throws(LupinError) in try sink.flush() }
+                waitsForSource = try toSink { () throws(LupinError) in try sink.flush() }
                 return true
             case .end:
                 let trailers = source.trailers
@@ -166,9 +171,12 @@ final class BodyRelay {
         let before = pipe.held
         let wanted = Int(min(source.spliceable, UInt64(Self.turnBytes)))
         var received = Channel.Received.end
-        if wanted > 0 {
-            received = try fromSource { () throws(LupinError) in
-                try source.splice(into: pipe, wanted)
+        if wanted > 0, lateFailure == nil {
+            do throws(LupinError) {
+                received = try source.splice(into: pipe, wanted)
+            } catch {
+                // What the pipe holds came before the source broke: it goes out first.
+                lateFailure = error
             }
         }
         let moved = pipe.held - before
@@ -176,6 +184,7 @@ final class BodyRelay {
         if moved > 0 { try note(UInt64(moved)) }
         let isEmpty = try toSink { () throws(LupinError) in try sink.splice(from: pipe) }
         guard isEmpty else { return false }
+        if let lateFailure { throw SideFailure(isSource: true, error: lateFailure) }
         if received == .blocked || source.spliceable == 0 { returnPipe() }
         return received != .blocked
     }

@@ -148,7 +148,7 @@ extension Exchange {
         }
         guard !downstream.isCommitted else {
             record.outcome = .truncated
-            downstream.abort()
+            downstream.cutShort(atOnce: error == .stopping)
             return
         }
         dropUpstream()

@@ -35,6 +35,9 @@ protocol Downstream: AnyObject {
     var localAddress: IPAddress? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
+    /// Ends a response in the middle so that the client can't take it for complete, and still gets
+    /// every byte that came; not even that when it must be `atOnce`.
+    func cutShort(atOnce: Bool)
     /// Makes what the client sees look as broken as it is.
     func abort()
 }

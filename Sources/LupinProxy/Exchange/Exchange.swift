@@ -174,7 +174,7 @@ final class Exchange {
         writeRecord()
         switch outcome {
         case .aborted: return .gone
-        case .truncated: return .reset
+        case .truncated: return .close
         case .ok, .error, .denied:
             if downstream.isClientGone { return .gone }
             let mayPersist = downstream.mayPersist && downstream.isRequestComplete

@@ -1,10 +1,17 @@
-// Bulk copies and reads of eight bytes: the only place of HTTP/1.1 that says `unsafe`.
+// Bulk copies and constant words: the only place of HTTP/1.1 that says `unsafe`.
+import LupinCore
 
 extension Array where Element == UInt8 {
     /// Appends all of `bytes` by one copy.
     @inline(__always) mutating func appendBulk(_ bytes: Span<UInt8>) {
         // Safety: the pointer is used inside the closure only, and `append` copies what it names.
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+
+    /// Appends the bytes of a text that is known when this is compiled.
+    @inline(__always) mutating func append(_ text: StaticString) {
+        // Safety: the bytes of the text live as long as the program, and `append` copies them.
+        text.withUTF8Buffer { unsafe append(contentsOf: $0) }
     }
 }
 
@@ -23,23 +30,10 @@ extension MutableSpan where Element == UInt8 {
 }
 
 extension Span where Element == UInt8 {
-    /// The first place from `start` on with a byte that no field value may hold, or `end`.
-    ///
-    /// Eight bytes at a time: most of a head is values.
-    @inline(__always) func endOfFieldValue(from start: Int, to end: Int) -> Int {
-        var i = start
-        while end &- i >= 8 {
-            // Safety: the load checks its bounds, and every bit pattern is a UInt64.
-            let word = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: i, as: UInt64.self)
-            // In each byte the top bit tells whether it is below 0x20, or DEL. A borrow can only
-            // add bits above a byte that is set rightly, so zero means that there is none.
-            let controls = (word &- 0x2020_2020_2020_2020) & ~word
-            let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            let found = controls | ((deletes &- 0x0101_0101_0101_0101) & ~deletes)
-            guard found & 0x8080_8080_8080_8080 == 0 else { break }
-            i &+= 8
-        }
-        while i < end, self[i].isFieldValueByte { i &+= 1 }
-        return i
+    /// Whether the bytes are `word`, compared without ASCII case.
+    @inline(__always) func spells(_ word: StaticString) -> Bool {
+        guard count == word.utf8CodeUnitCount else { return false }
+        // Safety: the bytes of the word live as long as the program.
+        return word.withUTF8Buffer { unsafe equalsIgnoringCase($0.span) }
     }
 }

@@ -23,12 +23,11 @@ package enum ChunkedEncoder {
         trailers: borrowing FieldSection = FieldSection(),
         to output: inout [UInt8]
     ) {
-        output.append(0x30)
-        appendChunkEnd(to: &output)
+        output.append("0\r\n" as StaticString)
         output.appendLines(of: trailers) { line in
             !line.isHopByHop && line.known.isAllowedInTrailers
         }
-        appendChunkEnd(to: &output)
+        output.appendLineEnd()
     }
 }
 

@@ -19,12 +19,12 @@ struct FramingFields {
             case .contentLength: lengthLines += 1
             case .transferEncoding: codingLines += 1
             case .connection:
-                let value = storage.extracting(lines[i].value.range)
-                if value.listContains("close") { closes = true }
-                if value.listContains("keep-alive") { keepsAlive = true }
+                let options = ConnectionOptions(storage.extracting(lines[i].value.range))
+                if options.close { closes = true }
+                if options.keepAlive { keepsAlive = true }
             case .proxyConnection:
-                let value = storage.extracting(lines[i].value.range)
-                if value.listContains("close") { closes = true }
+                let options = ConnectionOptions(storage.extracting(lines[i].value.range))
+                if options.close { closes = true }
             default: break
             }
         }
@@ -47,8 +47,10 @@ struct FramingFields {
 
 extension FramingFields {
     /// The framing of a request (RFC 9112 §6.3); every doubt is an error.
-    func requestFraming(_ fields: FieldSection, minor: UInt8) throws(MessageProblem) -> BodyFraming
-    {
+    func requestFraming(
+        _ fields: borrowing FieldSection,
+        minor: UInt8
+    ) throws(MessageProblem) -> BodyFraming {
         if codingLines > 0 {
             guard minor > 0 else { throw MessageProblem(.request, .codingInHTTP10) }
             guard lengthLines == 0 else { throw MessageProblem(.request, .lengthAndCoding) }
@@ -81,7 +83,7 @@ extension FramingFields {
 extension FramingFields {
     /// The framing of a response that has a body (RFC 9112 §6.3).
     func responseFraming(
-        _ fields: FieldSection,
+        _ fields: borrowing FieldSection,
         minor: UInt8
     ) throws(MessageProblem) -> BodyFraming {
         if codingLines > 0 {
@@ -103,10 +105,11 @@ extension FramingFields {
     }
 
     /// The length that all lines and list members agree on (RFC 9110 §8.6), or nil.
-    func responseLength(_ fields: FieldSection) -> UInt64? {
+    func responseLength(_ fields: borrowing FieldSection) -> UInt64? {
         var agreed: UInt64?
-        for line in fields.lines where line.known == .contentLength {
-            let value = fields.storage.span.extracting(line.value.range)
+        let lines = fields.lines.span
+        for i in lines.indices where lines[i].known == .contentLength {
+            let value = fields.storage.span.extracting(lines[i].value.range)
             var start = 0
             while start <= value.count {
                 var end = start
@@ -142,7 +145,7 @@ struct TransferCodings {
     private var hasUnknown = false
     private var isMalformed = false
 
-    init(_ fields: FieldSection) {
+    init(_ fields: borrowing FieldSection) {
         for line in fields.lines where line.known == .transferEncoding {
             let value = fields.storage.span.extracting(line.value.range)
             var start = 0
@@ -181,9 +184,27 @@ struct TransferCodings {
     }
 }
 
+/// The options of a Connection field that speak of persistence (RFC 9112 §9.3, §9.6).
+private struct ConnectionOptions {
+    private(set) var close = false
+    private(set) var keepAlive = false
+
+    init(_ value: Span<UInt8>) {
+        var start = 0
+        while start < value.count {
+            let end = value.firstIndex(of: 0x2C, from: start, to: value.count) ?? value.count
+            let member = value.extracting(start..<end)
+            let option = member.extracting(member.trimmedRange)
+            if option.spells("close") { close = true }
+            if option.spells("keep-alive") { keepAlive = true }
+            start = end + 1
+        }
+    }
+}
+
 extension Span where Element == UInt8 {
     /// Whether a comma-separated list has the member `word`, compared without case.
-    func listContains(_ word: String) -> Bool {
+    func listContains(_ word: StaticString) -> Bool {
         if spells(word) { return true }
         var start = 0
         while start < count {

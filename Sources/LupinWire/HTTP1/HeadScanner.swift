@@ -40,6 +40,7 @@ struct HeadScanner: Sendable {
     private let startLineBytes: Int
     private let sectionBytes: Int
     private let fieldsMax: Int
+    private let table = FieldName.table
 
     /// Bytes and lines so far; the ranges count from the first byte of the head.
     private(set) var fields = FieldSection()
@@ -68,7 +69,6 @@ struct HeadScanner: Sendable {
         guard !isComplete else { return 0 }
         let before = fields.storage.count
         if before == 0 {
-            if fields.lines.capacity == 0 { fields.lines.reserveCapacity(24) }
             try scan(bytes)
             let taken = isComplete ? position : bytes.count
             fields.storage.appendBulk(bytes.extracting(first: taken))
@@ -102,6 +102,21 @@ struct HeadScanner: Sendable {
     }
 }
 
+// MARK: Memory
+
+extension HeadScanner {
+    /// Keeps the memory of `used` for the next head, unless one is under way or it is large.
+    ///
+    /// An idle connection is to cost little.
+    mutating func recycle(_ used: consuming FieldSection) {
+        guard fields.storage.capacity == 0, used.storage.capacity <= 2048,
+            used.lines.capacity <= 64
+        else { return }
+        used.removeAll()
+        fields = used
+    }
+}
+
 // MARK: Scanning
 
 extension HeadScanner {
@@ -110,6 +125,7 @@ extension HeadScanner {
             guard try scanStartLine(bytes) else { return }
         }
         while phase != .complete {
+            if phase == .lineStart { scanPlainLines(bytes) }
             guard try scanLine(bytes) else { return }
         }
     }
@@ -118,15 +134,13 @@ extension HeadScanner {
         let end = min(bytes.count, startLineBytes)
         var i = position
         if phase == .startLine {
-            while i < end {
-                let byte = bytes[i]
-                if byte &- 0x21 >= 0x5E {
-                    if byte == 0x0D { break }
-                    try noteStartLine(byte, at: i)
-                }
+            while true {
+                i = bytes.endOfVisible(from: i, to: end)
+                guard i < end else { return try pause(.startLine, at: i, of: bytes) }
+                if bytes[i] == 0x0D { break }
+                try noteStartLine(bytes[i], at: i)
                 i &+= 1
             }
-            guard i < end else { return try pause(.startLine, at: i, of: bytes) }
             startLine.end = i
             i &+= 1
         }
@@ -246,6 +260,43 @@ extension HeadScanner {
         return true
     }
 
+    /// Reads lines that are whole and plain, as nearly all are, and stops before any other.
+    ///
+    /// Nothing is refused here: what this passes over is `scanLine`'s, which knows every case.
+    private mutating func scanPlainLines(_ bytes: Span<UInt8>) {
+        let end = min(bytes.count, sectionStart &+ sectionBytes)
+        var lines: [FieldSection.Line] = []
+        swap(&lines, &fields.lines)
+        if lines.count == lines.capacity { lines.reserveCapacity(max(24, 2 * lines.count)) }
+        let room = max(min(lines.capacity, fieldsMax) - lines.count, 0)
+        position = HeadScanner.readPlainLines(
+            bytes.extracting(first: end),
+            from: position,
+            atMost: room,
+            into: &lines,
+            table.lookup
+        )
+        swap(&lines, &fields.lines)
+    }
+
+    /// Appends the plain lines of `bytes` and returns where the first other one begins.
+    private static func readPlainLines(
+        _ bytes: Span<UInt8>,
+        from start: Int,
+        atMost room: Int,
+        into lines: inout [FieldSection.Line],
+        _ names: borrowing FieldNameTable.Lookup
+    ) -> Int {
+        var i = start
+        lines.append(addingCapacity: room) { output in
+            while output.freeCapacity > 0, let plain = PlainLine(bytes, from: i, names) {
+                output.append(plain.line)
+                i = plain.end
+            }
+        }
+        return i
+    }
+
     private mutating func closeLine(_ bytes: Span<UInt8>) {
         var valueEnd = open.carriageReturn
         while valueEnd > open.trimFloor, bytes[valueEnd &- 1].isBlank { valueEnd &-= 1 }
@@ -265,7 +316,7 @@ extension HeadScanner {
             FieldSection.Line(
                 name: ByteRange(name),
                 value: value,
-                known: FieldName(bytes.extracting(name)),
+                known: table.lookup.name(spelledBy: bytes.extracting(name)),
                 isContiguous: isContiguous
             )
         )
@@ -277,6 +328,8 @@ extension HeadScanner {
         guard side == .response else { throw problem(.obsoleteFold) }
         hasFolds = true
         open.isFolded = true
+        open.nameEnd = line.name.upperBound
+        open.valueStart = line.value.lowerBound
         open.trimFloor = i
         open.foldedEnd = line.value.upperBound
         // An empty value begins only behind the fold.

@@ -18,34 +18,33 @@ package struct ViaMember: Sendable, Hashable {
 
 extension Array where Element == UInt8 {
     /// Appends the bytes of a text.
-    @inline(__always) mutating func append(_ text: String) {
-        append(contentsOf: text.utf8)
+
+    mutating func append(_ text: String) {
+        let utf8 = text.utf8
+        appendBulk(utf8.span)
     }
 
-    mutating func appendLineEnd() {
-        append(0x0D)
-        append(0x0A)
-    }
+    @inline(__always)
+    mutating func appendLineEnd() { append("\r\n" as StaticString) }
 
-    /// Appends `name: value CRLF`.
-    mutating func appendField(_ name: String, _ value: String) {
+    /// Appends `name: value CRLF`, where `name` brings its colon and space.
+
+    mutating func appendField(_ name: StaticString, _ value: String) {
         append(name)
-        append(": ")
         append(value)
         appendLineEnd()
     }
 
     mutating func appendDecimal(_ number: UInt64) {
-        guard number > 9 else {
-            append(UInt8(truncatingIfNeeded: number) &+ 0x30)
-            return
-        }
-        var divisor: UInt64 = 1
-        while number / divisor > 9 { divisor *= 10 }
-        while divisor > 0 {
-            append(UInt8(truncatingIfNeeded: number / divisor % 10) &+ 0x30)
-            divisor /= 10
-        }
+        var digits = InlineArray<20, UInt8>(repeating: 0x30)
+        var first = 20
+        var rest = number
+        repeat {
+            first &-= 1
+            digits[first] = 0x30 &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        appendBulk(digits.span.extracting(first...))
     }
 
     mutating func appendHexadecimal(_ number: UInt64) {
@@ -58,22 +57,23 @@ extension Array where Element == UInt8 {
     }
 
     /// Appends the framing field that `framing` needs, if any.
+
     mutating func appendFraming(_ framing: BodyFraming) {
         switch framing {
         case .none, .untilClose: break
         case .length(let count):
-            append("Content-Length: ")
+            append("Content-Length: " as StaticString)
             appendDecimal(count)
             appendLineEnd()
-        case .chunked: append("Transfer-Encoding: chunked\r\n")
+        case .chunked: append("Transfer-Encoding: chunked\r\n" as StaticString)
         }
     }
 
-    mutating func appendVia(_ via: ViaMember) {
+    mutating func appendVia(_ via: borrowing ViaMember) {
         switch via.receivedProtocol {
-        case .http10: append("Via: 1.0 ")
-        case .http11: append("Via: 1.1 ")
-        case .http2: append("Via: 2 ")
+        case .http10: append("Via: 1.0 " as StaticString)
+        case .http11: append("Via: 1.1 " as StaticString)
+        case .http2: append("Via: 2 " as StaticString)
         }
         append(via.pseudonym)
         appendLineEnd()
@@ -96,20 +96,28 @@ extension Array where Element == UInt8 {
             guard isKept(line) else { continue }
             guard line.isContiguous else {
                 appendBulk(storage.extracting(line.name.range))
-                append(0x3A)
-                append(0x20)
+                append(": " as StaticString)
                 appendBulk(storage.extracting(line.value.range))
                 appendLineEnd()
                 continue
             }
-            var end = line.value.upperBound + 2
+            var end = line.value.upperBound &+ 2
             while i < lines.count {
                 let next = lines[i]
                 guard next.isContiguous, next.name.lowerBound == end, isKept(next) else { break }
-                end = next.value.upperBound + 2
+                end = next.value.upperBound &+ 2
                 i &+= 1
             }
             appendBulk(storage.extracting(line.name.lowerBound..<end))
         }
+    }
+}
+
+extension FieldSection {
+    /// The bytes that all lines take on the wire.
+    var writtenBytes: Int {
+        var count = 0
+        for line in lines { count &+= Int(line.name.count) &+ Int(line.value.count) &+ 4 }
+        return count
     }
 }

@@ -54,7 +54,32 @@ package enum RequestSerializer {
         _ options: borrowing RequestOptions,
         to output: inout [UInt8]
     ) {
-        output.reserveCapacity(output.count + head.fields.storage.count + 256)
+        output.reserveCapacity(output.count + room(for: head, options))
+        write(head, options, to: &output)
+    }
+
+    /// About how many bytes a head takes, so that the output grows once.
+    ///
+    /// 256 cover what is said in constant words and numbers.
+    private static func room(
+        for head: borrowing RequestHead,
+        _ options: borrowing RequestOptions
+    ) -> Int {
+        var room = 256 + head.fields.writtenBytes + options.extra.writtenBytes
+        room +=
+            head.methodRange.range.count + head.pathAndQuery.range.count + 2
+            * options.authority.utf8.count
+        if let via = options.via { room += via.pseudonym.utf8.count }
+        if let name = options.upgrade { room += name.utf8.count }
+        if let credentials = options.proxyAuthorization { room += credentials.utf8.count }
+        return room
+    }
+
+    private static func write(
+        _ head: borrowing RequestHead,
+        _ options: borrowing RequestOptions,
+        to output: inout [UInt8]
+    ) {
         if head.methodRange.isEmpty {
             output.append(head.method.token)
         } else {
@@ -62,7 +87,7 @@ package enum RequestSerializer {
         }
         output.append(0x20)
         appendTarget(head, options, to: &output)
-        output.append(" HTTP/1.1\r\nHost: ")
+        output.append(" HTTP/1.1\r\nHost: " as StaticString)
         output.append(options.authority)
         output.appendLineEnd()
         let isHTTP10 = head.minorVersion == 0
@@ -78,7 +103,7 @@ package enum RequestSerializer {
         output.appendFraming(options.framing)
         if let via = options.via { output.appendVia(via) }
         if let credentials = options.proxyAuthorization {
-            output.appendField("Proxy-Authorization", credentials)
+            output.appendField("Proxy-Authorization: ", credentials)
         }
         appendConnection(options, to: &output)
         output.appendLines(of: options.extra) { _ in true }
@@ -96,7 +121,7 @@ package enum RequestSerializer {
             output.append(options.authority)
             return
         case .absolute(let scheme):
-            output.append(scheme == .https ? "https://" : "http://")
+            output.append(scheme == .https ? "https://" as StaticString : "http://")
             output.append(options.authority)
             isBareAuthority = true
         case .origin: break
@@ -107,11 +132,9 @@ package enum RequestSerializer {
         }
         // RFC 9112 §3.2.4: OPTIONS of an empty path means the server as a whole. A parent gets
         // it as an empty path, the origin as an asterisk.
-        let isWholeServer = head.form == .asterisk || head.method == .options
-        if isWholeServer {
-            if !isBareAuthority { output.append(0x2A) }
-        } else {
-            output.append(0x2F)
+        switch (head.form, head.method) {
+        case (.asterisk, _), (_, .options): if !isBareAuthority { output.append(0x2A) }
+        default: output.append(0x2F)
         }
     }
 
@@ -119,16 +142,18 @@ package enum RequestSerializer {
         _ options: borrowing RequestOptions,
         to output: inout [UInt8]
     ) {
-        if options.acceptsTrailers { output.append("TE: trailers\r\n") }
-        if let name = options.upgrade { output.appendField("Upgrade", name) }
+        if options.acceptsTrailers { output.append("TE: trailers\r\n" as StaticString) }
+        if let name = options.upgrade { output.appendField("Upgrade: ", name) }
         // RFC 9110 §10.1.4, §7.8: who sends TE or Upgrade MUST name it in Connection.
+        let line: StaticString
         switch (options.upgrade != nil, options.acceptsTrailers, options.closes) {
-        case (true, true, _): output.append("Connection: Upgrade, TE\r\n")
-        case (true, false, _): output.append("Connection: Upgrade\r\n")
-        case (false, true, true): output.append("Connection: close, TE\r\n")
-        case (false, true, false): output.append("Connection: TE\r\n")
-        case (false, false, true): output.append("Connection: close\r\n")
-        case (false, false, false): break
+        case (true, true, _): line = "Connection: Upgrade, TE\r\n"
+        case (true, false, _): line = "Connection: Upgrade\r\n"
+        case (false, true, true): line = "Connection: close, TE\r\n"
+        case (false, true, false): line = "Connection: TE\r\n"
+        case (false, false, true): line = "Connection: close\r\n"
+        case (false, false, false): return
         }
+        output.append(line)
     }
 }

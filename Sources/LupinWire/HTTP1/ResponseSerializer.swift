@@ -37,8 +37,31 @@ package enum ResponseSerializer {
         _ options: borrowing ResponseOptions,
         to output: inout [UInt8]
     ) {
-        output.reserveCapacity(output.count + head.fields.storage.count + 256)
-        output.append("HTTP/1.1 ")
+        output.reserveCapacity(output.count + room(for: head, options))
+        write(head, options, to: &output)
+    }
+
+    /// About how many bytes a head takes, so that the output grows once.
+    ///
+    /// 256 cover what is said in constant words and numbers.
+    private static func room(
+        for head: borrowing ResponseHead,
+        _ options: borrowing ResponseOptions
+    ) -> Int {
+        var room = 256 + head.fields.writtenBytes + options.extra.writtenBytes
+        room += head.reason.range.count
+        if let date = options.date { room += date.utf8.count }
+        if let via = options.via { room += via.pseudonym.utf8.count }
+        if let name = options.upgrade { room += name.utf8.count }
+        return room
+    }
+
+    private static func write(
+        _ head: borrowing ResponseHead,
+        _ options: borrowing ResponseOptions,
+        to output: inout [UInt8]
+    ) {
+        output.append("HTTP/1.1 " as StaticString)
         output.appendDecimal(UInt64(head.status))
         output.append(0x20)
         if head.reason.isEmpty {
@@ -49,21 +72,24 @@ package enum ResponseSerializer {
         output.appendLineEnd()
         var hasDate = false
         output.appendLines(of: head.fields) { line in
-            if line.known == .date { hasDate = true }
-            return !line.isHopByHop && line.known != .contentLength
-                && line.known != .transferEncoding
+            switch line.known {
+            case .contentLength, .transferEncoding: return false
+            case .date: hasDate = true
+            default: break
+            }
+            return !line.isHopByHop
         }
         if head.status >= 200, head.status != 204 { output.appendFraming(options.framing) }
-        if !hasDate, let date = options.date { output.appendField("Date", date) }
+        if !hasDate, let date = options.date { output.appendField("Date: ", date) }
         if let via = options.via { output.appendVia(via) }
         if let name = options.upgrade {
-            output.appendField("Upgrade", name)
-            output.append("Connection: Upgrade\r\n")
+            output.appendField("Upgrade: ", name)
+            output.append("Connection: Upgrade\r\n" as StaticString)
         } else {
             switch options.persistence {
             case .implied: break
-            case .close: output.append("Connection: close\r\n")
-            case .keepAlive: output.append("Connection: keep-alive\r\n")
+            case .close: output.append("Connection: close\r\n" as StaticString)
+            case .keepAlive: output.append("Connection: keep-alive\r\n" as StaticString)
             }
         }
         output.appendLines(of: options.extra) { _ in true }

@@ -70,14 +70,8 @@ enum StatusLine {
 extension Span where Element == UInt8 {
     /// Whether the first 8 bytes are `HTTP/d.d`; the name is case-sensitive (RFC 9112 §2.3).
     var isHTTPVersion: Bool {
-        count >= 8 && self[0] == 0x48 && self[1] == 0x54 && self[2] == 0x54 && self[3] == 0x50
-            && self[4] == 0x2F && self[5].isASCIIDigit && self[6] == 0x2E
-            && self[7].isASCIIDigit
-    }
-
-    /// Whether the bytes are `word`, compared without ASCII case.
-    func spells(_ word: String) -> Bool {
-        let utf8 = word.utf8
-        return equalsIgnoringCase(utf8.span)
+        // `HTTP/` and `.`, read as a number, with nothing where the digits stand.
+        count >= 8 && word(at: 0) & 0x00FF_00FF_FFFF_FFFF == 0x002E_002F_5054_5448
+            && self[5].isASCIIDigit && self[7].isASCIIDigit
     }
 }

@@ -22,6 +22,22 @@ struct FieldNameTests {
         }
     }
 
+    @Test(arguments: FieldName.allCases.dropFirst())
+    func `no byte stands for a letter but the letter in its two cases`(name: FieldName) {
+        let spelling = Array(name.spelling.utf8)
+        for place in spelling.indices {
+            for byte in UInt8.min...UInt8.max {
+                var changed = spelling
+                changed[place] = byte
+                let isSame = byte.asciiLowercased == spelling[place].asciiLowercased
+                // One `#expect` per byte would take longer than all else.
+                if (FieldName(changed.span) == name) != isSame {
+                    Issue.record("byte \(byte) at \(place) of \(name.spelling)")
+                }
+            }
+        }
+    }
+
     @Test(arguments: ["", "x", "-", "X-Request-Id", String(repeating: "a", count: 70_000)])
     func `an unknown name is other`(text: String) {
         #expect(FieldName(Array(text.utf8).span) == .other)

@@ -1,0 +1,87 @@
+// Where the next byte of some kind stands, eight bytes at a time: most of a head is plain text.
+import LupinCore
+
+// In each byte of a word that is searched, the top bit tells whether it is of the kind. Borrows and
+// carries can only disturb the bits above a byte that is set rightly, so the lowest one is true.
+
+extension Span where Element == UInt8 {
+    /// The first place in `start..<end` that holds `wanted`, or nil.
+    @inline(__always) func firstIndex(of wanted: UInt8, from start: Int, to end: Int) -> Int? {
+        let pattern = UInt64(wanted) &* 0x0101_0101_0101_0101
+        var i = start
+        while end &- i >= 8 {
+            let difference = word(at: i) ^ pattern
+            let found = difference.bytesBelow(1)
+            if found != 0 { return i &+ found.firstFoundByte }
+            i &+= 8
+        }
+        while i < end {
+            if self[i] == wanted { return i }
+            i &+= 1
+        }
+        return nil
+    }
+
+    /// Whether both have the same bytes.
+    func equals(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        var i = 0
+        while count &- i >= 8 {
+            if word(at: i) != other.word(at: i) { return false }
+            i &+= 8
+        }
+        while i < count {
+            if self[i] != other[i] { return false }
+            i &+= 1
+        }
+        return true
+    }
+
+    /// The first place of `wanted`, or nil.
+    func firstIndex(of wanted: UInt8) -> Int? { firstIndex(of: wanted, from: 0, to: count) }
+
+    /// The first place in `start..<end` with a byte that is not visible ASCII, or `end`.
+    @inline(__always) func endOfVisible(from start: Int, to end: Int) -> Int {
+        var i = start
+        while end &- i >= 8 {
+            let word = word(at: i)
+            // Above 0x7E: the top bit is set already, or by adding one.
+            let above = (word | (word &+ 0x0101_0101_0101_0101)) & .topBits
+            let found = word.bytesBelow(0x21) | above
+            if found != 0 { return i &+ found.firstFoundByte }
+            i &+= 8
+        }
+        while i < end, self[i] &- 0x21 < 0x5E { i &+= 1 }
+        return i
+    }
+
+    /// The first place in `start..<end` with a byte that no field value may hold, or `end`.
+    @inline(__always) func endOfFieldValue(from start: Int, to end: Int) -> Int {
+        var i = start
+        while end &- i >= 8 {
+            let word = word(at: i)
+            let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
+            let found = word.bytesBelow(0x20) | deletes.bytesBelow(1)
+            guard found != 0 else {
+                i &+= 8
+                continue
+            }
+            i &+= found.firstFoundByte
+            if self[i] != 0x09 { return i }
+            i &+= 1
+        }
+        while i < end, self[i].isFieldValueByte { i &+= 1 }
+        return i
+    }
+}
+
+extension UInt64 {
+    fileprivate static var topBits: UInt64 { 0x8080_8080_8080_8080 }
+
+    /// Marks the bytes below `bound`, which is 0x80 at most.
+    @inline(__always) fileprivate func bytesBelow(_ bound: UInt64) -> UInt64 {
+        (self &- bound &* 0x0101_0101_0101_0101) & ~self & .topBits
+    }
+
+    @inline(__always) fileprivate var firstFoundByte: Int { trailingZeroBitCount &>> 3 }
+}

@@ -1,0 +1,44 @@
+// Whether a field line is whole and plain, as nearly all are, so that it is read in one go.
+import LupinCore
+
+/// A field line `name: value` with nothing odd about it.
+struct PlainLine {
+    let line: FieldSection.Line
+    /// Behind its CRLF.
+    let end: Int
+
+    /// Nil where the line is not all there, or not as plain as that.
+    @inline(__always)
+    init?(_ bytes: Span<UInt8>, from start: Int, _ names: borrowing FieldNameTable.Lookup) {
+        let limit = bytes.count
+        guard start < limit, bytes[start] > 0x20,
+            let colon = bytes.firstIndex(of: 0x3A, from: start, to: limit)
+        else { return nil }
+        let name = bytes.extracting(start..<colon)
+        let known = names.name(spelledBy: name)
+        guard known != .other || name.isToken else { return nil }
+        var valueStart = colon &+ 1
+        while valueStart < limit, bytes[valueStart].isBlank { valueStart &+= 1 }
+        let carriageReturn = bytes.endOfFieldValue(from: valueStart, to: limit)
+        end = carriageReturn &+ 2
+        guard end <= limit, bytes[carriageReturn] == 0x0D, bytes[carriageReturn &+ 1] == 0x0A
+        else { return nil }
+        var valueEnd = carriageReturn
+        while valueEnd > valueStart, bytes[valueEnd &- 1].isBlank { valueEnd &-= 1 }
+        line = FieldSection.Line(
+            name: ByteRange(start: start, count: colon &- start),
+            value: ByteRange(start: valueStart, count: valueEnd &- valueStart),
+            known: known,
+            isContiguous: valueStart == colon &+ 2 && bytes[colon &+ 1] == 0x20
+                && valueEnd == carriageReturn
+        )
+    }
+}
+
+extension Span where Element == UInt8 {
+    fileprivate var isToken: Bool {
+        var i = 0
+        while i < count, self[i].isTokenByte { i &+= 1 }
+        return i == count && i > 0
+    }
+}
