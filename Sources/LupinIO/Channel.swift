@@ -292,7 +292,11 @@ package final class Channel {
     }
 
     /// TCP keep-alive, for connections that may be silent for hours.
-    package func enableKeepAlive() {
+    ///
+    /// Accepted ones have it from their listener.
+    package func enableKeepAlive() { Channel.enableKeepAlive(descriptor) }
+
+    static func enableKeepAlive(_ descriptor: Int32) {
         _ = linux_set_option(descriptor, Int32(SOL_SOCKET), SO_KEEPALIVE, 1)
         _ = linux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 60)
         _ = linux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 20)

@@ -16,8 +16,9 @@ package final class ListeningSocket: Sendable {
         let owned = Descriptor(owning: try SystemCall.check { linux_socket(wanted.family) })
         let raw = owned.raw
         try SystemCall.check { linux_set_option(raw, Int32(SOL_SOCKET), SO_REUSEADDR, 1) }
-        // Accepted sockets inherit it: one call for all connections.
+        // Accepted sockets inherit these: one call for all connections.
         try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        Channel.enableKeepAlive(raw)
         if wanted.family == AF_INET6 {
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }

@@ -188,7 +188,6 @@ final class DownstreamHTTP1: Downstream {
         mayHalfClose = true
         reader.begin(.untilClose)
         writer.beginTunnel()
-        channel.enableKeepAlive()
         return (reader, writer)
     }
 

@@ -37,7 +37,7 @@ extension Exchange {
     func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
         let passage = try passAtOnce(from: source, to: sink)
         isDelivered = passage == .sent
-        if isDelivered { return }
+        if isDelivered { return noteReceived(0) }
         let relay = BodyRelay(
             from: source,
             to: sink,
@@ -48,10 +48,7 @@ extension Exchange {
         let begun = slot.loop.now
         pumpBodies()
         if !relay.isOver { try await awaitEnd(of: relay) }
-        if var last = attempts.popLast() {
-            last.timing.receive = Int64(slot.loop.now &- begun)
-            attempts.append(last)
-        }
+        noteReceived(slot.loop.now &- begun)
         switch relay.state {
         case .running, .finishing, .finished: break
         case .sourceFailed(let error), .sinkFailed(let error): throw error
@@ -66,6 +63,13 @@ extension Exchange {
         case staged
         /// There is more to come.
         case begun
+    }
+
+    /// Notes how long the body of the delivered response took.
+    private func noteReceived(_ microseconds: UInt64) {
+        guard upstream != nil, var last = attempts.popLast() else { return }
+        last.timing.receive = Int64(microseconds)
+        attempts.append(last)
     }
 
     /// Sends a body that is there already together with its head.

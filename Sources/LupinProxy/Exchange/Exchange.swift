@@ -151,6 +151,10 @@ final class Exchange {
         releaseUpstream()
         // Copied only now: whoever changed the head meanwhile was its only owner.
         if hasRequest { record.request = request }
+        if let last = attempts.last {
+            record.timing.wait = last.timing.wait
+            record.timing.receive = last.timing.receive
+        }
         record.attempts = attempts
         record.client.address = client.address
         record.client.port = client.port
