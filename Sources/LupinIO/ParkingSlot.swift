@@ -6,8 +6,9 @@
 ///
 /// Everything is inlinable: sets of reasons are made several times for every request, and across
 /// modules each would otherwise be a generic call (6 % of a forwarded request's user time).
+@usableFromInline
 package struct WakeReasons: OptionSet, Sendable {
-    package let rawValue: UInt16
+    @usableFromInline package let rawValue: UInt16
     @inlinable package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     @inlinable package static var downstreamReadable: Self { Self(rawValue: 1 << 0) }

@@ -4,6 +4,7 @@ package import Logging
 package import LupinCore
 package import LupinIO
 import LupinTLS
+import Synchronization
 
 /// A forward proxy with its threads.
 public final class Proxy: Sendable {
@@ -19,6 +20,7 @@ public final class Proxy: Sendable {
     private let threads: [LoopThread]
     private let workers: [Worker]
     private let sockets: [ListeningSocket]
+    private let isStopping = Atomic(false)
 
     /// Binds the listeners, starts the workers and serves.
     ///
@@ -80,7 +82,10 @@ public final class Proxy: Sendable {
 
     /// Stops gracefully: listeners close, what runs may finish within `timeouts.drain`, the rest is
     /// cut; then every record is written.
+    ///
+    /// A second call does nothing and does not wait for the first.
     public func stop() async {
+        guard !isStopping.exchange(true, ordering: .relaxed) else { return }
         let limit = shared.snapshot.settings.timeouts.drain
         for worker in workers { await worker.stopAccepting() }
         for socket in sockets { socket.close() }

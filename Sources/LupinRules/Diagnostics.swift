@@ -2,7 +2,7 @@
 
 /// One problem of a rules file.
 package struct Diagnostic: Sendable, Equatable, Error {
-    /// The codes of RULES.md §5.
+    /// What kind of problem it is, in a word that people can search for.
     package enum Code: String, Sendable, CaseIterable {
         case syntax = "E-SYNTAX"
         case key = "E-KEY"

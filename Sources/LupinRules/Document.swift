@@ -1,5 +1,5 @@
-// From YAML text to a tree with places: what of YAML is allowed (RULES.md language 1), and Yams'
-// errors in words that say what to write instead.
+// From YAML text to a tree with places: what of YAML is allowed, and Yams' errors in words that say
+// what to write instead.
 
 import Yams
 

@@ -1,4 +1,4 @@
-// What `${…}` in a value stands for, and where which kind of it is allowed (RULES.md language 8).
+// What `${…}` in a value stands for, and where which kind of it is allowed.
 
 import LupinCore
 

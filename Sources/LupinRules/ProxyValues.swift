@@ -130,7 +130,7 @@ extension DecodingContext {
 
 extension DecodingContext {
     /// The proxy, with what points at one of our listeners taken out: an error for a parent that is
-    /// written in the file, direct and a warning for one of the environment (RULES.md 3.8).
+    /// written in the file, direct and a warning for one of the environment.
     func withoutLoop(
         _ proxy: UpstreamProxy,
         _ listeners: [ListenerSettings],

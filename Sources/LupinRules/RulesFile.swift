@@ -111,7 +111,7 @@ package enum RulesFile {
         )
     }
 
-    /// The file to load, or nil when there is none and the defaults hold (RULES.md language 12).
+    /// The file to load, or nil when there is none and the defaults hold.
     ///
     /// `explicit`, `$LUPIN_RULES`, `$XDG_CONFIG_HOME/lupin/lupin.yaml` (else below `~/.config`),
     /// `/etc/lupin/lupin.yaml`. Never the working directory: so a relative `XDG_CONFIG_HOME` is

@@ -1,4 +1,4 @@
-// How durations, sizes and shares are written (RULES.md language 3): a whole number and a unit.
+// How durations, sizes and shares are written: a whole number and a unit.
 
 /// Reads numbers with units; nothing overflows.
 package enum Units {

@@ -1,4 +1,4 @@
-// Who may use the proxy and which targets it refuses, whatever the rules say (RULES.md 3.7).
+// Who may use the proxy and which targets it refuses, whatever the rules say.
 import Foundation
 import LupinCore
 import LupinIO

@@ -46,7 +46,6 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         HostileResponse("a space before the first field", ok, " X-A: b"),
         HostileResponse("no HTTP at all", "SSH-2.0-OpenSSH_9.2"),
         HostileResponse("a status of two digits", "HTTP/1.1 20 OK"),
-        HostileResponse("a status of 600", "HTTP/1.1 600 OK"),
         HostileResponse("a status of 099", "HTTP/1.1 099 OK"),
         HostileResponse("another version", "HTTP/2.0 200 OK"),
     ]

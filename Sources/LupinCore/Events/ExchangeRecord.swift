@@ -61,7 +61,7 @@ package struct ExchangeRecord: Sendable {
         self.startMicroseconds = startMicroseconds
     }
 
-    /// Whether a line is due: `log: off` silences outcome `ok` only (RULES.md 3.9).
+    /// Whether a line is due: `log: off` silences outcome `ok` only.
     package var isDue: Bool { !isLogOff || outcome != .ok }
 }
 

@@ -2,7 +2,7 @@
 
 /// A request that cannot be sent as its rules say: NUL, CR or LF came in by interpolation.
 ///
-/// The answer is 502, and nothing goes upstream (RULES.md language line 8).
+/// The answer is 502, and nothing goes upstream.
 package struct StepProblem: Error, Equatable, Sendable {
     /// The step, as the record names it.
     package var step: String
@@ -22,7 +22,7 @@ package struct AppliedSteps: Sendable {
     /// Steps that could not be applied, and why.
     package internal(set) var dropped: [(step: String, reason: String)] = []
     /// Whether the host is one that the file names: such a host is exempt from the deny list's
-    /// `loopback` and `private` (RULES.md 3.7).
+    /// `loopback` and `private`, since whoever writes the rules may go there.
     package internal(set) var isHostFromFile = false
 
     init() {}
@@ -34,8 +34,8 @@ package enum RequestSteps {
     ///
     /// `origin` follows the `url:` steps; the Host field does not, since it is written anew from
     /// the origin when the request is sent. If a step changed the URL, or the path has dot
-    /// segments, the path is sent in its normal form (RULES.md language line 4), so this is to be
-    /// called even if there are no steps.
+    /// segments, the path is sent in its normal form (RFC 3986 §6.2.2), so this is to be called
+    /// even if there are no steps.
     /// - Throws: The step that would put NUL, CR or LF into the request. Nothing may be sent then.
     package static func apply(
         _ steps: [(rule: Int, step: RequestStep)],

@@ -14,7 +14,7 @@ struct TemplateValues {
     let original: RequestHead
     let id: String
 
-    /// Where a value goes, which decides what is percent-encoded (RULES.md language line 8).
+    /// Where a value goes, which decides what is percent-encoded.
     enum Place {
         /// A field value: bytes as they are.
         case field

@@ -4,7 +4,7 @@
 ///
 /// Ranges point into `fields.storage`.
 public struct ResponseHead: Sendable {
-    /// The status code, 100 to 599.
+    /// The status code, 100 to 999.
     public package(set) var status: UInt16 = 0
     /// The reason phrase as received; empty when there was none.
     package var reason = ByteRange.empty

@@ -6,7 +6,7 @@ package enum RetryResult: Sendable, Equatable {
     case doNotRetry(reason: String)
 }
 
-/// When a failed request may be sent again (RULES.md `retry`).
+/// When a failed request may be sent again.
 package struct RetryPolicy: Sendable, Equatable {
     /// Attempts after the first.
     package var limit: Int

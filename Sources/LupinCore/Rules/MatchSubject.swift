@@ -2,7 +2,7 @@
 
 /// What a rule may test.
 ///
-/// Everything is the client's original request (RULES.md language line 6).
+/// Everything is the client's original request: steps never change which rules match.
 package struct MatchSubject: Sendable {
     package var method: Method
     /// For a CONNECT: `.https`, what the tunnel most likely carries.

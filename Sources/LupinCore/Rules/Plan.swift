@@ -6,7 +6,7 @@ package struct Plan: Sendable {
     package internal(set) var matched: [Int] = []
     /// The steps of all matching rules, in file order.
     package internal(set) var steps: [(rule: Int, step: RequestStep)] = []
-    /// The answer of the last matching rule that has one (RULES.md 3.9).
+    /// The answer of the last matching rule that has one.
     package internal(set) var respond: CannedResponse?
     package internal(set) var timeouts = TimeoutOverrides()
     package internal(set) var log = LogOverrides()

@@ -22,13 +22,12 @@ package struct Rule: Sendable {
         self.matches = matches
     }
 
-    /// Whether the rule has a key that acts on clear text: on requests, not on a blind CONNECT
-    /// (RULES.md 3.4).
+    /// Whether the rule has a key that acts on clear text: on requests, not on a blind CONNECT.
     package var needsClearText: Bool {
         !steps.isEmpty || (respond != nil && testsClearText)
     }
 
-    /// Whether one of its matches asks something that a CONNECT does not show (RULES.md 3.3).
+    /// Whether one of its matches asks something that a CONNECT does not show.
     package var testsClearText: Bool { matches.contains(where: \.testsClearText) }
 }
 
@@ -50,7 +49,7 @@ package struct Match: Sendable {
 
     package init() {}
 
-    /// Whether it asks something that a CONNECT does not show (RULES.md 3.3).
+    /// Whether it asks something that a CONNECT does not show, such as a path or a field.
     ///
     /// A list of methods with CONNECT in it means the CONNECT itself.
     package var testsClearText: Bool {
@@ -165,7 +164,7 @@ package struct URLStep: Sendable, Equatable {
     }
 }
 
-/// A value with `${…}` parts (RULES.md language line 8).
+/// A value with `${…}` parts.
 package struct Template: Sendable, Equatable {
     package enum Part: Sendable, Equatable {
         /// Text of the file, `${env:…}` included: resolved when the file is loaded.

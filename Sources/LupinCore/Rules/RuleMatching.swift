@@ -45,7 +45,7 @@ extension Match {
     /// Whether all keys hold and no `not:` does.
     ///
     /// A CONNECT has no path, and its fields are not those of the requests inside: a match that
-    /// tests them never holds for it (RULES.md 3.3).
+    /// tests them never holds for it.
     func holds(for subject: MatchSubject, _ facts: inout SubjectFacts) -> Bool {
         if subject.isConnect, testsInsideTunnel { return false }
         if let schemes, !schemes.contains(subject.scheme) { return false }

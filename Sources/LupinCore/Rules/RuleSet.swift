@@ -3,7 +3,7 @@
 /// The rules of one file, ready to be asked.
 ///
 /// All matching rules apply, top to bottom: steps add up, for everything else the later rule wins,
-/// and `stop: true` ends matching (RULES.md language line 5).
+/// and `stop: true` ends matching.
 package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// Whether some rule tests the client's program, which costs a look-up per connection.
@@ -48,7 +48,7 @@ package struct RuleSet: Sendable {
     }
 
     /// On a CONNECT only `log timeouts proxy` act, and a `respond` whose rule tests nothing in
-    /// clear (RULES.md 3.3).
+    /// clear.
     private func apply(_ rule: Int, to plan: inout Plan, isConnect: Bool) {
         plan.matched.append(rule)
         plan.timeouts.merge(rules[rule].timeouts)

@@ -1,4 +1,4 @@
-// Who is served, and which targets are refused whatever the rules say (RULES.md `access`, 3.7).
+// Who is served, and which targets are refused whatever the rules say.
 
 /// The access settings, asked before any rule.
 package struct AccessPolicy: Sendable {
@@ -71,6 +71,12 @@ package struct AccessPolicy: Sendable {
             )
         }
         return nil
+    }
+
+    /// Whether `self` is denied and lupin listens on `port` of every address of this machine.
+    package func hasWildcardListener(onPort port: UInt16) -> Bool {
+        settings.denyTargets.contains(.own)
+            && listeners.contains { $0.port == port && $0.address.isUnspecified }
     }
 
     private func denies(

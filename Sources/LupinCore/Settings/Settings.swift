@@ -74,7 +74,7 @@ package struct PortSet: Sendable, Equatable {
 package struct UpstreamSettings: Sendable, Equatable {
     package var proxy = UpstreamProxy.direct
     package var noProxy: [NoProxyEntry] = .localOnly
-    /// Idle and busy connections to one host, for the whole process.
+    /// Idle connections kept to one host, for the whole process.
     package var poolPerHost = 32
     package var poolIdle = Duration.seconds(60)
     package var dnsTTL = Duration.seconds(30)
@@ -106,7 +106,7 @@ package struct ParentProxy: Sendable, Equatable, Hashable {
     }
 }
 
-/// Names and defaults of RULES.md `timeouts`; nil is `none`.
+/// The keys of `timeouts` and their defaults; nil is `none`.
 package struct Timeouts: Sendable, Equatable {
     package var clientIdle = Duration.seconds(75)
     package var clientHeader = Duration.seconds(10)
@@ -124,7 +124,7 @@ package struct Timeouts: Sendable, Equatable {
     package init() {}
 }
 
-/// Names and defaults of RULES.md `limits`; nil is `none`.
+/// The keys of `limits` and their defaults; nil is `none`.
 package struct Limits: Sendable, Equatable {
     package var connections = 4096
     package var clientConnections: Int?
@@ -158,7 +158,7 @@ package struct LogSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// What is redacted beyond the built-in set of RECORD.md.
+/// What is redacted beyond the names that `Redactor` knows by itself.
 package struct RedactionSettings: Sendable, Equatable {
     /// Globs over lower-case field names.
     package var headers: [String] = []

@@ -11,7 +11,7 @@ package enum SettingsTable {
         "listen": "where clients connect; several entries are allowed",
         "access": "who may use the proxy and where it may go, before any rule",
         "upstream": "how lupin reaches origins",
-        "upstream.pool": "idle connections that are kept for the next request; per process",
+        "upstream.pool": "idle connections kept for reuse; no request waits for one; per process",
         "intercept": "looking into https, for the hosts that rules need in clear",
         "timeouts": "how long lupin waits",
         "limits": "how much lupin accepts; per process",
@@ -176,7 +176,12 @@ extension SettingsTable {
             "false",
             "refuse tunnels that no trust rule matches"
         ).later("TLS towards origins", off: ["false"]),
-        row("upstream.pool.per_host", .number(1...65536), "32", "connections to one host"),
+        row(
+            "upstream.pool.per_host",
+            .number(1...65536),
+            "32",
+            "idle connections kept to one host; the surplus of a burst goes after a second"
+        ),
         row(
             "upstream.pool.idle",
             .duration(0...day),
@@ -186,7 +191,12 @@ extension SettingsTable {
         row("upstream.pool.streams", .number(1...10000), "100", "streams on one connection")
             .later("HTTP/2"),
         row("upstream.dns.ttl", .duration(0...day), "30s", "how long an address is remembered"),
-        row("upstream.via", .boolean, "true", "add Via to requests and responses"),
+        row(
+            "upstream.via",
+            .boolean,
+            "true",
+            "add Via; false for origins that don't compress for proxies (nginx gzip_proxied off)"
+        ),
     ]
 
     private static let intercept: [Setting] = [

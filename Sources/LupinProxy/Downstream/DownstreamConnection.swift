@@ -61,7 +61,12 @@ final class DownstreamConnection: ChannelPump {
                 if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
             }
         }
-        while ending == .keep { ending = await serveOne() }
+        var turn = 0
+        while ending == .keep {
+            turn += 1
+            if turn % Self.turnRequests == 0 { await giveWay() }
+            ending = await serveOne()
+        }
         if ending == .rest { return rest() }
         if ending == .close, !http1.mayCloseAtOnce { await linger() }
         channel.close(reset: ending == .reset)
@@ -80,6 +85,7 @@ final class DownstreamConnection: ChannelPump {
     /// alone needs a fifth of that.
     private func rest() {
         isResting = true
+        http1.rest()
         channel.slot = nil
         channel.pump = self
         resources.connectionRests()
@@ -131,7 +137,7 @@ final class DownstreamConnection: ChannelPump {
             bytesBefore: http1.bytesBeforeRequest
         )
         let ending = await exchange.run()
-        http1.recycle()
+        http1.recycle(exchange.takeFields())
         idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
         return ending
     }
@@ -239,6 +245,10 @@ final class DownstreamConnection: ChannelPump {
     private static let lingerBytesMax = 32 << 20
     /// Bytes read and thrown away before other connections get their turn.
     private static let lingerTurnBytes = 1 << 20
+
+    /// Requests served before others get their turn: a client that pipelines without end and reads
+    /// as fast never makes the task wait.
+    private static let turnRequests = 64
 
     /// Lets the loop serve others, then goes on.
     private func giveWay() async {

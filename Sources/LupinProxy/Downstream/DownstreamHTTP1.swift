@@ -9,6 +9,7 @@ final class DownstreamHTTP1: Downstream {
     private let slot: ParkingSlot
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
+    private let limits: HTTP1Limits
     private var parser: RequestParser
     // Of the request under way:
     private var method = Method.get
@@ -36,6 +37,7 @@ final class DownstreamHTTP1: Downstream {
         self.slot = slot
         reader = HTTP1BodyReader(channel, side: .downstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .downstream)
+        self.limits = limits
         parser = RequestParser(limits: limits)
         channel.slot = slot
         channel.readableReason = .downstreamReadable
@@ -83,8 +85,14 @@ final class DownstreamHTTP1: Downstream {
         }
     }
 
+    /// Between requests that may be far apart: what the parser keeps for speed is given back.
+    func rest() { parser = RequestParser(limits: limits) }
+
     /// After an exchange: what was lent to it comes back.
-    func recycle() { isCommitted = false }
+    func recycle(_ fields: consuming FieldSection) {
+        isCommitted = false
+        parser.recycle(fields)
+    }
 
     private func begin(_ request: ParsedRequest) -> ParsedRequest {
         method = request.head.method
@@ -156,9 +164,13 @@ final class DownstreamHTTP1: Downstream {
             framing = isHTTP10 ? .untilClose : .chunked
         }
         endsWithConnection = !isBodiless && framing == .untilClose
-        // A body that ends with the connection leaves none to use again.
-        mayPersist = keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
-        let isTunnel = method == .connect && head.status / 100 == 2
+        let isConnect = method == .connect
+        let isTunnel = isConnect && head.status / 100 == 2
+        // A body that ends with the connection leaves none to use again. What a client sent behind
+        // a CONNECT was meant for the tunnel: it must not be read as a request.
+        mayPersist =
+            keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
+            && (!isConnect || channel.isQuiet(asksKernel: true))
         var options = ResponseOptions(
             framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
         )
@@ -167,7 +179,6 @@ final class DownstreamHTTP1: Downstream {
             options.date = body.date
         }
         options.via = body.via
-        options.extra = body.extra
         channel.stage { ResponseSerializer.append(head, options, to: &$0) }
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer

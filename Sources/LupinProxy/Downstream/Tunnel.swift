@@ -17,6 +17,13 @@ extension Exchange {
                 isHostFromFile: false
             )
             let response = try await obtainResponse(to: adapted)
+            guard response.head.status != 101 else {
+                throw LupinError(
+                    .httpUpgradeFailed,
+                    host: hop.text,
+                    detail: "The parent proxy answered CONNECT with 101."
+                )
+            }
             guard response.head.status / 100 == 2 else {
                 // The parent's own words, its 407 among them, say it best.
                 return try await deliver(response)

@@ -14,6 +14,14 @@ extension Exchange {
                 detail: "The origin switched to a protocol that the client did not ask for."
             )
         }
+        // The rest of its body would be taken for bytes of the new protocol.
+        guard isUploadDone else {
+            throw LupinError(
+                .httpUpgradeFailed,
+                host: record.origin?.host.text,
+                detail: "The origin switched protocols before it had the whole request."
+            )
+        }
         record.mode = .upgrade
         var head = response.head
         HopByHop.mark(response: &head.fields, keepsProxyAuthenticate: false)

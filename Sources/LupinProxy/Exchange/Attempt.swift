@@ -84,10 +84,16 @@ extension Exchange {
                 status: 502
             )
         }
+        if origin != clientOrigin, let denial = snapshot.access.denial(ofName: origin.host) {
+            throw denial
+        }
+        let hop = origin == clientOrigin ? clientHop : nextHop(to: origin)
+        // They were kept for the parent on the client's way, and for no one else.
+        if hop.parent != clientHop.parent { HopByHop.dropProxyAuthorization(&head.fields) }
         return AdaptedRequest(
             head: head,
             origin: origin,
-            hop: origin == clientOrigin ? clientHop : nextHop(to: origin),
+            hop: hop,
             isHostFromFile: result.isHostFromFile
         )
     }
@@ -101,9 +107,11 @@ extension Exchange {
             keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil
         )
         swap(&fields, &request.fields)
+        // RFC 9110 §7.8: Upgrade in an HTTP/1.0 request is ignored.
+        if request.minorVersion == 0 { wishes.upgrade = nil }
     }
 
-    /// RULES.md: the normal form is sent where the two differ in dot segments.
+    /// Where the path and its normal form differ in dot segments, the normal form is sent.
     private var hasDotSegments: Bool {
         let storage = request.fields.storage
         let path = storage.span.extracting(request.pathAndQuery.range)
@@ -179,6 +187,7 @@ final class Attempt {
     private var facts = AttemptRecord()
     private var isEveryAddressRefused = false
     private var hasSentBytes = false
+    private var interimBytes = 0
     private let begun: UInt64
     private var sentAt: UInt64 = 0
 
@@ -259,7 +268,8 @@ final class Attempt {
                 asksKernel: isDelicate
             )
         {
-            return pooled
+            if mayUse(pooled) { return pooled }
+            exchange.resources.pool.keep(pooled)
         }
         let dialer = Dialer(
             exchange.resources,
@@ -277,11 +287,40 @@ final class Attempt {
             )
             facts.timing = timing
             let limits = HTTP1Limits(exchange.snapshot.settings.limits)
-            return UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
+            let upstream = UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
+            upstream.isRestricted =
+                denial(of: upstream, client: .v4(0), isHostFromFile: false) != nil
+            return upstream
         } catch {
             isEveryAddressRefused = error.isEveryAddressRefused
             throw error.error
         }
+    }
+
+    /// The access rules may have let another client, or a rule, where they don't let this request.
+    private func mayUse(_ pooled: UpstreamHTTP1) -> Bool {
+        guard pooled.isRestricted else { return true }
+        let denial = denial(
+            of: pooled,
+            client: exchange.client.address,
+            isHostFromFile: adapted.isHostFromFile
+        )
+        return denial == nil
+    }
+
+    private func denial(
+        of upstream: UpstreamHTTP1,
+        client: IPAddress,
+        isHostFromFile: Bool
+    ) -> LupinError? {
+        guard let peer = upstream.peer, adapted.hop.parent == nil else { return nil }
+        return exchange.snapshot.access.denial(
+            of: peer.address,
+            port: peer.port,
+            host: adapted.hop.host,
+            client: client,
+            isHostFromFile: isHostFromFile
+        )
     }
 
     private func options() -> RequestOptions {
@@ -362,6 +401,7 @@ final class Attempt {
         while true {
             if let response = try upstream.nextHead() {
                 if !response.head.isInterim { return try received(response) }
+                try count(interim: response.head)
                 if response.head.status == 100, holdsBody {
                     holdsBody = false
                     try exchange.downstream.sendInterim(response.head)
@@ -412,6 +452,18 @@ final class Attempt {
     private var lastUpload: UInt64 {
         guard let upload = exchange.upload, upload.bytes > 0 else { return sentAt }
         return upload.lastActivity
+    }
+
+    /// Interim responses may be many, but together no longer than one head: a client that reads
+    /// none of them costs memory, and an origin that goes on for ever would never let go.
+    private func count(interim head: ResponseHead) throws(LupinError) {
+        interimBytes += head.fields.storage.count
+        guard interimBytes > exchange.snapshot.settings.limits.headerBytes else { return }
+        throw LupinError(
+            .httpProtocolError,
+            host: adapted.hop.text,
+            detail: "The interim responses are longer than limits.header_bytes allows a head to be."
+        )
     }
 
     private func forward(interim head: ResponseHead) throws(LupinError) {

@@ -67,9 +67,7 @@ extension Exchange {
 
     /// Notes how long the body of the delivered response took.
     private func noteReceived(_ microseconds: UInt64) {
-        guard upstream != nil, var last = attempts.popLast() else { return }
-        last.timing.receive = Int64(microseconds)
-        attempts.append(last)
+        if upstream != nil { received = Int64(microseconds) }
     }
 
     /// Sends a body that is there already together with its head.
@@ -124,12 +122,13 @@ extension Exchange {
         return error
     }
 
-    private var isUploadDone: Bool {
+    /// Whether the whole request has left.
+    var isUploadDone: Bool {
         if framing.isEmpty { return true }
         return upload?.state == .finished
     }
 
-    /// SEMANTICS 15: lupin has no credentials for its parent, so the client may have them.
+    /// lupin has no credentials for its parent, so the client may have them.
     private var mayForwardChallenge: Bool {
         guard let hop = (upstream as? UpstreamHTTP1)?.hop, let parent = hop.parent else {
             return false

@@ -48,8 +48,6 @@ struct ResponseBody: Sendable {
     var framing: BodyFraming
     /// Content-Length as the origin gave it; repeated where the body itself is absent (HEAD, 304).
     var contentLength: UInt64?
-    /// More lines behind the head's own.
-    var extra = FieldSection()
     var via: ViaMember?
     /// Is added where the response has no Date (RFC 9110 §6.6.1).
     var date: String?

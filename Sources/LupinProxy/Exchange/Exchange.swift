@@ -33,6 +33,8 @@ final class Exchange {
     var download: BodyRelay?
     /// Response payload that left together with the head, before any relay was needed.
     var passedAtOnce: UInt64 = 0
+    /// How long the body of the origin's response took, in microseconds.
+    var received: Int64?
     /// The response went out whole without a relay.
     var isDelivered = false
 
@@ -151,11 +153,12 @@ final class Exchange {
         releaseUpstream()
         // Copied only now: whoever changed the head meanwhile was its only owner.
         if hasRequest { record.request = request }
-        if let last = attempts.last {
-            record.timing.wait = last.timing.wait
-            record.timing.receive = last.timing.receive
+        if !attempts.isEmpty {
+            attempts[attempts.count - 1].timing.receive = received
+            record.timing.wait = attempts[attempts.count - 1].timing.wait
+            record.timing.receive = received
+            record.attempts = attempts
         }
-        record.attempts = attempts
         record.client.address = client.address
         record.client.port = client.port
         record.client.program = client.program
@@ -191,6 +194,13 @@ final class Exchange {
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
         resources.record(finished)
+    }
+
+    /// Gives the request's fields away, when all is over: their memory serves the next request.
+    func takeFields() -> FieldSection {
+        var fields = FieldSection()
+        swap(&fields, &request.fields)
+        return fields
     }
 
     // MARK: The upstream connection

@@ -57,7 +57,7 @@ extension Exchange {
         try await send(response)
     }
 
-    /// What a rule's `respond` says (RULES.md 3.9, 3.3).
+    /// What a rule's `respond` says.
     func answer(_ canned: CannedResponse) async throws(LupinError) {
         // A 2xx would open a tunnel that leads nowhere.
         let mayNotSay = request.method == .connect && canned.status < 300

@@ -48,6 +48,11 @@ enum HopByHop {
         }
     }
 
+    /// Marks what was kept for a parent proxy that the request does not go to after all.
+    static func dropProxyAuthorization(_ fields: inout FieldSection) {
+        mark(&fields) { $0 == .proxyAuthorization }
+    }
+
     private static func mark(_ fields: inout FieldSection, _ isHopByHop: (FieldName) -> Bool) {
         var namesOthers = false
         for i in fields.lines.indices {

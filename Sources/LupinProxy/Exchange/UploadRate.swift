@@ -3,7 +3,7 @@ import LupinCore
 
 /// Looks at an upload once per window; off by default, since gRPC streams and pipes may be quiet.
 struct UploadRate {
-    /// RULES.md: bytes a request body must make over 30 s.
+    /// `timeouts.min_rate` is an average over 30 s.
     static let windowMicroseconds: UInt64 = 30_000_000
 
     private let bytesPerWindow: UInt64?

@@ -31,7 +31,7 @@ struct RecordOutput: ~Copyable {
         keep = settings.rotateKeep
     }
 
-    /// `log: off` still writes what lupin failed at (RULES.md 3.9), to where logs go by default.
+    /// `log: off` still writes what lupin failed at, to where logs go by default.
     private static func place(of settings: LogSettings) -> AppendFile.Place {
         switch settings.to {
         case .off, .stdout: .standardOutput

@@ -105,11 +105,12 @@ struct Dialer {
                 side: .lupin
             )
         case .interrupted:
-            return slot.has(.cut) ? .stopping : .clientGone
+            return resources.isCut ? .stopping : .clientGone
         }
     }
 
-    /// RULES.md 3.7: every address is checked after DNS, and a checked one is connected to.
+    /// Every address is checked after DNS, and a checked one is connected to: a name that resolves
+    /// anew in between can't lead elsewhere.
     private func check(
         _ addresses: [IPAddress],
         _ hop: NextHop,
@@ -141,18 +142,34 @@ struct Dialer {
     ) async throws(DialFailure) -> Channel {
         var connector = Connector(on: resources.loop, slot: slot)
         do throws(ConnectFailure) {
-            return try await connector.connect(
+            let channel = try await connector.connect(
                 to: addresses,
                 port: hop.port,
                 until: deadline,
                 interruptions: interruptions
             )
+            guard isOwnListener(channel, hop) else { return channel }
+            channel.close()
         } catch {
             throw DialFailure(
                 error: connectError(error, hop),
                 isEveryAddressRefused: error.isEveryAddressRefused
             )
         }
+        throw DialFailure(
+            error: LupinError(
+                .proxyLoopDetected,
+                host: hop.host.text,
+                detail: "\(hop.text) is lupin itself."
+            )
+        )
+    }
+
+    /// Every address of this machine leads to a wildcard listener, and the kernel takes such an
+    /// address for our side of the connection too.
+    private func isOwnListener(_ channel: Channel, _ hop: NextHop) -> Bool {
+        guard snapshot.access.hasWildcardListener(onPort: hop.port) else { return false }
+        return channel.localAddress?.address == channel.peer?.address
     }
 
     private func connectError(_ failure: ConnectFailure, _ hop: NextHop) -> LupinError {

@@ -11,6 +11,8 @@ final class UpstreamHTTP1: Upstream {
     let hop: NextHop
     /// Whether an earlier exchange used the connection.
     var isReused = false
+    /// The access rules don't let everybody there.
+    var isRestricted = false
     /// Where the pool keeps it, once it was kept, and what lies below it there.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?

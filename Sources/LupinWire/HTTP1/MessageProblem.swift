@@ -106,7 +106,7 @@ extension MessageProblem.Reason {
         case .startLineTooLong: "The first line of the % is longer than allowed."
         case .tooManyEmptyLines: "Too many empty lines stand before the %."
         case .malformedStatusLine: "The first line is not “HTTP/1.1 status reason”."
-        case .statusOutOfRange: "The status code is not between 100 and 599."
+        case .statusOutOfRange: "The status code is below 100."
         case .bareLineFeed: "A line of the % ends with LF instead of CRLF."
         case .bareCarriageReturn: "The % has a CR that no LF follows."
         case .controlByte: "The % has a control byte where none may be."

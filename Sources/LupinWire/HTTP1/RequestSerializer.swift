@@ -27,8 +27,6 @@ package struct RequestOptions: Sendable {
     package var closes = false
     /// The credentials for a parent proxy.
     package var proxyAuthorization: String?
-    /// Lines to send behind the others; sent whole, whatever they are.
-    package var extra = FieldSection()
 
     package init(
         target: Target,
@@ -65,7 +63,7 @@ package enum RequestSerializer {
         for head: borrowing RequestHead,
         _ options: borrowing RequestOptions
     ) -> Int {
-        var room = 256 + head.fields.writtenBytes + options.extra.writtenBytes
+        var room = 256 + head.fields.writtenBytes
         room +=
             head.methodRange.range.count + head.pathAndQuery.range.count + 2
             * options.authority.utf8.count
@@ -106,7 +104,6 @@ package enum RequestSerializer {
             output.appendField("Proxy-Authorization: ", credentials)
         }
         appendConnection(options, to: &output)
-        output.appendLines(of: options.extra) { _ in true }
         output.appendLineEnd()
     }
 

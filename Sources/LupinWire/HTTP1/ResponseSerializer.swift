@@ -20,8 +20,6 @@ package struct ResponseOptions: Sendable {
     package var date: String?
     /// The protocol of `Upgrade` in a 101.
     package var upgrade: String?
-    /// Lines to send behind the others; sent whole, whatever they are.
-    package var extra = FieldSection()
 
     package init(framing: BodyFraming) { self.framing = framing }
 }
@@ -48,7 +46,7 @@ package enum ResponseSerializer {
         for head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions
     ) -> Int {
-        var room = 256 + head.fields.writtenBytes + options.extra.writtenBytes
+        var room = 256 + head.fields.writtenBytes
         room += head.reason.range.count
         if let date = options.date { room += date.utf8.count }
         if let via = options.via { room += via.pseudonym.utf8.count }
@@ -92,7 +90,6 @@ package enum ResponseSerializer {
             case .keepAlive: output.append("Connection: keep-alive\r\n" as StaticString)
             }
         }
-        output.appendLines(of: options.extra) { _ in true }
         output.appendLineEnd()
     }
 }

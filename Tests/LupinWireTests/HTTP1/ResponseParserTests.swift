@@ -95,7 +95,7 @@ struct ResponseParserTests {
             ("HTTP/2.0 200 OK\r\n", .unsupportedVersion),
             ("HTTP/0.9 200 OK\r\n", .unsupportedVersion),
             ("HTTP/1.1 099 x\r\n", .statusOutOfRange),
-            ("HTTP/1.1 600 x\r\n", .statusOutOfRange),
+            ("HTTP/1.1 000 x\r\n", .statusOutOfRange),
             ("HTTP/1.1 200 \0\r\n", .controlByte),
             ("HTTP/1.1 200 OK\n", .bareLineFeed),
             ("\r\nHTTP/1.1 200 OK\r\n", .malformedStatusLine),

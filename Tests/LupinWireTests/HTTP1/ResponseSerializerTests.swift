@@ -27,7 +27,6 @@ struct ResponseSerializerTests {
         options.date = "Sat, 21 Nov 2026 00:00:00 GMT"
         options.via = ViaMember(.http10, pseudonym: "lupin-12345678")
         options.persistence = .close
-        options.extra.add(name: "Cache-Status", value: "lupin; hit")
         #expect(
             send(parsed.head, options) == """
                 HTTP/1.1 200 Fine\r
@@ -38,7 +37,6 @@ struct ResponseSerializerTests {
                 Date: Sat, 21 Nov 2026 00:00:00 GMT\r
                 Via: 1.0 lupin-12345678\r
                 Connection: close\r
-                Cache-Status: lupin; hit\r
                 \r
 
                 """
