@@ -31,13 +31,15 @@ public final class Proxy: Sendable {
     ///     their own.
     ///   - logger: lupin's own diagnostics.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
+    ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
         _ configuration: Configuration,
         clock: LoopClock = .system,
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
         logger: Logger,
-        allowsColour: Bool = true
+        allowsColour: Bool = true,
+        logsSecrets: Bool = false
     ) async throws(StartFailure) {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
@@ -45,7 +47,8 @@ public final class Proxy: Sendable {
         let snapshot = Snapshot(
             configuration,
             listeners: sockets.map(\.address),
-            digest: KeyedDigest()
+            digest: KeyedDigest(),
+            logsSecrets: logsSecrets
         )
         let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
         do throws(SystemError) {

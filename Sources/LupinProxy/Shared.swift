@@ -68,7 +68,12 @@ final class Snapshot: Sendable {
     /// Where this process listens, with the ports that the kernel chose.
     let listeners: [SocketAddress]
 
-    init(_ configuration: Configuration, listeners: [SocketAddress], digest: KeyedDigest) {
+    init(
+        _ configuration: Configuration,
+        listeners: [SocketAddress],
+        digest: KeyedDigest,
+        logsSecrets: Bool
+    ) {
         self.configuration = configuration
         waits = Waits(configuration.settings.timeouts)
         addsVia = configuration.settings.upstream.via
@@ -80,7 +85,8 @@ final class Snapshot: Sendable {
         )
         redactor = Redactor(
             settings: configuration.settings.log.redact,
-            secrets: configuration.secrets
+            secrets: configuration.secrets,
+            isOff: logsSecrets
         ) { digest.sha256Prefix16($0) }
     }
 

@@ -44,6 +44,9 @@ struct ServeCommand: ParsableCommand {
     @Option(help: "The least diagnostics to print: debug, notice, warning or error.")
     var logLevel = DiagnosticLevel.notice
 
+    @Flag(help: "Redact nothing in records and error pages. Says so at every start.")
+    var unsafeLogSecrets = false
+
     func validate() throws {
         if let workers, !(1...256).contains(workers) {
             throw ValidationError("--workers is a number from 1 to 256")
@@ -67,11 +70,15 @@ struct ServeCommand: ParsableCommand {
                 """
             )
         }
+        if unsafeLogSecrets {
+            logger.warning("NOTHING IS REDACTED: records will hold passwords, tokens and cookies")
+        }
         let service = Service(
             configuration: configuration,
             rulesFile: rules.path,
             logger: logger,
-            allowsColour: !LocatedLog.isColourRefused
+            allowsColour: !LocatedLog.isColourRefused,
+            logsSecrets: unsafeLogSecrets
         )
         let code = service.run()
         if code != .success { throw code }

@@ -15,6 +15,7 @@ struct Service: Sendable {
     let logger: Logger
     /// Whether records on a terminal may be coloured.
     let allowsColour: Bool
+    let logsSecrets: Bool
 
     /// What the process ends with, confined to the control loop.
     private final class Ending {
@@ -53,7 +54,12 @@ struct Service: Sendable {
         }
         let proxy: Proxy
         do throws(Proxy.StartFailure) {
-            proxy = try await Proxy(configuration, logger: logger, allowsColour: allowsColour)
+            proxy = try await Proxy(
+                configuration,
+                logger: logger,
+                allowsColour: allowsColour,
+                logsSecrets: logsSecrets
+            )
         } catch {
             logger.error("\(error.message)")
             return error.isBindFailure ? .cannotBind : .failure
