@@ -61,7 +61,17 @@ final class Snapshot: Sendable {
     let configuration: Configuration
     let access: AccessPolicy
     let redactor: Redactor
+    // What every request or connection asks for stands apart: taken out of the whole settings it
+    // would cost the copy of several arrays.
     let waits: Waits
+    let limits: Limits
+    let rules: RuleSet
+    /// `Configuration.version`, for the record.
+    let version: String
+    /// Which field names and values records hold.
+    let headers: LogSettings.Headers
+    /// Whether a rule or the log wants to know the client's program.
+    let needsProgram: Bool
     /// No parent proxy is set, so none need be looked for.
     let isDirect: Bool
     private let addsVia: Bool
@@ -76,6 +86,11 @@ final class Snapshot: Sendable {
     ) {
         self.configuration = configuration
         waits = Waits(configuration.settings.timeouts)
+        limits = configuration.settings.limits
+        rules = configuration.rules
+        version = configuration.version
+        headers = configuration.settings.log.headers
+        needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

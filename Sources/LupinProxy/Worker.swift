@@ -83,7 +83,7 @@ actor Worker {
     private func accept(from listener: Listener, _ slot: ParkingSlot) async {
         while !isDraining {
             guard let resources else { return }
-            if shared.connections.count >= resources.snapshot.settings.limits.connections {
+            if shared.connections.count >= resources.snapshot.limits.connections {
                 await pause(listener, slot)
                 continue
             }

@@ -43,7 +43,7 @@ final class DownstreamConnection: ChannelPump {
             port: peer.port,
             isAdmitted: resources.snapshot.access.admits(client: address)
         )
-        let limits = HTTP1Limits(resources.snapshot.settings.limits)
+        let limits = HTTP1Limits(resources.snapshot.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits)
     }
 
@@ -56,7 +56,7 @@ final class DownstreamConnection: ChannelPump {
         if !hasBegun {
             hasBegun = true
             idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
-            if let limit = resources.snapshot.settings.limits.clientConnections {
+            if let limit = resources.snapshot.limits.clientConnections {
                 isCounted = resources.shared.connections.admit(client.address, limit: limit)
                 if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
             }
@@ -77,7 +77,7 @@ final class DownstreamConnection: ChannelPump {
     // MARK: Resting
 
     /// How long a connection is silent before its task ends.
-    private static let restDelay: UInt64 = 20_000
+    private static let restDelay: UInt64 = 5_000
 
     /// Ends the task between two requests.
     ///
@@ -126,7 +126,7 @@ final class DownstreamConnection: ChannelPump {
             return await refuse(error)
         }
         let snapshot = resources.snapshot
-        if !isClientLookedUp, needsProgram(snapshot) { await lookUpClient(snapshot) }
+        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
         let exchange = Exchange(
             request,
             from: client,
@@ -189,10 +189,6 @@ final class DownstreamConnection: ChannelPump {
             bytesBefore: http1.bytesBeforeRequest
         )
         return await exchange.refuse(error)
-    }
-
-    private func needsProgram(_ snapshot: Snapshot) -> Bool {
-        snapshot.configuration.rules.needsProgram || snapshot.settings.log.program
     }
 
     /// Asks the kernel who owns the other end, off the loop.

@@ -97,7 +97,7 @@ extension Exchange {
                 let connection = UpstreamHTTP1(
                     channel,
                     to: hop,
-                    limits: HTTP1Limits(snapshot.settings.limits)
+                    limits: HTTP1Limits(snapshot.limits)
                 )
                 hold(connection)
                 return

@@ -49,7 +49,7 @@ extension Exchange {
             )
         }
         if isAtLastHop() { return .lastHop }
-        if let limit = snapshot.settings.limits.bodyBytes, let length = framing.knownLength,
+        if let limit = snapshot.limits.bodyBytes, let length = framing.knownLength,
             length > UInt64(limit)
         {
             throw .bodyTooLong

@@ -286,7 +286,7 @@ final class Attempt {
                 interruptions: exchange.interruptions
             )
             facts.timing = timing
-            let limits = HTTP1Limits(exchange.snapshot.settings.limits)
+            let limits = HTTP1Limits(exchange.snapshot.limits)
             let upstream = UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
             upstream.isRestricted =
                 denial(of: upstream, client: .v4(0), isHostFromFile: false) != nil
@@ -382,7 +382,7 @@ final class Attempt {
             )
             relay.replay = replay
         }
-        relay.bytesMax = exchange.snapshot.settings.limits.bodyBytes.map(UInt64.init)
+        relay.bytesMax = exchange.snapshot.limits.bodyBytes.map(UInt64.init)
         exchange.upload = relay
         exchange.pumpBodies()
     }
@@ -458,7 +458,7 @@ final class Attempt {
     /// none of them costs memory, and an origin that goes on for ever would never let go.
     private func count(interim head: ResponseHead) throws(LupinError) {
         interimBytes += head.fields.storage.count
-        guard interimBytes > exchange.snapshot.settings.limits.headerBytes else { return }
+        guard interimBytes > exchange.snapshot.limits.headerBytes else { return }
         throw LupinError(
             .httpProtocolError,
             host: adapted.hop.text,

@@ -37,6 +37,8 @@ final class BodyRelay {
     private let slot: ParkingSlot
     private let loop: EventLoop
     private var pipe: SplicePipe?
+    /// The last turn moved a buffer or more.
+    private var isFlowing = false
     /// Why the source broke while the pipe still held bytes of it.
     private var lateFailure: LupinError?
 
@@ -92,6 +94,8 @@ final class BodyRelay {
 
     private func move() throws(SideFailure) -> Bool {
         waitsForSource = false
+        let before = bytes
+        defer { isFlowing = bytes &- before >= UInt64(InputBuffer.capacity) }
         var budget = Self.turnBytes
         while budget > 0 {
             if pipe != nil || maySplice(after: Self.turnBytes - budget) {
@@ -153,12 +157,12 @@ final class BodyRelay {
     /// Whether a pipe is worth its calls, with `moved` bytes copied in this turn.
     ///
     /// Of a known length it depends on the length. A tunnel may carry short messages for hours:
-    /// there it takes a turn that filled a buffer, and a drained socket goes back to copying.
+    /// there it takes a turn that filled a buffer, this one or the one before.
     private func maySplice(after moved: Int) -> Bool {
         let remaining = source.spliceable
         guard remaining >= Self.spliceBytesMin, sink.takesSplice, replay == nil, bytesMax == nil
         else { return false }
-        return remaining != .max || moved >= InputBuffer.capacity
+        return remaining != .max || isFlowing || moved >= InputBuffer.capacity
     }
 
     /// Moves bytes through the pipe.

@@ -113,11 +113,10 @@ final class Exchange {
     /// steps.
     private func match(_ origin: Origin) {
         record.origin = origin
-        record.rules.version = snapshot.configuration.version
-        record.headers = snapshot.settings.log.headers
-        let rules = snapshot.configuration.rules
-        if !rules.isEmpty {
-            let plan = rules.plan(
+        record.rules.version = snapshot.version
+        record.headers = snapshot.headers
+        if !snapshot.rules.isEmpty {
+            let plan = snapshot.rules.plan(
                 for: MatchSubject(
                     request,
                     origin: origin,
