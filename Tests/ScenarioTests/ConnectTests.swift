@@ -21,6 +21,7 @@ struct ConnectTests {
             client.shutdownWrite()
             #expect(try client.waitForEnd() == .finished)
             let record = try proxy.record()
+            #expect(record["event"] == "tunnel")
             #expect(record["mode"] == "tunnel")
             #expect(record["outcome"] == "ok")
             #expect(record["http.request.method"] == "CONNECT")

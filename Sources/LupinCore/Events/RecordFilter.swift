@@ -72,7 +72,8 @@ package struct RecordFilter: Sendable {
 extension RecordSummary {
     /// The summary of one line of the log; nil when the line is not an exchange record.
     package init?(jsonLine: Span<UInt8>) {
-        guard let json = JSONValue(parsing: jsonLine), json["event"]?.string == "exchange",
+        guard let json = JSONValue(parsing: jsonLine),
+            ["exchange", "tunnel"].contains(json["event"]?.string),
             let start = json["ts"]?.string.flatMap({ Self.microseconds(ofDate: $0) })
         else { return nil }
         self.init()

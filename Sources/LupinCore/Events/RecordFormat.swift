@@ -64,6 +64,7 @@ package struct RecordFormat: Sendable {
 
     private mutating func addStart(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         let id = record.id
+        let isTunnel = record.mode == .tunnel
         let start = record.startMicroseconds
         let outcome = record.outcome
         let address = record.client.address
@@ -71,7 +72,7 @@ package struct RecordFormat: Sendable {
         line.appendBounded { output in
             output.append(RecordText.start)
             timestamp.append(date: start, to: &output)
-            output.append(RecordText.id)
+            output.append(isTunnel ? RecordText.tunnelID : RecordText.exchangeID)
             output.append(hex: id.high)
             output.append(hex: id.low)
             output.append(RecordText.outcome)

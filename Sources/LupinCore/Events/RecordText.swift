@@ -3,7 +3,8 @@
 /// The constant text of a line.
 enum RecordText {
     static let start = Fragment(#"{"schema":\#(RecordFormat.schema),"ts":""#)
-    static let id = Fragment(#"","event":"exchange","id":""#)
+    static let exchangeID = Fragment(#"","event":"exchange","id":""#)
+    static let tunnelID = Fragment(#"","event":"tunnel","id":""#)
     static let outcome = Fragment(#"","outcome":""#)
     static let client = Fragment(#","client":{"address":""#)
     static let port = Fragment(#"","port":"#)
