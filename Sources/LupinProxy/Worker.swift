@@ -93,6 +93,8 @@ actor Worker {
                 case .blocked: _ = await slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
+                    // Idle connections to origins are the ones that nobody misses.
+                    resources.pool.closeAll()
                     await pause(listener, slot)
                 }
             } catch {
@@ -108,9 +110,10 @@ actor Worker {
     private func pause(_ listener: Listener, _ slot: ParkingSlot) async {
         listener.pause()
         let loop = executor.loop
-        _ = await slot.park(for: .answered, until: loop.deadline(in: .milliseconds(50)))
-        guard !isDraining else { return }
-        try? listener.resume()
+        repeat {
+            _ = await slot.park(for: .answered, until: loop.deadline(in: .milliseconds(50)))
+            if isDraining { return }
+        } while (try? listener.resume()) == nil
     }
 
     private func serve(_ channel: Channel, _ resources: WorkerResources) {
