@@ -7,6 +7,8 @@ package final class SplicePipe {
     /// What is asked for: the kernel gives a quarter of it by itself, and then a fast body takes
     /// four times the calls.
     private static let wantedCapacity = 256 << 10
+    /// Bytes held at most: with a buffer beside it a direction stays below 256 KiB.
+    private static let heldMax = 224 << 10
 
     private let capacity: Int
 
@@ -22,7 +24,7 @@ package final class SplicePipe {
         writing = Descriptor(owning: ends.write)
         // The kernel says what it gave; beyond a user's share it gives no more than the usual.
         let given = linux_set_pipe_size(ends.write, Int32(Self.wantedCapacity))
-        capacity = given > 0 ? Int(given) : 64 << 10
+        capacity = min(given > 0 ? Int(given) : 64 << 10, Self.heldMax)
     }
 
     var readEnd: Int32 { reading.raw }

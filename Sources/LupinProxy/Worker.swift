@@ -93,8 +93,6 @@ actor Worker {
                 case .blocked: _ = await slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
-                    // Idle connections to origins are the ones that nobody misses.
-                    resources.pool.closeAll()
                     await pause(listener, slot)
                 }
             } catch {
