@@ -6,6 +6,9 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     package var local: UInt16
     /// 0 where it is connected to nobody.
     package var remote: UInt16
+    /// The IPv4 addresses as numbers; 0 for IPv6, and where it is connected to nobody.
+    package var localHost: UInt32
+    package var remoteHost: UInt32
     package var isListening: Bool
     /// What tells it from a later socket with the same descriptor and port.
     package var inode: UInt64
@@ -21,13 +24,16 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     }
 
     private init?(_ descriptor: Int32) {
-        // Safety: both functions write what `port(of:_:)` tells them to at most.
+        // Safety: both functions write what `end(of:_:)` tells them to at most.
         guard let inode = OpenSocket.socketInode(descriptor),
-            let local = unsafe OpenSocket.port(of: descriptor, getsockname)
+            let here = unsafe OpenSocket.end(of: descriptor, getsockname)
         else { return nil }
+        let there = unsafe OpenSocket.end(of: descriptor, getpeername) ?? (0, 0)
         self.inode = inode
-        self.local = local
-        remote = unsafe OpenSocket.port(of: descriptor, getpeername) ?? 0
+        local = here.port
+        localHost = here.host
+        remote = there.port
+        remoteHost = there.host
         var isListening: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         // Safety: getsockopt fills the integer it is given.
@@ -46,7 +52,10 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>
     ) -> Int32
 
-    private static func port(of descriptor: Int32, _ ask: Asking) -> UInt16? {
+    private static func end(
+        of descriptor: Int32,
+        _ ask: Asking
+    ) -> (host: UInt32, port: UInt16)? {
         var form = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         // Safety: `ask` writes at most `length` bytes to the form; every form begins as sockaddr.
@@ -55,8 +64,11 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
                 unsafe ask(descriptor, $0, &length)
             }
         }
-        // The port stands at the same place for IPv4 and IPv6.
-        let isInternet = [AF_INET, AF_INET6].contains(Int32(form.sin6_family))
-        return code == 0 && isInternet ? UInt16(bigEndian: form.sin6_port) : nil
+        let family = Int32(form.sin6_family)
+        guard code == 0, family == AF_INET || family == AF_INET6 else { return nil }
+        // The port stands at the same place for both; IPv4 has its address where IPv6 has the
+        // flow label.
+        let host = family == AF_INET ? UInt32(bigEndian: form.sin6_flowinfo) : 0
+        return (host, UInt16(bigEndian: form.sin6_port))
     }
 }

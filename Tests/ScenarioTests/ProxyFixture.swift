@@ -261,12 +261,17 @@ final class ProxyFixture: Sendable {
         for origin in origins { origin.stop() }
     }
 
+    /// 127.0.0.1, where proxies and scripted origins are.
+    private static let host: UInt32 = 0x7F00_0001
+
     /// The proxy's listeners, its clients' connections and those to the origins.
     private func ownSockets(_ originPorts: [UInt16]) -> [OpenSocket] {
         let ports = Set(proxy.addresses.map(\.port))
         return OpenSocket.all().filter { socket in
             if socket.isListening { return listeners.contains(socket.inode) }
-            return ports.contains(socket.local) || originPorts.contains(socket.remote)
+            // Other tests may have the same ports at other addresses.
+            return socket.localHost == Self.host && ports.contains(socket.local)
+                || socket.remoteHost == Self.host && originPorts.contains(socket.remote)
         }
     }
 }
