@@ -7,8 +7,6 @@ package final class SplicePipe {
     /// What is asked for: the kernel gives a quarter of it by itself, and then a fast body takes
     /// four times the calls.
     private static let wantedCapacity = 256 << 10
-    /// Bytes held at most: with a buffer beside it a direction stays below 256 KiB.
-    private static let heldMax = 224 << 10
 
     private let capacity: Int
 
@@ -16,7 +14,8 @@ package final class SplicePipe {
     private let writing: Descriptor
     package internal(set) var held = 0
 
-    init() throws(SystemError) {
+    /// - Parameter heldMax: Bytes held at most, whatever the kernel gives.
+    init(heldMax: Int) throws(SystemError) {
         var ends: (read: Int32, write: Int32) = (-1, -1)
         // Safety: pipe2 fills the two integers it is given.
         try SystemCall.check { unsafe linux_pipe(&ends.read, &ends.write) }
@@ -24,7 +23,7 @@ package final class SplicePipe {
         writing = Descriptor(owning: ends.write)
         // The kernel says what it gave; beyond a user's share it gives no more than the usual.
         let given = linux_set_pipe_size(ends.write, Int32(Self.wantedCapacity))
-        capacity = min(given > 0 ? Int(given) : 64 << 10, Self.heldMax)
+        capacity = min(given > 0 ? Int(given) : 64 << 10, heldMax)
     }
 
     var readEnd: Int32 { reading.raw }
@@ -39,10 +38,18 @@ package final class PipePool {
     private static let spareMax = 32
 
     private var spare: [SplicePipe] = []
+    private var heldMax = 240 << 10
+
+    /// Lets a direction of a connection hold `bytes` at most, in a pipe and the buffer beside it.
+    ///
+    /// Less than two buffers can't be had: one is what moves.
+    package func limit(directionBytes bytes: Int) {
+        heldMax = max(InputBuffer.capacity, bytes - InputBuffer.capacity)
+    }
 
     /// A pipe, or nil when the kernel has none to give: then bytes are copied.
     package func borrow() -> SplicePipe? {
-        spare.popLast() ?? (try? SplicePipe())
+        spare.popLast() ?? (try? SplicePipe(heldMax: heldMax))
     }
 
     /// Takes a pipe back; one that still holds bytes is closed.

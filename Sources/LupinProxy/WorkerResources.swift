@@ -38,6 +38,7 @@ final class WorkerResources {
             idlePerHostMax: max(1, (settings.upstream.poolPerHost + workerCount - 1) / workerCount),
             idleLifetime: settings.upstream.poolIdle
         )
+        loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
         resolver = Resolver(on: loop, threads: shared.resolver)
         let style = RecordStyle(
             settings.log,
