@@ -14,7 +14,7 @@ package final class SplicePipe {
     private let writing: Descriptor
     package internal(set) var held = 0
 
-    /// - Parameter heldMax: Bytes held at most, whatever the kernel gives.
+    /// A pipe that holds `heldMax` bytes at most, whatever the kernel gives.
     init(heldMax: Int) throws(SystemError) {
         var ends: (read: Int32, write: Int32) = (-1, -1)
         // Safety: pipe2 fills the two integers it is given.

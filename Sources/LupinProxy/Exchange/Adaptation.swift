@@ -1,0 +1,178 @@
+// What goes upstream for a client's request, which way, and how often it is tried.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// A request as it goes upstream: the client's, changed by the steps of its rules.
+///
+/// A class, because several functions pass it on and a copy of its parts costs 200 instructions.
+final class AdaptedRequest {
+    let head: RequestHead
+    let origin: Origin
+    let hop: NextHop
+    /// The host stands literally in the rules file.
+    let isHostFromFile: Bool
+    /// The client's own target, whose pool shelf is known.
+    let target: KnownTarget?
+
+    init(
+        head: RequestHead,
+        origin: Origin,
+        hop: NextHop,
+        isHostFromFile: Bool,
+        target: KnownTarget? = nil
+    ) {
+        self.head = head
+        self.origin = origin
+        self.hop = hop
+        self.isHostFromFile = isHostFromFile
+        self.target = target
+    }
+}
+
+extension Exchange {
+    /// The request as it goes upstream: a fresh copy of the client's, changed by the steps.
+    func adapt(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
+        let isDirect = snapshot.isDirect && plan?.proxy == nil
+        let hop = isDirect ? target.directHop : nextHop(to: target.origin)
+        let original = request
+        markHopByHop(for: hop)
+        if plan?.steps.isEmpty ?? true, !hasDotSegments {
+            return AdaptedRequest(
+                head: request,
+                origin: target.origin,
+                hop: hop,
+                isHostFromFile: false,
+                target: isDirect ? target : nil
+            )
+        }
+        return try applySteps(target.origin, hop, original)
+    }
+
+    private func applySteps(
+        _ clientOrigin: Origin,
+        _ clientHop: NextHop,
+        _ original: RequestHead
+    ) throws(LupinError) -> AdaptedRequest {
+        var origin = clientOrigin
+        var head = request
+        let result: AppliedSteps
+        do throws(StepProblem) {
+            result = try RequestSteps.apply(
+                plan?.steps ?? [],
+                to: &head,
+                original: original,
+                id: record.id.text,
+                origin: &origin
+            )
+        } catch {
+            throw LupinError(
+                .proxyInternalError,
+                host: origin.host.text,
+                detail: error.sentence,
+                side: .config,
+                status: 502
+            )
+        }
+        let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
+        record.rules.steps = result.applied + dropped
+        if origin.scheme == .https {
+            throw LupinError(
+                .proxyConfigurationError,
+                host: origin.host.text,
+                detail: "A url step leads to https:, which is not available yet.",
+                status: 502
+            )
+        }
+        if origin != clientOrigin, let denial = snapshot.access.denial(ofName: origin.host) {
+            throw denial
+        }
+        let hop = origin == clientOrigin ? clientHop : nextHop(to: origin)
+        // They were kept for the parent on the client's way, and for no one else.
+        if hop.parent != clientHop.parent { HopByHop.dropProxyAuthorization(&head.fields) }
+        return AdaptedRequest(
+            head: head,
+            origin: origin,
+            hop: hop,
+            isHostFromFile: result.isHostFromFile
+        )
+    }
+
+    /// Marks the fields that stay behind, and notes what they asked for.
+    func markHopByHop(for hop: NextHop) {
+        var fields = FieldSection()
+        swap(&fields, &request.fields)
+        wishes = HopByHop.mark(
+            request: &fields,
+            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil
+        )
+        swap(&fields, &request.fields)
+        // RFC 9110 §7.8: Upgrade in an HTTP/1.0 request is ignored.
+        if request.minorVersion == 0 { wishes.upgrade = nil }
+    }
+
+    /// Where the path and its normal form differ in dot segments, the normal form is sent.
+    private var hasDotSegments: Bool {
+        let storage = request.fields.storage
+        let path = storage.span.extracting(request.pathAndQuery.range)
+        return NormalPath(path).differsInDotSegments
+    }
+
+    func nextHop(to origin: Origin) -> NextHop {
+        let parent = snapshot.settings.upstream.nextHop(
+            for: origin.scheme,
+            host: origin.host,
+            port: origin.port,
+            override: plan?.proxy
+        )
+        return parent.map(NextHop.parent) ?? .origin(origin)
+    }
+
+    /// Checks the deny list for a target that a parent proxy will reach: it resolves names
+    /// unwatched, but an address that the client wrote is plain to see.
+    func checkBehindParent(
+        _ origin: Origin,
+        _ hop: NextHop,
+        isHostFromFile: Bool
+    ) throws(LupinError) {
+        guard hop.parent != nil, let address = origin.host.address else { return }
+        let denial = snapshot.access.denial(
+            of: address,
+            port: origin.port,
+            host: origin.host,
+            client: client.address,
+            isHostFromFile: isHostFromFile
+        )
+        if let denial { throw denial }
+    }
+
+    /// Sends the request, again where that is safe, until there is a final response's head.
+    func obtainResponse(to adapted: AdaptedRequest) async throws(LupinError) -> ParsedResponse {
+        try checkBehindParent(
+            adapted.origin,
+            adapted.hop,
+            isHostFromFile: adapted.isHostFromFile
+        )
+        var replay: BodyReplay?
+        while true {
+            let attempt = Attempt(adapted, of: self, replay: replay)
+            do throws(LupinError) {
+                let response = try await attempt.run()
+                attempt.close(status: response.head.status, decision: .deliver, reason: "")
+                return response
+            } catch {
+                let result = attempt.evaluate(error, retries: attempts.count)
+                guard case .retry(let reason) = result else {
+                    if case .doNotRetry(let reason) = result {
+                        attempt.close(error: error, decision: .giveUp, reason: reason)
+                    }
+                    throw error
+                }
+                attempt.close(error: error, decision: .retry, reason: reason)
+                replay = attempt.replay
+                dropUpstream()
+                upload = nil
+            }
+        }
+    }
+}
