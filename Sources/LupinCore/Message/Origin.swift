@@ -1,27 +1,46 @@
 // Where a request goes: scheme, host and port in canonical form.
 
 /// An origin (RFC 9110 §4.3.1): what rules, DNS, pools and records identify a server by.
+///
+/// Its parts lie behind one reference: every exchange passes its origin on several times.
 public struct Origin: Hashable, Sendable {
-    /// `http` or `https`.
-    public let scheme: Scheme
-    /// The canonical host.
-    public let host: Host
-    /// The port, never 0.
-    public let port: UInt16
-    /// `host:port`, or `host` alone where the port is the scheme's default; IPv6 in brackets.
-    public let authority: String
+    private final class Parts: Sendable {
+        let scheme: Scheme
+        let host: Host
+        let port: UInt16
+        let authority: String
 
-    /// An origin of its parts.
-    public init(scheme: Scheme, host: Host, port: UInt16) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-        authority = port == scheme.defaultPort ? host.uriText : "\(host.uriText):\(port)"
+        init(_ scheme: Scheme, _ host: Host, _ port: UInt16) {
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+            authority = port == scheme.defaultPort ? host.uriText : "\(host.uriText):\(port)"
+        }
     }
+
+    private let parts: Parts
+
+    /// An origin of its parts; the port is never 0.
+    public init(scheme: Scheme, host: Host, port: UInt16) {
+        parts = Parts(scheme, host, port)
+    }
+
+    /// `http` or `https`.
+    public var scheme: Scheme { parts.scheme }
+
+    /// The canonical host.
+    public var host: Host { parts.host }
+
+    /// The port, never 0.
+    public var port: UInt16 { parts.port }
+
+    /// `host:port`, or `host` alone where the port is the scheme's default; IPv6 in brackets.
+    public var authority: String { parts.authority }
 
     /// Whether scheme, host and port are the same; the text follows from them.
     public static func == (a: Self, b: Self) -> Bool {
-        a.port == b.port && a.scheme == b.scheme && a.host == b.host
+        a.parts === b.parts
+            || (a.port == b.port && a.scheme == b.scheme && a.host == b.host)
     }
 
     /// Hashes scheme, host and port.

@@ -63,7 +63,7 @@ package struct AccessPolicy: Sendable {
         where denies(target, address, isExempt: isHostFromFile) {
             return prohibited(address, host, because: "access.deny_targets forbids it")
         }
-        if !isLocal(client), !isHostFromFile, address.reachesLoopback {
+        if !Self.isLocal(client), !isHostFromFile, address.reachesLoopback {
             return prohibited(
                 address,
                 host,
@@ -104,9 +104,10 @@ package struct AccessPolicy: Sendable {
         return false
     }
 
-    /// On this machine by the address itself; addresses that merely embed a loopback one do not
-    /// count.
-    private func isLocal(_ client: IPAddress) -> Bool {
+    /// Whether a client is on this machine by the address itself.
+    ///
+    /// Addresses that merely embed a loopback one do not count.
+    package static func isLocal(_ client: IPAddress) -> Bool {
         CIDR(.v4(0x7F00_0000), prefix: 8).contains(client)
             || CIDR(.v6(high: 0, low: 1), prefix: 128).contains(client)
     }

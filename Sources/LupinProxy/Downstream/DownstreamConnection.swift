@@ -12,6 +12,8 @@ struct Client: Sendable {
     var pid: Int32?
     /// `access.clients` lists it.
     var isAdmitted: Bool
+    /// It is on this machine.
+    var isLocal: Bool
 }
 
 /// A client's connection to one of the listeners.
@@ -41,7 +43,8 @@ final class DownstreamConnection: ChannelPump {
         client = Client(
             address: address,
             port: peer.port,
-            isAdmitted: resources.snapshot.access.admits(client: address)
+            isAdmitted: resources.snapshot.access.admits(client: address),
+            isLocal: AccessPolicy.isLocal(address)
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits)

@@ -114,8 +114,9 @@ final class Attempt {
             facts.timing = timing
             let limits = HTTP1Limits(exchange.snapshot.limits)
             let upstream = UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
-            upstream.isRestricted =
-                denial(of: upstream, client: .v4(0), isHostFromFile: false) != nil
+            upstream.isRestricted = isDenied(upstream, to: .v4(0), isHostFromFile: false)
+            upstream.isOpenToLocalClients =
+                !isDenied(upstream, to: .v4(0x7F00_0001), isHostFromFile: false)
             return upstream
         } catch {
             isEveryAddressRefused = error.isEveryAddressRefused
@@ -125,28 +126,27 @@ final class Attempt {
 
     /// The access rules may have let another client, or a rule, where they don't let this request.
     private func mayUse(_ pooled: UpstreamHTTP1) -> Bool {
-        guard pooled.isRestricted else { return true }
-        let denial = denial(
-            of: pooled,
-            client: exchange.client.address,
-            isHostFromFile: adapted.isHostFromFile
-        )
-        return denial == nil
+        let client = exchange.client
+        guard pooled.isRestricted, !(pooled.isOpenToLocalClients && client.isLocal) else {
+            return true
+        }
+        return !isDenied(pooled, to: client.address, isHostFromFile: adapted.isHostFromFile)
     }
 
-    private func denial(
-        of upstream: UpstreamHTTP1,
-        client: IPAddress,
+    private func isDenied(
+        _ upstream: UpstreamHTTP1,
+        to client: IPAddress,
         isHostFromFile: Bool
-    ) -> LupinError? {
-        guard let peer = upstream.peer, adapted.hop.parent == nil else { return nil }
-        return exchange.snapshot.access.denial(
+    ) -> Bool {
+        guard let peer = upstream.peer, adapted.hop.parent == nil else { return false }
+        let denial = exchange.snapshot.access.denial(
             of: peer.address,
             port: peer.port,
             host: adapted.hop.host,
             client: client,
             isHostFromFile: isHostFromFile
         )
+        return denial != nil
     }
 
     private func options() -> RequestOptions {

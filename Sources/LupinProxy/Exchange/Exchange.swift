@@ -150,13 +150,32 @@ final class Exchange {
     private func finish() -> Ending {
         downstream.attach(nil)
         releaseUpstream()
+        // Moved out: filled and handed over as it is, none of its parts is copied.
+        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
+        swap(&finished, &record)
+        complete(&finished)
+        let outcome = finished.outcome
+        resources.record(finished)
+        switch outcome {
+        case .aborted: return .gone
+        case .truncated: return .close
+        case .ok, .error, .denied:
+            if downstream.isClientGone { return .gone }
+            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
+            return mayPersist && !resources.isDraining ? .keep : .close
+        }
+    }
+
+    /// Adds to the record what is known only at the end.
+    private func complete(_ record: inout ExchangeRecord) {
         // Copied only now: whoever changed the head meanwhile was its only owner.
         if hasRequest { record.request = request }
         if !attempts.isEmpty {
-            attempts[attempts.count - 1].timing.receive = received
-            record.timing.wait = attempts[attempts.count - 1].timing.wait
+            swap(&record.attempts, &attempts)
+            let last = record.attempts.count - 1
+            record.attempts[last].timing.receive = received
+            record.timing.wait = record.attempts[last].timing.wait
             record.timing.receive = received
-            record.attempts = attempts
         }
         record.client.address = client.address
         record.client.port = client.port
@@ -176,23 +195,6 @@ final class Exchange {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
         }
         record.timing.total = Int64(resources.loop.now &- begun)
-        let outcome = record.outcome
-        writeRecord()
-        switch outcome {
-        case .aborted: return .gone
-        case .truncated: return .close
-        case .ok, .error, .denied:
-            if downstream.isClientGone { return .gone }
-            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
-            return mayPersist && !resources.isDraining ? .keep : .close
-        }
-    }
-
-    /// Moves the record out: handed over as it is, none of its parts is copied.
-    private func writeRecord() {
-        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
-        swap(&finished, &record)
-        resources.record(finished)
     }
 
     /// Gives the request's fields away, when all is over: their memory serves the next request.

@@ -4,7 +4,8 @@ import LupinCore
 /// The next hop of a request; connections are pooled by it.
 enum NextHop: Hashable, Sendable {
     case origin(Origin)
-    case parent(ParentProxy)
+    /// Boxed, so that a hop is one reference.
+    indirect case parent(ParentProxy)
 
     /// The name or address to connect to.
     var host: Host {

@@ -13,6 +13,8 @@ final class UpstreamHTTP1: Upstream {
     var isReused = false
     /// The access rules don't let everybody there.
     var isRestricted = false
+    /// But they do let clients on this machine.
+    var isOpenToLocalClients = false
     /// Where the pool keeps it, once it was kept, and what lies below it there.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?

@@ -1,0 +1,84 @@
+// What the rules file says about TLS: listeners, origins, interception and the local authority.
+
+/// A certificate chain and its private key, as files in PEM.
+package struct CertificateFiles: Sendable, Hashable {
+    package var certificate: String
+    package var key: String
+
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+/// `listen.auth`: whom a listener asks for a name and a password.
+package enum ClientAuthentication: Sendable, Hashable {
+    case none
+    /// An htpasswd file and the realm of the challenge.
+    case basic(file: String, realm: String)
+}
+
+/// The TLS versions that lupin speaks.
+package enum TLSVersion: UInt8, Sendable, Hashable, Comparable {
+    case tls12, tls13
+
+    package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// `upstream.tls`.
+package struct UpstreamTLSSettings: Sendable, Hashable {
+    package var minimum = TLSVersion.tls12
+    /// Protocols offered by ALPN, the preferred first.
+    package var protocols = ["h2", "http/1.1"]
+    package var roots = TrustAnchorSettings()
+    package var clientCertificate: CertificateFiles?
+    /// Refuses https origins and tunnels that no rule's `trust` covers.
+    package var demandsTrustRule = false
+
+    package init() {}
+}
+
+/// `upstream.tls.roots`.
+package struct TrustAnchorSettings: Sendable, Hashable {
+    /// The store of the system, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    package var usesSystem = true
+    /// PEM files beside it.
+    package var files: [String] = []
+
+    package init() {}
+}
+
+/// `tls:` under a rule; nil inherits.
+package struct TLSOverrides: Sendable, Hashable {
+    package var minimum: TLSVersion?
+    /// An OpenSSL cipher list for TLS 1.2, or TLS 1.3 suites.
+    package var ciphers: String?
+
+    package init() {}
+}
+
+/// `intercept`.
+package struct InterceptSettings: Sendable, Equatable {
+    package enum Mode: String, Sendable { case auto, all, none }
+
+    package var mode = Mode.auto
+    /// Never decrypted.
+    package var except: [HostPattern] = []
+    /// How long a client that refused our certificate is tunnelled; nil fails it.
+    package var tunnelsRejecting: Duration? = .seconds(3600)
+    package var authority = CertificateAuthoritySettings()
+
+    package init() {}
+}
+
+/// `intercept.ca`.
+package struct CertificateAuthoritySettings: Sendable, Hashable {
+    package enum KeyType: String, Sendable, Hashable { case p256, rsa2048 }
+
+    /// Where the authority lies; nil is the place in the user's configuration directory.
+    package var files: CertificateFiles?
+    package var leafLifetime = Duration.seconds(7 * 86_400)
+    package var keyType = KeyType.p256
+
+    package init() {}
+}

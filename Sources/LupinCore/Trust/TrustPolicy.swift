@@ -1,0 +1,76 @@
+// What a `trust:` policy demands of a server's certificates.
+
+/// A demand on the certificates of a server: one of Alamofire's evaluators, or several combined.
+package indirect enum TrustPolicy: Sendable, Hashable {
+    /// A path to the anchors of `upstream.tls.roots`, and the name: `DefaultTrustEvaluator`.
+    ///
+    /// `host` false leaves the name out.
+    case system(host: Bool)
+    /// One of the certificates in the path: `PinnedCertificatesTrustEvaluator`.
+    case certificates(PinnedCertificates)
+    /// One of the public keys in the path: `PublicKeysTrustEvaluator`.
+    case pins(PinnedKeys)
+    /// None of the certificates withdrawn: `RevocationTrustEvaluator`.
+    case revocation(RevocationDemand)
+    /// Every one of them: `CompositeTrustEvaluator`.
+    case all([TrustPolicy])
+    /// At least one of them.
+    case any([TrustPolicy])
+    /// Nothing at all: `DisabledTrustEvaluator`.
+    case disabled
+}
+
+/// `certificates:` of a trust policy.
+package struct PinnedCertificates: Sendable, Hashable {
+    /// DER encodings; one of them must be in the path.
+    package var encodings: [[UInt8]]
+    /// They are the only anchors (Alamofire: `acceptSelfSignedCertificates`).
+    package var areAnchors = false
+    /// A path to the anchors is demanded (`performDefaultValidation`).
+    package var demandsChain = true
+    /// The name is checked (`validateHost`).
+    package var demandsHost = true
+
+    package init(_ encodings: [[UInt8]]) { self.encodings = encodings }
+}
+
+/// `pins:` of a trust policy.
+package struct PinnedKeys: Sendable, Hashable {
+    /// SHA-256 of the SubjectPublicKeyInfo, 32 bytes each (RFC 7469 §2.4).
+    package var digests: [[UInt8]]
+    /// A path to the anchors is demanded (`performDefaultValidation`).
+    package var demandsChain = true
+    /// The name is checked (`validateHost`).
+    package var demandsHost = true
+
+    package init(_ digests: [[UInt8]]) { self.digests = digests }
+}
+
+/// `revocation:` of a trust policy.
+package struct RevocationDemand: Sendable, Hashable {
+    package enum Method: UInt8, Sendable, Hashable { case any, ocsp, crl }
+
+    package var method = Method.any
+    /// An answer is needed; otherwise only a withdrawn certificate fails
+    /// (`requirePositiveResponse`).
+    package var isRequired = false
+    /// OCSP responders and CRLs may be fetched; otherwise only what the server staples counts.
+    package var usesNetwork = true
+
+    package init() {}
+}
+
+/// A trust policy with the name that the record gives it.
+package struct NamedTrustPolicy: Sendable, Hashable {
+    /// A name of `trust:`, `system`, `disabled`, or `trust@LINE` for one written in place.
+    package var name: String
+    package var policy: TrustPolicy
+
+    package init(name: String, policy: TrustPolicy) {
+        self.name = name
+        self.policy = policy
+    }
+
+    /// What holds where no rule says otherwise.
+    package static let system = NamedTrustPolicy(name: "system", policy: .system(host: true))
+}
