@@ -73,7 +73,7 @@ let package = Package(
         // Tests
         .target(
             name: "LupinTestKit",
-            dependencies: ["LupinIO", "LupinCore"],
+            dependencies: ["LupinIO", "LupinTLS", "LupinCore", "COpenSSL"],
             path: "Tests/LupinTestKit",
             swiftSettings: strict
         ),
@@ -85,7 +85,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinTLSTests",
-            dependencies: ["LupinTLS", "LupinCore"],
+            dependencies: ["LupinTLS", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -8,8 +8,8 @@
 # This is the one list: the README, .ci/run and docker/Dockerfile all use it.
 set -eu
 
-build='ca-certificates git libnghttp2-dev libssl-dev pkg-config'
-runtime='ca-certificates libnghttp2-14 libssl3'
+build='ca-certificates git libcrypt-dev libnghttp2-dev libssl-dev pkg-config'
+runtime='ca-certificates libcrypt1 libnghttp2-14 libssl3'
 
 wanted=$build
 list=no

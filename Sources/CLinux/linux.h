@@ -1,4 +1,4 @@
-// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2.
+// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
@@ -23,6 +23,7 @@ extern int pipe2(int[2], int);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
+extern char *crypt_rn(const char *, const char *, void *, int);
 
 enum {
     LINUX_EPOLLIN = EPOLLIN,
@@ -153,6 +154,15 @@ static inline int linux_local_address(int fd, struct sockaddr_storage *_Nonnull 
 }
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
+
+// sizeof(struct crypt_data), which libcrypt promises to keep.
+static const int LINUX_CRYPT_BYTES = 32768;
+
+/// Hashes a password; the result lies in `data`, or is NULL where libcrypt can't.
+static inline const char *_Nullable linux_crypt(
+    const char *_Nonnull phrase, const char *_Nonnull setting, void *_Nullable data, int size) {
+    return crypt_rn(phrase, setting, data, size);
+}
 
 static inline int linux_cpu_count(void) {
     unsigned long mask[16] = {0};

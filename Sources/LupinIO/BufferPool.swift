@@ -79,7 +79,7 @@ package final class InputBuffer {
 
     package var count: Int { end - start }
     package var isEmpty: Bool { start == end }
-    var isFull: Bool { end - start == Block.capacity }
+    package var isFull: Bool { end - start == Block.capacity }
 
     /// The bytes, in the order in which they came; lent until the buffer next changes.
     package var bytes: Span<UInt8> {
@@ -146,6 +146,32 @@ package final class InputBuffer {
         let result = SystemCall.value { unsafe read(descriptor, target, room) }
         if result > 0 { end += result } else if isEmpty { release() }
         return (result, room)
+    }
+
+    /// Puts bytes behind those that are there: `write` gets the free room and says how much of it
+    /// it filled.
+    package func append<Failure: Error>(
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
+        let block = makeRoom()
+        // Safety: end..<capacity lies in the block, and nobody else looks at it meanwhile.
+        var room = unsafe MutableSpan<UInt8>(
+            _unsafeStart: (block.base + end).assumingMemoryBound(to: UInt8.self),
+            count: Block.capacity - end
+        )
+        defer { if isEmpty { release() } }
+        let count = try write(&room)
+        precondition(count >= 0 && count <= room.count, "more bytes written than there is room")
+        end += count
+    }
+
+    /// Takes what `other` holds; both belong to one pool, and this one is empty.
+    func takeAll(of other: InputBuffer) {
+        precondition(isEmpty, "bytes would be lost")
+        release()
+        swap(&block, &other.block)
+        swap(&start, &other.start)
+        swap(&end, &other.end)
     }
 
     func release() {

@@ -13,8 +13,8 @@ package protocol ChannelPump: AnyObject {
 /// Every operation is an attempt that never waits. Whoever gets `.blocked` parks in `slot` for
 /// the channel's reasons, or has set `pump` and is called.
 ///
-/// Stored properties are private and read through computed ones: what other modules can see is
-/// checked for exclusive access at run time, 90 instructions each time.
+/// Stored properties are the module's own and read through computed ones: what other modules can
+/// see is checked for exclusive access at run time, 90 instructions each time.
 package final class Channel {
     /// What an attempt to receive brought.
     package enum Received: Equatable { case bytes, blocked, end, full }
@@ -26,10 +26,10 @@ package final class Channel {
     private var open = true
     private var hungUp = false
     /// A send has met RST: the kernel tells of it once, and reading only says that it is over.
-    private var isReset = false
+    var isReset = false
     private var broken = false
-    private var received: UInt64 = 0
-    private var sent: UInt64 = 0
+    var received: UInt64 = 0
+    var sent: UInt64 = 0
 
     private var waiter: ParkingSlot?
     private var reasons = (
@@ -38,13 +38,15 @@ package final class Channel {
     )
     private var observer: (any ChannelPump)?
 
-    private let descriptor: Int32
+    let descriptor: Int32
     private var token: UInt64 = 0
     // Optimistic until the kernel says EAGAIN.
-    private var isReadable = true
-    private var isWritable = true
-    private var staged: [UInt8] = []
+    var isReadable = true
+    var isWritable = true
+    var staged: [UInt8] = []
     private var stagedSent = 0
+    /// With a filter: what was staged is plain still, and leaves sealed.
+    var filtered: FilteredBytes?
 
     /// Takes ownership of a connected or connecting socket.
     package init(
@@ -111,9 +113,12 @@ package final class Channel {
     /// complete.
     package func close(reset: Bool = false) {
         guard open else { return }
+        if !reset, let filtered, !filtered.isEnding, !broken { sayGoodbye(filtered) }
         open = false
         if reset { _ = linux_set_linger_zero(descriptor) }
         input.release()
+        filtered?.received.release()
+        filtered = nil
         returnStaged()
         waiter = nil
         observer = nil
@@ -137,6 +142,7 @@ package final class Channel {
         if readiness.isWritable {
             isWritable = true
             found = found | reasons.writable
+            if let filtered, filtered.isEnding { _ = try? sendSealed(filtered) }
         }
         if let observer { observer.channelIsReady(self) }
         waiter?.wake(found)
@@ -145,16 +151,25 @@ package final class Channel {
     // MARK: Receiving
 
     /// Whether an attempt to receive would bring something: bytes, the end or an error.
-    package var isReadableNow: Bool { isReadable }
+    package var isReadableNow: Bool {
+        if let filtered { return isReadable || holdsReceived(filtered) }
+        return isReadable
+    }
 
     /// Reads what there is into `input`.
     @inline(__always)
     package func receive() throws(SystemError) -> Received {
+        if let filtered { return try receive(through: filtered) }
+        return try receive(into: input)
+    }
+
+    @inline(__always)
+    func receive(into buffer: InputBuffer) throws(SystemError) -> Received {
         guard isReadable else { return .blocked }
-        guard !input.isFull else { return .full }
-        let (result, room) = input.fill(from: descriptor)
+        guard !buffer.isFull else { return .full }
+        let (result, room) = buffer.fill(from: descriptor)
         if result > 0 {
-            received &+= UInt64(result)
+            if buffer === input { received &+= UInt64(result) }
             // A short read emptied the socket: EPOLLRDHUP tells of an end behind it.
             if result < room && !hungUp { isReadable = false }
             return .bytes
@@ -175,13 +190,16 @@ package final class Channel {
     package func isQuiet(asksKernel: Bool) -> Bool {
         guard open, !hungUp, input.isEmpty else { return false }
         if asksKernel { isReadable = true }
-        guard isReadable else { return true }
+        guard isReadableNow else { return true }
         return (try? receive()) == .blocked
     }
 
     // MARK: Sending
 
-    package var hasStaged: Bool { stagedSent < staged.count }
+    package var hasStaged: Bool {
+        if let filtered, filtered.hasUnsent { return true }
+        return stagedSent < staged.count
+    }
 
     /// Puts bytes behind those that wait; they leave with the next `send` or `flush`.
     package func stage(_ write: (inout [UInt8]) -> Void) {
@@ -201,6 +219,7 @@ package final class Channel {
         _ payload: Span<UInt8>,
         suffix: StaticString? = nil
     ) throws(SystemError) -> Int {
+        if let filtered { return try send(payload, suffix, through: filtered) }
         guard isWritable else { return postpone(payload, suffix) }
         let waiting = staged.count - stagedSent
         let suffixCount = suffix?.utf8CodeUnitCount ?? 0
@@ -234,52 +253,12 @@ package final class Channel {
 
     /// Tells the peer that nothing more comes; the other direction stays open.
     package func finishSending() {
-        _ = shutdown(descriptor, Int32(SHUT_WR))
-    }
-
-    // MARK: Splicing
-
-    /// Moves up to `count` bytes from the socket into `pipe`.
-    package func splice(into pipe: SplicePipe, _ count: Int) throws(SystemError) -> Received {
-        guard isReadable else { return .blocked }
-        let wanted = min(count, pipe.room)
-        guard wanted > 0 else { return .full }
-        let moved = SystemCall.value { linux_splice(descriptor, pipe.writeEnd, wanted) }
-        if moved > 0 {
-            pipe.held += moved
-            received &+= UInt64(moved)
-            return .bytes
+        guard let filtered else {
+            _ = shutdown(descriptor, Int32(SHUT_WR))
+            return
         }
-        if moved == 0 {
-            if isReset { throw SystemError(code: ECONNRESET) }
-            return .end
-        }
-        if moved == -Int(EAGAIN) {
-            // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
-            if pipe.held > 0 { return .full }
-            isReadable = false
-            return .blocked
-        }
-        throw SystemError(code: Int32(-moved))
-    }
-
-    /// Moves what `pipe` holds to the socket.
-    ///
-    /// True when the pipe is empty.
-    package func splice(from pipe: SplicePipe) throws(SystemError) -> Bool {
-        while pipe.held > 0 {
-            guard isWritable else { return false }
-            let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
-            guard moved > 0 else {
-                isWritable = false
-                if moved == -Int(EAGAIN) { return false }
-                noteReset(moved)
-                throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
-            }
-            pipe.held -= moved
-            sent &+= UInt64(moved)
-        }
-        return true
+        guard !filtered.isEnding else { return }
+        sayGoodbye(filtered)
     }
 
     // MARK: Connecting
@@ -361,11 +340,11 @@ package final class Channel {
     }
 
     /// Behind a FIN the kernel says EPIPE instead, and what was received is whole.
-    private func noteReset(_ result: Int) {
+    func noteReset(_ result: Int) {
         if result == -Int(ECONNRESET) { isReset = true }
     }
 
-    private func returnStaged() {
+    func returnStaged() {
         if staged.capacity > 0 {
             var bytes: [UInt8] = []
             swap(&bytes, &staged)

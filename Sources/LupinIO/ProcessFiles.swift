@@ -42,6 +42,16 @@ enum ProcessFiles {
         return numbers
     }
 
+    /// All names of a directory; none when it cannot be read.
+    static func names(in path: String) -> [String] {
+        // Safety: the stream is closed once, at the end, and used before that only.
+        guard let stream = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) { unsafe names.append(name(of: entry)) }
+        return names
+    }
+
     /// The inode of the socket that an open file of a process is; nil when it is none.
     static func socketInode(process: Int32, descriptor: Int32) -> UInt64? {
         let path = "/proc/\(process)/fd/\(descriptor)"
@@ -63,9 +73,13 @@ enum ProcessFiles {
     }
 
     private static func number(of entry: UnsafeMutablePointer<dirent>) -> Int32? {
-        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
+        Int32(unsafe name(of: entry))
+    }
+
+    private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
+        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
         // Safety: readdir's entry stays until the next call; its name is NUL-terminated.
         let name = unsafe UnsafeRawPointer(entry).advanced(by: offset)
-        return unsafe Int32(String(cString: name.assumingMemoryBound(to: CChar.self)))
+        return unsafe String(cString: name.assumingMemoryBound(to: CChar.self))
     }
 }

@@ -3,8 +3,7 @@ import LupinCore
 
 /// Asks the kernel which process a client is, shared by all loops.
 ///
-/// The answer is for people and for rules that match on `program`; it is no identity, since any
-/// program may call itself anything.
+/// Programs are for people and for rules that match on them; users are an identity.
 package final class ProcessLookup: Sendable {
     /// The process that holds the client's socket.
     package struct Owner: Sendable, Equatable {
@@ -18,22 +17,43 @@ package final class ProcessLookup: Sendable {
         }
     }
 
+    /// What is asked about a client.
+    package enum Wish: Sendable, Equatable {
+        /// Its program, which is for people: any program may call itself anything.
+        case program
+        /// The user who made its socket, which the kernel vouches for.
+        case user
+    }
+
+    /// What was found out.
+    package struct Finding: Sendable, Equatable {
+        package var owner: Owner?
+        package var user: UInt32?
+
+        package init(owner: Owner? = nil, user: UInt32? = nil) {
+            self.owner = owner
+            self.user = user
+        }
+    }
+
     /// How long a caller waits, and how long one look-up may take.
     package static let patience = Duration.seconds(2)
     /// Look-ups that may wait; beyond, the answer is nil at once.
     package static let queueLength = 64
 
     private let thread: HelperThread
-    private let ask: @Sendable (_ peer: SocketAddress, _ local: SocketAddress) -> Owner?
+    private let ask: Ask
+
+    /// Finds out what is wished for about the client at `peer`; it may block.
+    package typealias Ask =
+        @Sendable (_ peer: SocketAddress, _ local: SocketAddress, _ wish: Wish) -> Finding
 
     /// Starts the helper thread.
     ///
     /// - Parameter ask: What the thread calls; it may block. Tests give their own.
     /// - Throws: When the kernel gives no thread.
     package init(
-        asking ask: @escaping @Sendable (SocketAddress, SocketAddress) -> Owner? = {
-            ProcessLookup.find(peer: $0, local: $1)
-        }
+        asking ask: @escaping Ask = { ProcessLookup.find(peer: $0, local: $1, $2) }
     ) throws(SystemError) {
         self.ask = ask
         do {
@@ -56,6 +76,26 @@ package final class ProcessLookup: Sendable {
         to local: SocketAddress,
         slot: ParkingSlot
     ) async -> Owner? {
+        await look(for: .program, peer, local, slot).owner
+    }
+
+    /// The user at the other end of a connection that was accepted here.
+    ///
+    /// As `owner(of:to:slot:)`; nil for a client on another machine.
+    package func user(
+        of peer: SocketAddress,
+        to local: SocketAddress,
+        slot: ParkingSlot
+    ) async -> UInt32? {
+        await look(for: .user, peer, local, slot).user
+    }
+
+    private func look(
+        for wish: Wish,
+        _ peer: SocketAddress,
+        _ local: SocketAddress,
+        _ slot: ParkingSlot
+    ) async -> Finding {
         let loop = slot.loop
         let executor = loop.executor
         let question = Question(slot)
@@ -64,30 +104,30 @@ package final class ProcessLookup: Sendable {
         let isAccepted = thread.submit { [ask] in
             // Whoever waited for this in a long queue has gone on without it.
             guard SystemCall.monotonicMicroseconds() < expiry else { return }
-            let owner = ask(peer, local)
-            executor.mailbox.post { home.value.answer(owner) }
+            let finding = ask(peer, local, wish)
+            executor.mailbox.post { home.value.answer(finding) }
         }
-        guard isAccepted else { return nil }
+        guard isAccepted else { return Finding() }
         let deadline = loop.deadline(in: Self.patience)
         while !question.isAnswered, loop.now < deadline {
             _ = await slot.park(for: .answered, until: deadline)
         }
         question.close()
-        return question.owner
+        return question.finding
     }
 
     /// One call's place for its answer, confined to its loop.
     private final class Question {
         private var slot: ParkingSlot?
         private(set) var isAnswered = false
-        private(set) var owner: Owner?
+        private(set) var finding = Finding()
 
         init(_ slot: ParkingSlot) { self.slot = slot }
 
-        func answer(_ owner: Owner?) {
+        func answer(_ finding: Finding) {
             // Without a slot the caller has left, and waits for something else by now.
             guard let slot else { return }
-            self.owner = owner
+            self.finding = finding
             isAnswered = true
             slot.wake(.answered)
         }
@@ -104,11 +144,22 @@ extension ProcessLookup {
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
-    /// Looks the owner up.
+    /// Looks up what is wished for.
     ///
     /// Blocks, for ``patience`` at most and some milliseconds as a rule.
-    package static func find(peer: SocketAddress, local: SocketAddress) -> Owner? {
-        guard isWithinMachine(peer, local), let socket = socket(peer, local) else { return nil }
+    package static func find(
+        peer: SocketAddress,
+        local: SocketAddress,
+        _ wish: Wish
+    ) -> Finding {
+        guard isWithinMachine(peer, local), let socket = socket(peer, local) else {
+            return Finding()
+        }
+        if wish == .user { return Finding(user: socket.uid) }
+        return Finding(owner: program(holding: socket), user: socket.uid)
+    }
+
+    private static func program(holding socket: SocketTableEntry) -> Owner? {
         let expiry = SystemCall.monotonicMicroseconds() &+ patience.microseconds
         for process in candidates(user: socket.uid) {
             guard SystemCall.monotonicMicroseconds() < expiry else { return nil }

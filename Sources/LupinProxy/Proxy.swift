@@ -29,7 +29,10 @@ public final class Proxy: Sendable {
     ///   - clock: What time it is; tests bring their own.
     ///   - resolve: What the resolver's threads call for a name, and may block in; tests bring
     ///     their own.
+    ///   - verify: Whether a password is the one of a hash; it may block. Tests bring their own.
     ///   - logger: lupin's own diagnostics.
+    ///   - environment: The process's variables, where `SSL_CERT_FILE` and the user's directories
+    ///     are looked up.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
     /// - Throws: ``StartFailure``, with nothing left running.
@@ -37,7 +40,11 @@ public final class Proxy: Sendable {
         _ configuration: Configuration,
         clock: LoopClock = .system,
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
+        verify: @escaping @Sendable ([UInt8], String) -> Bool = {
+            PasswordHash.verify($0, against: $1)
+        },
         logger: Logger,
+        environment: [String: String] = [:],
         allowsColour: Bool = true,
         logsSecrets: Bool = false
     ) async throws(StartFailure) {
@@ -48,8 +55,21 @@ public final class Proxy: Sendable {
             configuration,
             listeners: sockets.map(\.address),
             digest: KeyedDigest(),
+            anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
             logsSecrets: logsSecrets
         )
+        let entrances = try Proxy.entrances(
+            configuration.settings.listeners,
+            clock: clock,
+            logger: logger,
+            verify: verify
+        )
+        let interceptor = Interceptor(
+            configuration.settings.intercept.authority,
+            environment,
+            logger: logger
+        )
+        try Proxy.prepare(interceptor, for: configuration)
         let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
@@ -59,7 +79,9 @@ public final class Proxy: Sendable {
                 allowsColour: allowsColour,
                 records: records,
                 resolver: try ResolverThreads(asking: resolve),
-                processes: try ProcessLookup()
+                processes: try ProcessLookup(),
+                interceptor: interceptor,
+                entrances: entrances
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
             threads = try Proxy.startThreads(count, clock: clock)
@@ -98,6 +120,7 @@ public final class Proxy: Sendable {
         for thread in threads { thread.stop() }
         shared.resolver.abandon()
         shared.processes.abandon()
+        for entrance in shared.entrances { entrance.authenticator?.abandon() }
         shared.records.close()
     }
 
@@ -122,6 +145,55 @@ public final class Proxy: Sendable {
                 message: "cannot write records to \(name): \(error.message)",
                 isBindFailure: false
             )
+        }
+    }
+
+    /// What each listener demands; those that ask for the same passwords share who knows them.
+    private static func entrances(
+        _ listeners: [ListenerSettings],
+        clock: LoopClock,
+        logger: Logger,
+        verify: @escaping Authenticator.Verify
+    ) throws(StartFailure) -> [Entrance] {
+        var made: [ClientAuthentication: Authenticator] = [:]
+        let ticketKeys = TicketKeys.fresh()
+        var result: [Entrance] = []
+        for listener in listeners {
+            if case .basic(let file, let realm) = listener.authentication,
+                made[listener.authentication] == nil
+            {
+                made[listener.authentication] = try Authenticator(
+                    file: file,
+                    realm: realm,
+                    clock: clock,
+                    logger: logger,
+                    verify: verify
+                )
+            }
+            var tls: ListenerTLS?
+            do throws(LupinError) {
+                tls = try listener.tls.map { files throws(LupinError) in
+                    try ListenerTLS(files, ticketKeys: ticketKeys)
+                }
+            } catch {
+                throw StartFailure(message: error.detail, isBindFailure: false)
+            }
+            result.append(Entrance(authenticator: made[listener.authentication], tls: tls))
+        }
+        return result
+    }
+
+    /// Rules that need clear text need the local authority: better told at the start than to the
+    /// first client.
+    private static func prepare(
+        _ interceptor: Interceptor,
+        for configuration: Configuration
+    ) throws(StartFailure) {
+        guard configuration.needsAuthority else { return }
+        do throws(LupinError) {
+            try interceptor.prepare(wallSeconds: SystemCall.wallMicroseconds() / 1_000_000)
+        } catch {
+            throw StartFailure(message: error.detail, isBindFailure: false)
         }
     }
 

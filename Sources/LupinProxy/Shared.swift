@@ -11,8 +11,12 @@ import Synchronization
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
 /// snapshot), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
-/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs of
-/// clients).
+/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs and
+/// users of clients), `Interceptor` with `LeafCertificates` (the authority and the leaves it
+/// signed), `TicketKeys` (what seals the tickets of TLS clients), `ClientRejections` (who refused a
+/// leaf), `TicketStore` (TLS of origins to resume), `OriginSecurities` and `SharedAnchors` (what
+/// TLS with origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users,
+/// their passwords that wait and those that passed).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -21,8 +25,14 @@ final class Shared: Sendable {
     let records: RecordWriter
     let resolver: ResolverThreads
     let processes: ProcessLookup
+    /// What each listener demands, in their order.
+    let entrances: [Entrance]
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
+    let interceptor: Interceptor
+    let rejections = ClientRejections()
+    let tickets = TicketStore()
+    let revocations = RevocationStore()
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
     /// in a row are no loop.
     let pseudonym: String
@@ -35,7 +45,9 @@ final class Shared: Sendable {
         allowsColour: Bool,
         records: RecordWriter,
         resolver: ResolverThreads,
-        processes: ProcessLookup
+        processes: ProcessLookup,
+        interceptor: Interceptor,
+        entrances: [Entrance]
     ) {
         self.clock = clock
         self.logger = logger
@@ -43,6 +55,8 @@ final class Shared: Sendable {
         self.records = records
         self.resolver = resolver
         self.processes = processes
+        self.interceptor = interceptor
+        self.entrances = entrances
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
@@ -72,6 +86,12 @@ final class Snapshot: Sendable {
     let headers: LogSettings.Headers
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
+    /// Who may use rules that hold secrets.
+    let credentialUsers: CredentialUsers
+    /// Shown to origins where no rule says otherwise.
+    let clientCertificate: CertificateFiles?
+    /// TLS with origins, as rules demand it.
+    let securities: OriginSecurities
     /// No parent proxy is set, so none need be looked for.
     let isDirect: Bool
     private let addsVia: Bool
@@ -82,9 +102,13 @@ final class Snapshot: Sendable {
         _ configuration: Configuration,
         listeners: [SocketAddress],
         digest: KeyedDigest,
+        anchors: SharedAnchors,
         logsSecrets: Bool
     ) {
         self.configuration = configuration
+        credentialUsers = CredentialUsers(configuration.settings.access.credentials)
+        clientCertificate = configuration.settings.upstream.tls.clientCertificate
+        securities = OriginSecurities(configuration.settings.upstream.tls, anchors: anchors)
         waits = Waits(configuration.settings.timeouts)
         limits = configuration.settings.limits
         rules = configuration.rules
@@ -106,6 +130,11 @@ final class Snapshot: Sendable {
     }
 
     var settings: Settings { configuration.settings }
+
+    /// What becomes of a CONNECT.
+    func interception(of subject: MatchSubject) -> InterceptionDecision {
+        rules.interception(of: subject, settings: configuration.settings.intercept)
+    }
 
     /// What Via says of a message, unless the settings turn it off.
     func via(received version: ViaMember.Version, pseudonym: String) -> ViaMember? {

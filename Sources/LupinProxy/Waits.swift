@@ -9,9 +9,11 @@ import LupinIO
 struct Waits: Sendable {
     let clientIdle: UInt64
     let clientHeader: UInt64
+    let sniff: UInt64
     let expect: UInt64
     let dns: UInt64
     let connect: UInt64
+    let tls: UInt64
     let responseHeader: UInt64
     let idle: UInt64
     let tunnelIdle: UInt64
@@ -23,9 +25,11 @@ struct Waits: Sendable {
     init(_ timeouts: Timeouts) {
         clientIdle = timeouts.clientIdle.microseconds
         clientHeader = timeouts.clientHeader.microseconds
+        sniff = timeouts.sniff.microseconds
         expect = timeouts.expect.microseconds
         dns = timeouts.dns.microseconds
         connect = timeouts.connect.microseconds
+        tls = timeouts.tls.microseconds
         responseHeader = timeouts.responseHeader.microseconds
         idle = timeouts.idle.microseconds
         tunnelIdle = timeouts.tunnelIdle.microseconds

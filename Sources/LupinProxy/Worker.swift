@@ -34,7 +34,7 @@ actor Worker {
             let local = LoopLocal(connection, of: executor)
             Task.immediate(executorPreference: executor) { await self.resume(local) }
         }
-        for socket in sockets {
+        for (socket, entrance) in zip(sockets, shared.entrances) {
             let slot = ParkingSlot(on: loop)
             let listener = try Listener(
                 socket,
@@ -44,7 +44,7 @@ actor Worker {
             )
             listeners.append((listener, slot))
             Task.immediate(executorPreference: executor) {
-                await self.accept(from: listener, slot)
+                await self.accept(from: listener, slot, entrance)
             }
         }
         Task.immediate(executorPreference: executor) { await self.keepHouse(resources) }
@@ -80,7 +80,11 @@ actor Worker {
 
     // MARK: Accepting
 
-    private func accept(from listener: Listener, _ slot: ParkingSlot) async {
+    private func accept(
+        from listener: Listener,
+        _ slot: ParkingSlot,
+        _ entrance: Entrance
+    ) async {
         while !isDraining {
             guard let resources else { return }
             if shared.connections.count >= resources.snapshot.limits.connections {
@@ -89,7 +93,7 @@ actor Worker {
             }
             do throws(SystemError) {
                 switch try listener.accept() {
-                case .connection(let channel): serve(channel, resources)
+                case .connection(let channel): serve(channel, resources, entrance)
                 case .blocked: _ = await slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
@@ -114,8 +118,12 @@ actor Worker {
         } while (try? listener.resume()) == nil
     }
 
-    private func serve(_ channel: Channel, _ resources: WorkerResources) {
-        let connection = DownstreamConnection(channel, resources)
+    private func serve(
+        _ channel: Channel,
+        _ resources: WorkerResources,
+        _ entrance: Entrance
+    ) {
+        let connection = DownstreamConnection(channel, resources, entrance)
         resources.add(connection)
         Task.immediate(executorPreference: executor) {
             await self.serve(connection, resources)
@@ -144,6 +152,7 @@ actor Worker {
             _ = await slot.park(for: .cut, until: wake)
             resources.pool.sweep()
             resources.sweepConnections()
+            for entrance in shared.entrances { entrance.authenticator?.lookAfterFile() }
         }
         slot.retire()
     }

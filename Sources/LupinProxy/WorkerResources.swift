@@ -35,6 +35,7 @@ final class WorkerResources {
         let settings = snapshot.settings
         pool = UpstreamPool(
             on: loop,
+            tickets: shared.tickets,
             idlePerHostMax: max(1, (settings.upstream.poolPerHost + workerCount - 1) / workerCount),
             idleLifetime: settings.upstream.poolIdle
         )

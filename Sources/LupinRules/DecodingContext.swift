@@ -65,6 +65,16 @@ final class DecodingContext {
         )
     }
 
+    func warning(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        atKey entry: YAMLNode.Entry,
+        hint: String? = nil
+    ) {
+        let (place, key) = (entry.keyPlace, entry.key)
+        warnings.append(source.diagnostic(code, message, at: place, value: key, hint: hint))
+    }
+
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
         warnings.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
     }
@@ -115,6 +125,12 @@ final class DecodingContext {
         let allowed = "allowed: \(known.joined(separator: ", "))"
         let near = nearest(to: word, among: known).map { "did you mean \"\($0)\"? " } ?? ""
         error(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + allowed)
+    }
+
+    func undefinedName(_ node: YAMLNode, _ name: String, of what: String, defined: [String]) {
+        let all = "defined: \(defined.joined(separator: ", "))"
+        let near = nearest(to: name, among: defined).map { "did you mean \"\($0)\"? " } ?? ""
+        error(.name, "unknown \(what) \"\(name)\"", at: node, hint: near + all)
     }
 
     func unavailable(_ subject: String, _ what: String, atKey entry: YAMLNode.Entry) {

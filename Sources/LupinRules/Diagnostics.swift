@@ -17,6 +17,15 @@ package struct Diagnostic: Sendable, Equatable, Error {
         case host = "E-HOST"
         case header = "E-HEADER"
         case intercept = "E-INTERCEPT"
+        /// A list that demands nothing.
+        case trustEmpty = "E-TRUST-1"
+        case trustPin = "E-TRUST-2"
+        /// `self_signed` without the certificates that it speaks of.
+        case trustSelfSigned = "E-TRUST-3"
+        /// `disabled` on a rule that does not name its hosts.
+        case trustDisabled = "E-TRUST-4"
+        /// A later rule would replace pins without a word.
+        case trustReplaced = "E-TRUST-5"
         case loop = "E-LOOP"
         case shadow = "E-SHADOW"
         case bind = "E-BIND"

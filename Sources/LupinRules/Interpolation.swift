@@ -267,13 +267,9 @@ extension DecodingContext {
             refuse(.file, "cannot read \(path): \(error.reason)", nil)
             return nil
         }
-        if contents.isOpenToOthers {
-            let message = "the secret file \(path) is readable by group or others"
-            guard contents.isMountedByRoot else {
-                refuse(.file, message, "chmod 600 \(path)")
-                return nil
-            }
-            warning(.file, message, at: node, hint: "root mounted it; nobody else should see it")
+        if let problem = secrecyProblem(contents, path, at: node) {
+            refuse(.file, problem.message, problem.hint)
+            return nil
         }
         guard var text = String(validating: contents.bytes, as: UTF8.self) else {
             refuse(.file, "the secret file \(path) is not UTF-8 text", nil)
@@ -283,6 +279,19 @@ extension DecodingContext {
         if text.unicodeScalars.last == "\r" { text.unicodeScalars.removeLast() }
         add(secret: text)
         return .text(text)
+    }
+
+    /// Why a file is no place for a secret; only a warning where root mounted it.
+    func secrecyProblem(
+        _ contents: FileContents,
+        _ path: String,
+        at node: YAMLNode
+    ) -> (message: String, hint: String)? {
+        guard contents.isOpenToOthers else { return nil }
+        let message = "the secret file \(path) is readable by group or others"
+        guard contents.isMountedByRoot else { return (message, "chmod 600 \(path)") }
+        warning(.file, message, at: node, hint: "root mounted it; nobody else should see it")
+        return nil
     }
 
     private func joined(_ parts: [Template.Part]) -> [Template.Part] {

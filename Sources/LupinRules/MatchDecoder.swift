@@ -85,6 +85,7 @@ struct MatchDecoder {
         case "method": return set(&match.methods, all(node, method))
         case "client": return set(&match.clients, context.networks(node))
         case "program": return set(&match.programs, all(node, context.valuePattern))
+        case "user": return set(&match.users, all(node, context.valuePattern))
         case "header":
             guard let headers = named(node, areFields: true) else { return false }
             match.headers = headers

@@ -4,7 +4,10 @@ import LupinCore
 
 struct RuleDecoder {
     let context: DecodingContext
-    let listeners: [ListenerSettings]
+    let settings: Settings
+    let trust: TrustDefinitions
+
+    private var listeners: [ListenerSettings] { settings.listeners }
 
     /// The rules of `rules:`; what could not be read was told.
     func rules(_ node: YAMLNode) -> [Rule] {
@@ -19,13 +22,22 @@ struct RuleDecoder {
             }
             return []
         }
-        var rules: [Rule] = []
+        var rules: [(rule: Rule, entries: [YAMLNode.Entry])] = []
         var lines: [String: Int] = [:]
         for item in items {
-            guard let rule = rule(item, lines: &lines) else { continue }
-            rules.append(rule)
+            guard case .map(let entries) = item.content else {
+                context.error(
+                    .type,
+                    "expected a rule, found \(item.kindText)",
+                    at: item,
+                    hint: "write - match: api.example"
+                )
+                continue
+            }
+            rules.append((rule(item, entries, lines: &lines), entries))
         }
-        return rules
+        RuleConsistency(context: context, intercept: settings.intercept).check(rules)
+        return rules.map(\.rule)
     }
 
     /// Tells rules that an earlier one hides (E-SHADOW, a warning).
@@ -51,16 +63,11 @@ struct RuleDecoder {
 
     // MARK: One rule
 
-    private func rule(_ node: YAMLNode, lines: inout [String: Int]) -> Rule? {
-        guard case .map(let entries) = node.content else {
-            context.error(
-                .type,
-                "expected a rule, found \(node.kindText)",
-                at: node,
-                hint: "write - match: api.example"
-            )
-            return nil
-        }
+    private func rule(
+        _ node: YAMLNode,
+        _ entries: [YAMLNode.Entry],
+        lines: inout [String: Int]
+    ) -> Rule {
         let line = entries.first?.keyPlace.line ?? node.place.line
         var rule = Rule(name: "rule@\(line)", line: line, matches: [])
         decodeName(entries, into: &rule, lines: &lines)
@@ -77,7 +84,6 @@ struct RuleDecoder {
                 hint: "write match: {} for everything"
             )
         }
-        checkClearText(rule, entries)
         return rule
     }
 
@@ -130,23 +136,17 @@ struct RuleDecoder {
             rule.log = log(node)
         case "proxy":
             rule.proxy = context.proxy(node).map { context.withoutLoop($0, listeners, at: node) }
+        case "trust":
+            rule.trust = TrustDecoder(context: context).trust(entry, trust)
+        case "client_cert":
+            rule.clientCertificate = context.certificateFiles(entry, off: "none")
+        case "tls":
+            rule.tls = context.tlsOverrides(node)
+        case "intercept":
+            rule.intercept = isIntercepted(node)
         default:
             break
         }
-    }
-
-    /// A rule for https alone can do nothing to requests that lupin does not see.
-    private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
-        guard rule.needsClearText, !rule.matches.isEmpty,
-            rule.matches.allSatisfy({ $0.schemes == [.https] }),
-            let key = entries.first(where: { $0.key == "request" || $0.key == "respond" })
-        else { return }
-        context.error(
-            .intercept,
-            "the rule \"\(rule.name)\" needs https in clear text, which is not available yet",
-            atKey: key,
-            hint: "it can act on http only"
-        )
     }
 
     // MARK: Keys of a rule
@@ -208,6 +208,25 @@ struct RuleDecoder {
         }
     }
 
+    /// `auto` or `true`.
+    private func isIntercepted(_ node: YAMLNode) -> Bool {
+        guard let text = context.text(node, expected: "auto or true", example: "auto") else {
+            return false
+        }
+        switch text {
+        case "auto": return false
+        case "true": return true
+        default:
+            context.error(
+                .type,
+                "\"\(text)\" is neither auto nor true",
+                at: node,
+                hint: "write auto; hosts that stay closed are listed in intercept.except"
+            )
+            return false
+        }
+    }
+
     private func timeouts(_ node: YAMLNode) -> TimeoutOverrides {
         var overrides = TimeoutOverrides()
         for (entry, setting) in settings(node, in: "timeouts", example: "{total: 90s}") {
@@ -217,9 +236,11 @@ struct RuleDecoder {
             }
             guard let value = context.duration(entry.value, setting) else { continue }
             switch setting.key {
+            case "sniff": overrides.sniff = value
             case "expect": overrides.expect = value
             case "dns": overrides.dns = value
             case "connect": overrides.connect = value
+            case "tls": overrides.tls = value
             case "response_header": overrides.responseHeader = value
             case "idle": overrides.idle = value
             case "tunnel_idle": overrides.tunnelIdle = value

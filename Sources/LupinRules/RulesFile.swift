@@ -89,10 +89,14 @@ package enum RulesFile {
             var decoder = SettingsDecoder(context: context)
             let rulesNode = entries.flatMap { decoder.decode($0) }
             settings = decoder.settings
+            let trust = decoder.trust
             if let rulesNode {
-                let decoder = RuleDecoder(context: context, listeners: settings.listeners)
+                let decoder = RuleDecoder(context: context, settings: settings, trust: trust)
                 rules = RuleSet(decoder.rules(rulesNode))
                 if context.errors.isEmpty { decoder.warnOfShadows(in: rules) }
+            }
+            if context.errors.isEmpty {
+                TrustDecoder(context: context).warnOfUnused(trust, by: rules.rules)
             }
         } else if reader.problems.isEmpty {
             SettingsDecoder(context: context).requireVersion()

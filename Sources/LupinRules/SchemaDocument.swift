@@ -79,6 +79,7 @@ package enum SchemaDocument {
     // MARK: Rules
 
     private static var rule: JSON {
+        let text = JSON.object([("type", "string")])
         let forms: [String: [(String, JSON)]] = [
             "name": [("type", "string")],
             "match": oneOrMany(
@@ -95,6 +96,14 @@ package enum SchemaDocument {
             "timeouts": closed(perRule("timeouts")),
             "log": [either(.object(closed(perRule("log"))), ["off"])],
             "proxy": [("type", "string")],
+            "trust": [("type", .array(["string", "object"]))],
+            "client_cert": [
+                either(.object(closed([("cert", text), ("key", text)])), ["none"])
+            ],
+            "tls": closed([
+                ("min", .object([("enum", .array(["1.2", "1.3"]))])), ("ciphers", text),
+            ]),
+            "intercept": [("enum", .array(["auto", true]))],
             "stop": [("type", "boolean")],
         ]
         var schema = closed(properties(RuleKeyTable.rule, forms))
@@ -111,7 +120,9 @@ package enum SchemaDocument {
         let text = oneOrMany(.object([("type", .array(["string", "number"]))]))
         var forms: [String: [(String, JSON)]] = ["header": names, "query": names, "not": not]
         forms["scheme"] = oneOrMany(.object([("enum", .array(["http", "https"]))]))
-        for key in ["host", "port", "path", "method", "client", "program"] { forms[key] = text }
+        for key in ["host", "port", "path", "method", "client", "program", "user"] {
+            forms[key] = text
+        }
         return .object(closed(properties(RuleKeyTable.match, forms)))
     }
 

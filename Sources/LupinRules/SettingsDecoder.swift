@@ -6,6 +6,7 @@ import LupinCore
 struct SettingsDecoder {
     let context: DecodingContext
     private(set) var settings = Settings()
+    private(set) var trust = TrustDefinitions()
     /// Where `upstream.proxy` stands, for the check against our own listeners.
     private var proxyNode: YAMLNode?
 
@@ -79,12 +80,19 @@ struct SettingsDecoder {
             settings.log.to = .off
             return
         }
+        if name == "intercept.client_rejects" {
+            let example = "client_rejects: {then: fail}"
+            let inside = context.entries(entry.value, of: "a map", example: example)
+            context.rejection(inside ?? [], into: &settings.intercept)
+            return
+        }
         let keys = SettingsTable.keys(in: name).prefix(2).map { "\($0): …" }
         let example = "\(entry.key): {\(keys.joined(separator: ", "))}"
         guard let inside = context.entries(entry.value, of: "a map", example: example) else {
             return
         }
         decode(inside, in: name)
+        if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
     }
 
     private mutating func decode(_ entry: YAMLNode.Entry, _ setting: Setting) {
@@ -100,6 +108,9 @@ struct SettingsDecoder {
         case "limits": decodeLimit(node, setting)
         case "log", "log.rotate", "log.redact": decodeLog(node, setting)
         case "access": decodeAccess(node, setting)
+        case "upstream.tls": context.decode(entry, setting, into: &settings.upstream.tls)
+        case "intercept", "intercept.ca":
+            context.decode(node, setting, into: &settings.intercept)
         default: decodeOther(node, setting)
         }
     }
@@ -124,6 +135,8 @@ struct SettingsDecoder {
             set(&settings.upstream.dnsTTL, context.duration(node, setting))
         case "upstream.via":
             if let value = context.boolean(node) { settings.upstream.via = value }
+        case "trust":
+            trust = TrustDecoder(context: context).definitions(node)
         default:
             break
         }
@@ -133,6 +146,8 @@ struct SettingsDecoder {
         switch setting.key {
         case "clients":
             if let value = context.networks(node) { settings.access.clients = value }
+        case "credentials":
+            if let value = context.credentialAccess(node) { settings.access.credentials = value }
         case "connect_ports":
             if case .scalar("any", _) = node.content {
                 settings.access.connectPorts = nil
@@ -155,9 +170,11 @@ struct SettingsDecoder {
         switch setting.key {
         case "client_idle": set(&settings.timeouts.clientIdle, value)
         case "client_header": set(&settings.timeouts.clientHeader, value)
+        case "sniff": set(&settings.timeouts.sniff, value)
         case "expect": set(&settings.timeouts.expect, value)
         case "dns": set(&settings.timeouts.dns, value)
         case "connect": set(&settings.timeouts.connect, value)
+        case "tls": set(&settings.timeouts.tls, value)
         case "response_header": set(&settings.timeouts.responseHeader, value)
         case "idle": set(&settings.timeouts.idle, value)
         case "tunnel_idle": set(&settings.timeouts.tunnelIdle, value)

@@ -251,10 +251,11 @@ struct StepDecoder {
         }
         switch text {
         case "http": return .http
-        case "https": context.unavailable("https", "TLS towards origins", at: node)
-        default: context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
+        case "https": return .https
+        default:
+            context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
+            return nil
         }
-        return nil
     }
 
     private func targetHost(_ node: YAMLNode) -> Host? {

@@ -188,6 +188,10 @@ extension DecodingContext {
             let text = text(node, expected: "a duration", example: setting.example)
         else { return nil }
         if orNone, text == "none" { return .some(nil) }
+        if isMoreYears(text, than: range.upperBound) {
+            outOfRange(text, setting, at: node)
+            return nil
+        }
         guard let value = units(node, { () throws(Units.Problem) in try Units.duration(text) })
         else {
             return nil
@@ -251,6 +255,14 @@ extension DecodingContext {
             self.error(.type, error.message, at: node, hint: error.hint)
             return nil
         }
+    }
+
+    /// Years are no unit, but what they say is clear where all of them are too many.
+    private func isMoreYears(_ text: String, than milliseconds: Int64) -> Bool {
+        guard text.hasSuffix("y"), let years = Units.wholeNumber(text.dropLast()) else {
+            return false
+        }
+        return years > milliseconds / (365 * 86_400_000)
     }
 
     private func outOfRange(_ text: String, _ setting: Setting, at node: YAMLNode) {

@@ -19,6 +19,11 @@ package struct KeyedDigest: Sendable {
         return UInt16(digest[0]) << 8 | UInt16(digest[1])
     }
 
+    /// The first 64 bits of the digest of a text.
+    package func number(of text: String) -> UInt64 {
+        sha256(text.utf8Span.span).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
     /// The whole digest: 32 bytes, or none should OpenSSL fail.
     package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))

@@ -15,16 +15,16 @@ struct EnvCommand: ParsableCommand {
               lupin env --shell fish | source
               eval "$(lupin env --unset)"          and back again
 
+            With --ca also the variables by which tools trust lupin's authority, and others that
+            older Node.js, Java and wget need: what `lupin exec` gives to a command. The files
+            that they name are written to lupin/trust below $XDG_STATE_HOME (or ~/.local/state)
+            at every call, with what your own variables named before and lupin's certificate.
+
             all_proxy stays alone: tools would send ftp and other things through it that lupin
-            does not speak. no_proxy holds only forms that every tool understands: no networks,
-            wildcards or brackets.
+            does not speak. To your no_proxy are added only forms that every tool understands: no
+            networks, wildcards or brackets. --unset takes whole variables away, your own too.
             """
     )
-
-    /// Tools disagree about the case, so each is written in both.
-    private static let names = ["http_proxy", "https_proxy", "no_proxy"]
-    /// Names and plain addresses mean the same to all tools.
-    private static let withoutProxy = "localhost,127.0.0.1,::1"
 
     @Option(help: "sh, fish or powershell; without it what $SHELL says.")
     var shell: Shell?
@@ -36,35 +36,68 @@ struct EnvCommand: ParsableCommand {
     )
     var rulesFile: String?
 
+    @Flag(help: "Also have tools trust lupin's authority.")
+    var ca = false
+
     @Flag(help: "Print statements that take the variables away again.")
     var unset = false
 
     func run() throws {
         let shell = shell ?? Shell(path: LocatedRules.environment["SHELL"])
-        let names = Self.names + Self.names.map { $0.uppercased() }
         if unset {
-            for name in names { print(shell.unset(name)) }
-        } else {
-            let url = try proxyURL()
-            for name in names {
-                let isException = name.lowercased() == "no_proxy"
-                print(shell.export(name, isException ? Self.withoutProxy : url))
+            let names = ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames
+            for name in names + (ca ? ChildEnvironment.trustNames : []) {
+                print(shell.unset(name))
             }
+        } else {
+            for (name, value) in try variables() { print(shell.export(name, value)) }
         }
         if Terminal.isStandardOutput {
-            let command = unset ? "lupin env --unset" : "lupin env"
+            let command = "lupin env" + (ca ? " --ca" : "") + (unset ? " --unset" : "")
             print("# to run these lines: \(shell.evaluation(of: command))")
         }
     }
 
-    private func proxyURL() throws -> String {
+    private func variables() throws -> [(name: String, value: String)] {
         let rules = try LocatedRules(explicit: rulesFile)
-        guard let listener = rules.configuration.settings.listeners.first, listener.port != 0
-        else {
+        let settings = rules.configuration.settings
+        guard let listener = settings.listeners.first, listener.port != 0 else {
             throw ValidationError(
                 "the first listener has port 0, which the kernel chooses when lupin starts"
             )
         }
-        return listener.proxyURL
+        let environment = LocatedRules.environment
+        let variables = ChildEnvironment(
+            environment: environment,
+            proxy: ProxyAddress(listener),
+            files: ca ? try files(settings, environment) : nil
+        )
+        // Without --ca the lines are those that every tool understands, and no more.
+        let plain = Set(ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames)
+        return ca ? variables.changes : variables.changes.filter { plain.contains($0.name) }
+    }
+
+    private func files(
+        _ settings: Settings,
+        _ environment: [String: String]
+    ) throws -> BundleFiles {
+        guard let authority = try Authority.pem(settings, environment: environment) else {
+            throw ValidationError("lupin has no authority yet, so there is nothing to trust")
+        }
+        guard let state = UserFolder.state(environment) else {
+            throw ValidationError("neither XDG_STATE_HOME nor HOME says where to write files")
+        }
+        let folder = "\(state)/lupin/trust"
+        do throws(SystemError) {
+            try WholeFile.makeDirectories(folder)
+            return try BundleFiles(
+                in: folder,
+                authority: authority,
+                environment: environment,
+                wrapsBrowsers: false
+            )
+        } catch {
+            throw ValidationError("cannot write to \(folder): \(error.message)")
+        }
     }
 }

@@ -29,7 +29,8 @@ extension ListenerSettings {
         case .v6(0, 0): address = .v6(high: 0, low: 1)
         default: break
         }
-        return "http://\(SocketAddress(address: address, port: port))"
+        let scheme = tls == nil ? "http" : "https"
+        return "\(scheme)://\(SocketAddress(address: address, port: port))"
     }
 
     /// Whether only this machine reaches it.

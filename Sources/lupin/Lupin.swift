@@ -18,12 +18,12 @@ struct Lupin: ParsableCommand {
             `lupin help settings`.
 
             Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong
-            command line, 69 an address cannot be listened on.
+            command line, 69 an address cannot be listened on. `exec` ends as its command does.
             """,
         version: VersionText.line,
         subcommands: [
-            ServeCommand.self, CheckCommand.self, EnvCommand.self, TailCommand.self,
-            SettingsCommand.self, VersionCommand.self,
+            ServeCommand.self, ExecCommand.self, EnvCommand.self, DoctorCommand.self,
+            CheckCommand.self, TailCommand.self, SettingsCommand.self, VersionCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -77,6 +77,7 @@ struct ServeCommand: ParsableCommand {
             configuration: configuration,
             rulesFile: rules.path,
             logger: logger,
+            environment: LocatedRules.environment,
             allowsColour: !LocatedLog.isColourRefused,
             logsSecrets: unsafeLogSecrets
         )

@@ -13,6 +13,8 @@ struct Service: Sendable {
     /// For the line that tells where the rules came from.
     let rulesFile: String?
     let logger: Logger
+    /// The variables of the process.
+    let environment: [String: String]
     /// Whether records on a terminal may be coloured.
     let allowsColour: Bool
     let logsSecrets: Bool
@@ -57,6 +59,7 @@ struct Service: Sendable {
             proxy = try await Proxy(
                 configuration,
                 logger: logger,
+                environment: environment,
                 allowsColour: allowsColour,
                 logsSecrets: logsSecrets
             )
@@ -102,11 +105,14 @@ struct Service: Sendable {
     }
 
     private func greeting(_ addresses: [SocketAddress]) -> String {
+        let listener = configuration.settings.listeners.first
         let places = addresses.map(\.description).joined(separator: " and ")
         var text = "listening on \(places), "
         text += rulesFile.map { "rules from \($0)" } ?? "no rules file"
         if let first = addresses.first {
-            let url = ListenerSettings(address: first.address, port: first.port).proxyURL
+            var settings = ListenerSettings(address: first.address, port: first.port)
+            settings.tls = listener?.tls
+            let url = settings.proxyURL
             text += "; in a shell: export http_proxy=\(url) https_proxy=\(url)"
         }
         return text

@@ -101,27 +101,29 @@ struct ProcessLookupTests {
             #expect(owner?.pid == getpid())
             #expect(owner?.program.isEmpty == false)
             #expect(owner?.program.contains("\n") == false)
+            #expect(await lookup.user(of: far, to: near, slot: slot) == geteuid())
         }
     }
 
     @Test func `an end that does not exist has no owner`() throws {
         let nowhere = SocketAddress.loopback(port: 1)
-        #expect(ProcessLookup.find(peer: nowhere, local: nowhere) == nil)
+        let finding = ProcessLookup.find(peer: nowhere, local: nowhere, .program)
+        #expect(finding == ProcessLookup.Finding())
     }
 
     @Test func `a client on another machine is not looked for`() async throws {
         let peer = try address("192.0.2.1", 40000)
         let local = try address("192.0.2.2", 8080)
-        #expect(ProcessLookup.find(peer: peer, local: local) == nil)
+        #expect(ProcessLookup.find(peer: peer, local: local, .user) == ProcessLookup.Finding())
     }
 
     @Test func `an answer that comes too late disturbs nobody`() async throws {
         let hold = Bell()
         let asked = Bell()
-        let lookup = try ProcessLookup { _, _ in
+        let lookup = try ProcessLookup { _, _, _ in
             asked.ring()
             _ = hold.wait()
-            return ProcessLookup.Owner(program: "late", pid: 1)
+            return ProcessLookup.Finding(owner: .init(program: "late", pid: 1))
         }
         defer { lookup.abandon() }
         let clock = VirtualClock()
@@ -148,9 +150,9 @@ struct ProcessLookupTests {
 
     @Test func `another reason to wake is kept and does not end the wait`() async throws {
         let hold = Bell()
-        let lookup = try ProcessLookup { _, _ in
+        let lookup = try ProcessLookup { _, _, _ in
             _ = hold.wait()
-            return ProcessLookup.Owner(program: "curl", pid: 7)
+            return ProcessLookup.Finding(owner: .init(program: "curl", pid: 7))
         }
         defer { lookup.abandon() }
         try await LoopFixture.run { fixture in
@@ -173,10 +175,10 @@ struct ProcessLookupTests {
     @Test func `a full queue answers nil at once`() async throws {
         let hold = Bell()
         let asked = Bell()
-        let lookup = try ProcessLookup { _, _ in
+        let lookup = try ProcessLookup { _, _, _ in
             asked.ring()
             _ = hold.wait()
-            return ProcessLookup.Owner(program: "curl", pid: 7)
+            return ProcessLookup.Finding(owner: .init(program: "curl", pid: 7))
         }
         defer { lookup.abandon() }
         try await LoopFixture.run { fixture in

@@ -14,19 +14,19 @@ struct CompleteExampleTests {
             auth: none
         access:
           clients: [127.0.0.0/8, "::1"]
-          credentials: owner                      # later: credentials
+          credentials: owner
           connect_ports: any
           deny_targets: [link-local, self]
         upstream:
           proxy: direct
           no_proxy: [localhost, 127.0.0.0/8, "::1"]
-          tls:                                    # later: tls
+          tls:
             {min: "1.2", alpn: [h2, http/1.1], roots: [system], client_cert: none,
              require_trust_rule: false}
           pool: {per_host: 32, idle: 60s, streams: 100}    # later: streams
           dns: {ttl: 30s}
           via: true
-        intercept:                                # later: intercept
+        intercept:
           mode: auto
           except: ["*.bank.example"]
           client_rejects: {then: tunnel, for: 1h}
@@ -35,11 +35,11 @@ struct CompleteExampleTests {
           client_idle: 75s
           client_header: 10s
           min_rate: none
-          sniff: 200ms                            # later: sniff
+          sniff: 200ms
           expect: 1s
           dns: 5s
           connect: 15s
-          tls: 15s                                # later: tls
+          tls: 15s
           response_header: 10m
           idle: 10m
           tunnel_idle: 2h
@@ -79,12 +79,20 @@ struct CompleteExampleTests {
             limit: 2
             status: [408, 500, 502, 503, 504]
             backoff: {base: 2, scale: 500ms, max: 10s, jitter: full}
-        trust:                                    # later: trust
+        trust:
           acme:
             all:
               - system
-              - pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+              - pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+                       "sha256/BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB="]
                 chain: true
+                host: true
+              - revocation: {method: any, require: false, network: true}
+          lab:
+            any:
+              - system
+              - certificates: [~/certs/lab-ca.pem]
+                self_signed: true
         cache:                                    # later: cache
           store: {memory: 64MiB, disk: off, path: ~/.cache/lupin, max_object: 8MiB}
           standard:
@@ -96,7 +104,7 @@ struct CompleteExampleTests {
             log: {level: exchange}
           - name: github
             match: {host: api.github.com, scheme: https}
-            request:                              # clear: request
+            request:
               - auth: github                      # later: auth
               - default: {Accept: application/vnd.github+json}
             retry: standard                       # later: retry
@@ -115,7 +123,7 @@ struct CompleteExampleTests {
               - rewrite: {header: User-Agent, from: /^(\S+).*/, to: "$1 (via lupin)"}
             validate: {status: 200-399, content_type: accept, then: fail} # later: validate
             retry: {use: standard, non_idempotent: with-idempotency-key} # later: retry
-            trust: acme                           # later: trust
+            trust: acme
             timeouts: {total: 90s}
             response:                             # later: response
               - remove: [Server]
@@ -124,7 +132,7 @@ struct CompleteExampleTests {
               {host: www.acme.dev, header: {X-Env: staging}, client: 127.0.0.1, program: "curl*"}
             request:
               - url: {host: staging.acme.dev, port: 8443, path: {from: /^\/api/, to: /v2}}
-            trust: lab                            # later: trust
+            trust: lab
             redirect: {follow: true, max: 10, deny: ["*.apple.com"]} # later: redirect
           - name: packages
             match: {host: [packages.example, "*.mirror.example"], method: [GET, HEAD]}
@@ -137,12 +145,12 @@ struct CompleteExampleTests {
             respond: {status: 403}
             stop: true
           - name: keys that the other rules do not have
-            match: {port: 443, user: ann, query: {a: b}} # later: user
+            match: {port: 443, user: ann, query: {a: b}}
             cookies: off
             client_cert: none
             proxy: direct
-            intercept: true                       # later: intercept
-            tls: {min: "1.2"}                     # later: tls
+            intercept: true
+            tls: {min: "1.2"}
             request:
               - compress: {with: gzip, min: 1KiB, if_encoded: skip} # later: compress
               - delay: 0s
@@ -168,18 +176,16 @@ struct CompleteExampleTests {
         for (index, line) in Self.text.split(separator: "\n", omittingEmptySubsequences: false)
             .enumerated()
         {
-            for word in ["later", "clear"] {
-                guard let mark = line.firstRange(of: "# \(word): ") else { continue }
-                let code = word == "later" ? "E-AVAIL" : "E-INTERCEPT"
-                expected.append("\(index + 1) \(code) \(line[mark.upperBound...])")
-            }
+            guard let mark = line.firstRange(of: "# later: ") else { continue }
+            expected.append("\(index + 1) E-AVAIL \(line[mark.upperBound...])")
         }
-        let problems = decodeWhole(Self.text).errors
+        let files = ["/users/ann/certs/lab-ca.pem": SampleFile.certificate]
+        let problems = decodeWhole(Self.text, files: files).errors
         let found = problems.map { problem in
             let marked = problem.excerpt.dropFirst(problem.caretOffset).prefix(problem.caretCount)
             return "\(problem.line) \(problem.code.rawValue) \(marked)"
         }
-        #expect(expected.count > 30)
+        #expect(expected.count > 20)
         #expect(found == expected)
     }
 }

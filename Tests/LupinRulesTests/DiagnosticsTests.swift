@@ -16,11 +16,11 @@ struct DiagnosticsTests {
 
     @Test func `a problem without a hint ends at the carets`() {
         #expect(
-            errors("intercept: {mode: auto}") == """
-                lupin.yaml:2:1: "intercept" is not available yet: interception of https arrives in \
-                a later version  [E-AVAIL]
-                    intercept: {mode: auto}
-                    ^^^^^^^^^
+            errors("admin: {socket: auto}") == """
+                lupin.yaml:2:1: "admin" is not available yet: the admin socket arrives in a \
+                later version  [E-AVAIL]
+                    admin: {socket: auto}
+                    ^^^^^
                 """
         )
     }

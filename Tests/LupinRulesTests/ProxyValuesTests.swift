@@ -55,12 +55,8 @@ struct ProxyValuesTests {
         ("http://p.corp/x", "2:19: a proxy is a host and a port, without a path  [E-TYPE]"),
         ("http://:80", "2:19: the host of the proxy is not a name or an address  [E-TYPE]"),
         ("http://u:%zz@p", "2:19: a % in the user or password must be written %25  [E-TYPE]"),
-        ("ftp://p.corp", "2:19: a parent proxy is reached by http  [E-TYPE]"),
-        (
-            "https://p.corp",
-            "2:19: \"https\" is not available yet: TLS towards a parent proxy arrives in a later "
-                + "version  [E-AVAIL]"
-        ),
+        ("ftp://p.corp", "2:19: a parent proxy is reached by http or https  [E-TYPE]"),
+        ("https://localhost:8080", "2:19: the proxy is one of lupin's own listeners  [E-LOOP]"),
         (
             "socks5h://p.corp",
             "2:19: \"socks5h\" is not available yet: a SOCKS parent proxy arrives in a later "
@@ -144,6 +140,21 @@ struct ProxyValuesTests {
             environment: ["ALL_PROXY": "socks5://p.corp"]
         ).errors
         #expect(problems.map(\.code) == [.unavailable])
+    }
+
+    @Test func `a parent proxy by https has its own default port, in a rule too`() throws {
+        let top = try configuration("upstream: {proxy: https://u:pw@p.corp}")
+        #expect(parentProxy(top)?.scheme == .https)
+        #expect(parentProxy(top)?.port == 443)
+        #expect(top.secrets == ["u:pw", "pw"])
+        #expect(parentProxy(try configuration("upstream: {proxy: http://p.corp}"))?.scheme == .http)
+        let rule = try configuration("rules: [{match: a.dev, proxy: https://p.corp:8443}]").rules
+        guard case .parent(let parent) = rule.rules.first?.proxy else {
+            Issue.record("no parent")
+            return
+        }
+        #expect(parent.scheme == .https)
+        #expect(parent.port == 8443)
     }
 
     @Test func `a rule may have its own proxy`() throws {

@@ -40,7 +40,8 @@ struct SettingsDecoderTests {
         "limits: {stream_buffer: 64KiB}", "limits: {replay_memory: 0}", "log: {to: stderr}",
         "log: {format: text}", "log: {headers: all}", "log: {redact: {headers: [\"*-token\"]}}",
         "log: {redact: {query: [code]}}", "log: {rotate: {size: 0}}", "log: {rotate: {keep: 0}}",
-        "log: {program: true}", "log: off",
+        "log: {program: true}", "log: off", "access: {credentials: any}",
+        "access: {credentials: [ann]}", "timeouts: {sniff: 1s}", "timeouts: {tls: 1s}",
     ])
     func `every live key changes the settings`(body: String) throws {
         #expect(try configuration(body).settings != Settings())
@@ -252,33 +253,22 @@ struct SettingsDecoderTests {
     }
 
     @Test(arguments: [
-        "listen: [{tls: off, auth: none, protocols: [h1]}]",
         "log: {bodies: off, har: off, sync: off}",
-        "log: {level: exchange, redact: {json: []}}", "intercept: {mode: none, except: []}",
-        "upstream: {tls: {client_cert: none, require_trust_rule: false}}", "admin: {http: off}",
-        "tokens: {}\nretry: {}\ntrust: {}\ncache: {}", "tokens:", "intercept:",
+        "log: {level: exchange, redact: {json: []}}", "admin: {http: off}",
+        "tokens: {}\nretry: {}\ntrust: {}\ncache: {}", "tokens:",
     ])
     func `keys of later versions are accepted where they ask for nothing`(body: String) throws {
         #expect(try configuration(body).settings == Settings())
     }
 
     @Test(arguments: [
-        ("intercept: {mode: auto}", "intercept", "interception of https"),
-        ("intercept: {mode: none, except: [x]}", "intercept", "interception of https"),
         ("tokens: {gh: {bearer: x}}", "tokens", "the token store"),
         ("retry: {mine: {limit: 2}}", "retry", "retry by policy"),
-        ("trust: {acme: {all: [system]}}", "trust", "trust by policy"),
         ("cache: {store: {memory: 1MiB}}", "cache", "the response cache"),
         ("admin: {socket: auto}", "admin", "the admin socket"),
-        ("access: {credentials: any}", "credentials", "the owner check of rules with secrets"),
-        ("upstream: {tls: {min: \"1.2\"}}", "tls", "TLS towards origins"),
         ("upstream: {pool: {streams: 100}}", "streams", "HTTP/2"),
         ("limits: {h2: {streams: 100}}", "h2", "HTTP/2"),
-        ("timeouts: {sniff: 200ms}", "sniff", "interception of https"),
-        ("timeouts: {tls: 15s}", "tls", "TLS towards origins"),
         ("listen: [{protocols: [h1, h2]}]", "h2", "HTTP/2"),
-        ("listen: [{tls: {cert: a, key: b}}]", "tls", "TLS between client and proxy"),
-        ("listen: [{auth: {basic: {file: x}}}]", "auth", "authentication of clients"),
         ("log: {level: event}", "event", "a line per event"),
         ("log: {level: attempt}", "attempt", "a line per attempt"),
         ("log: {bodies: {max: 4KiB}}", "bodies", "logging of bodies"),

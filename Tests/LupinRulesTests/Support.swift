@@ -54,3 +54,22 @@ func configuration(
     #expect(result.errors.report() == "", sourceLocation: sourceLocation)
     return try #require(result.configuration, sourceLocation: sourceLocation)
 }
+
+/// Files as certificates and keys would be read; the contents mean nothing to OpenSSL.
+enum SampleFile {
+    static let certificate = FileContents(bytes: Array(pem("CERTIFICATE", "MAMCAQE=").utf8))
+    static let key = FileContents(bytes: Array(pem("PRIVATE KEY", "MAMCAQE=").utf8))
+
+    /// A PEM block around base64.
+    static func pem(_ label: String, _ base64: String) -> String {
+        "-----BEGIN \(label)-----\n\(base64)\n-----END \(label)-----\n"
+    }
+
+    static func text(_ text: String) -> FileContents { FileContents(bytes: Array(text.utf8)) }
+
+    /// `cert.pem`, `key.pem` and `htpasswd` beside the rules file.
+    static let all: [String: FileContents] = [
+        "/etc/lupin/cert.pem": certificate, "/etc/lupin/key.pem": key,
+        "/etc/lupin/htpasswd": text("ann:x"),
+    ]
+}

@@ -9,7 +9,9 @@ struct CommandLineTests {
     @Test func `help names every command and the exit codes`() throws {
         let help = try Lupin.run("help")
         #expect(help.code == 0)
-        for command in ["serve", "check", "env", "tail", "settings", "version"] {
+        for command in [
+            "serve", "exec", "env", "doctor", "check", "tail", "settings", "version",
+        ] {
             #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
             let own = try Lupin.run("help", command)
             #expect(own.code == 0)

@@ -37,6 +37,8 @@ final class ProxyFixture: Sendable {
     ///   - clock: Moves the proxy's time instead of the system's clock.
     ///   - environment: For `${env:…}` and `upstream.proxy: environment`.
     ///   - resolve: Answers for names; without it the system is asked.
+    ///   - authentication: Whom the listeners ask for a password, in their order.
+    ///   - verify: Says whether a password is right; without it libcrypt is asked.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
     static func run(
@@ -44,6 +46,10 @@ final class ProxyFixture: Sendable {
         clock: VirtualClock? = nil,
         environment: [String: String] = [:],
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
+        authentication: [ClientAuthentication] = [],
+        verify: @escaping @Sendable ([UInt8], String) -> Bool = {
+            PasswordHash.verify($0, against: $1)
+        },
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
         try await Turnstile.scenarios.pass {
@@ -51,7 +57,9 @@ final class ProxyFixture: Sendable {
                 rules,
                 clock: clock,
                 environment: environment,
-                resolve: resolve
+                resolve: resolve,
+                authentication: authentication,
+                verify: verify
             )
             let result: Result<Void, any Error>
             do {
@@ -68,7 +76,9 @@ final class ProxyFixture: Sendable {
         _ rules: String,
         clock: VirtualClock?,
         environment: [String: String],
-        resolve: @escaping @Sendable (String) -> Resolver.Answer
+        resolve: @escaping @Sendable (String) -> Resolver.Answer,
+        authentication: [ClientAuthentication],
+        verify: @escaping @Sendable ([UInt8], String) -> Bool
     ) async throws {
         self.clock = clock
         logPath = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString).log"
@@ -83,6 +93,9 @@ final class ProxyFixture: Sendable {
         )
         for i in configuration.settings.listeners.indices {
             configuration.settings.listeners[i].port = 0
+            if i < authentication.count {
+                configuration.settings.listeners[i].authentication = authentication[i]
+            }
         }
         configuration.settings.workers = configuration.settings.workers ?? 1
         if configuration.settings.log.to == .stdout {
@@ -93,6 +106,7 @@ final class ProxyFixture: Sendable {
             configuration,
             clock: clock?.loopClock ?? .system,
             resolve: resolve,
+            verify: verify,
             logger: diagnostics.logger
         )
         for executor in proxy.executors { clock?.add(executor) }

@@ -79,7 +79,7 @@ final class RunningLupin {
 
     /// A child inherits its parent's mask, and the threads of tests block signals: the child would
     /// be safe from those that it forgot to block itself.
-    private static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+    static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
         var (none, before) = (sigset_t(), sigset_t())
         // Safety: the calls only use the sets they are given.
         unsafe sigemptyset(&none)

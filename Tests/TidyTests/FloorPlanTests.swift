@@ -13,7 +13,7 @@ private let floorPlan: [String: Set<String>] = [
     ],
     // Floor 2: one foreign library each, and never each other
     "LupinIO": ["LupinCore", "CLinux", "Glibc", "Synchronization"],
-    "LupinTLS": ["LupinCore", "COpenSSL"],
+    "LupinTLS": ["LupinCore", "COpenSSL", "Synchronization"],
     "LupinWire": ["LupinCore", "CNghttp2"],
     "LupinRules": ["LupinCore", "Yams", "Glibc"],
     // Floor 1

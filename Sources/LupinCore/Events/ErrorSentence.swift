@@ -108,6 +108,7 @@ extension ErrorKind {
         case 413: "The request body is larger than `limits.body` allows."
         case 414: "The URL of the request is longer than `limits.request_line` allows."
         case 417: "The request expects something lupin does not know; only 100-continue is known."
+        case 429: "lupin has too much to do for this client: try again in a moment."
         case 431:
             "The request has larger header fields than `limits.header_bytes` "
                 + "or more than `limits.header_fields` allow."

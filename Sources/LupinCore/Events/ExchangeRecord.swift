@@ -50,6 +50,8 @@ package struct ExchangeRecord: Sendable {
     /// Set for outcomes `error`, `denied` and `truncated`.
     package var error: LupinError?
     package var tunnel: TunnelRecord?
+    /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
+    package var trust: TrustRecord?
 
     /// Which field names and values the line holds.
     package var headers = LogSettings.Headers.names
@@ -92,6 +94,8 @@ package struct ClientRecord: Sendable {
     /// Looked up only where a rule or `log: {program: true}` wants it; the client can forge it.
     package var program: String?
     package var pid: Int32?
+    /// Whose password was right, where the listener asks for one.
+    package var user: String?
 
     package init() {}
 }
@@ -150,6 +154,8 @@ package struct AttemptRecord: Sendable {
     package var peer: IPAddress?
     package var peerPort: UInt16 = 0
     package var version: ProtocolVersion?
+    /// The version of TLS with the origin; nil in clear.
+    package var tls: TLSVersion?
     /// The connection came from the pool.
     package var isReused = false
     /// Every byte of the request body could have been sent again.
@@ -167,6 +173,8 @@ package struct Timing: Sendable {
     package var blocked: Int64?
     package var dns: Int64?
     package var tcp: Int64?
+    /// The handshake of TLS, judging the certificates included.
+    package var tls: Int64?
     package var send: Int64?
     /// Last byte of the request to first byte of the response.
     package var wait: Int64?

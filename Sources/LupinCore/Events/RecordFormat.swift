@@ -45,6 +45,7 @@ package struct RecordFormat: Sendable {
         addURL(record.origin, record.request, to: &line)
         add(record.version, record.bytes, to: &line)
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
+        if let trust = record.trust { line.add(trust, redactor) }
         let attempts = record.attempts.span
         if !attempts.isEmpty {
             line.openList("attempts")
@@ -102,6 +103,7 @@ package struct RecordFormat: Sendable {
         if client.address == nil { line.openObject("client") }
         if let program = client.program { line.add("program", program, redactor) }
         if let pid = client.pid { line.add("pid", UInt64(max(0, pid))) }
+        if let user = client.user { line.add("user", user, redactor) }
     }
 
     private mutating func add(v6 high: UInt64, _ low: UInt64, to line: inout JSONLine) {

@@ -24,3 +24,14 @@ package struct Configuration: Sendable {
         secrets: []
     )
 }
+
+extension Configuration {
+    /// Whether the local authority will be needed: something is to be decrypted.
+    package var needsAuthority: Bool {
+        switch settings.intercept.mode {
+        case .none: false
+        case .all: true
+        case .auto: rules.interceptionIndex.index != nil
+        }
+    }
+}

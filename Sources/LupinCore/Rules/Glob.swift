@@ -92,6 +92,61 @@ struct SegmentGlob: Sendable, Equatable {
         return false
     }
 
+    /// Whether some text matches both.
+    ///
+    /// At most `parts of one × parts of the other` comparisons.
+    func meets(_ other: SegmentGlob) -> Bool {
+        // What is left of both after some parts, for each number of parts taken of `other`.
+        var meets = [Bool](repeating: false, count: other.segments.count + 1)
+        for i in (0...segments.count).reversed() {
+            var diagonal = false
+            for j in (0...other.segments.count).reversed() {
+                let below = meets[j]
+                let a = i < segments.count ? segments[i] : nil
+                let b = j < other.segments.count ? other.segments[j] : nil
+                let beside = j < other.segments.count && meets[j + 1]
+                meets[j] = Self.continues(a, b, below: below, beside: beside, diagonal: diagonal)
+                diagonal = below
+            }
+        }
+        return meets[0]
+    }
+
+    /// Whether what is left from `a` and `b` on meets, given what is left behind either and both.
+    private static func continues(
+        _ a: Segment?,
+        _ b: Segment?,
+        below: Bool,
+        beside: Bool,
+        diagonal: Bool
+    ) -> Bool {
+        guard let a else {
+            guard let b else { return true }
+            return isAny(b) && beside
+        }
+        guard let b else { return isAny(a) && below }
+        if isAny(a) || isAny(b) { return below || beside || diagonal }
+        return diagonal && meet(a, b)
+    }
+
+    private static func isAny(_ segment: Segment) -> Bool {
+        if case .any = segment { return true }
+        return false
+    }
+
+    /// Whether some part matches both; `**` is not asked about.
+    private static func meet(_ a: Segment, _ b: Segment) -> Bool {
+        switch (a, b) {
+        case (.literal(let bytes), let other), (let other, .literal(let bytes)):
+            matches(other, bytes.span)
+        case (.partial(let prefix, let suffix), .partial(let otherPrefix, let otherSuffix)):
+            (prefix.starts(with: otherPrefix) || otherPrefix.starts(with: prefix))
+                && (suffix.reversed().starts(with: otherSuffix.reversed())
+                    || otherSuffix.reversed().starts(with: suffix.reversed()))
+        default: true
+        }
+    }
+
     /// The only text that matches; nil if there is more than one.
     var literalText: [UInt8]? {
         var text: [UInt8] = []

@@ -75,6 +75,14 @@ package struct HostPattern: Sendable {
         }
     }
 
+    /// Whether it is `host`, and no pattern.
+    func isExactly(_ host: Host) -> Bool {
+        if case .exact(let exact) = kind { exact == host } else { false }
+    }
+
+    /// Whether it says in words where its hosts are, at least with the last label.
+    package var isExplicit: Bool { key != .none }
+
     /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
     func provablyContains(_ other: HostPattern) -> Bool {
         if self == other { return true }
@@ -83,6 +91,17 @@ package struct HostPattern: Sendable {
         case (_, .exact(let host)): return matches(host)
         case (.glob(let glob), .expression): return glob.segments == [.any]
         default: return false
+        }
+    }
+
+    /// Whether some host may match both; a regular expression may match whatever it does not rule
+    /// out by itself.
+    func mayMeet(_ other: HostPattern) -> Bool {
+        switch (kind, other.kind) {
+        case (.exact(let host), _): other.matches(host)
+        case (_, .exact(let host)): matches(host)
+        case (.glob(let glob), .glob(let inner)): glob.meets(inner)
+        default: true
         }
     }
 }

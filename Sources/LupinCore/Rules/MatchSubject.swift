@@ -15,6 +15,8 @@ package struct MatchSubject: Sendable {
     package var client: IPAddress
     /// The client's program; look it up only if `RuleSet.needsProgram`.
     package var program: String?
+    /// Who the client proved to be; nil where nobody asked.
+    package var user: String?
     package var isConnect: Bool
 
     package init(
@@ -26,6 +28,7 @@ package struct MatchSubject: Sendable {
         fields: FieldSection,
         client: IPAddress,
         program: String?,
+        user: String? = nil,
         isConnect: Bool
     ) {
         self.method = method
@@ -36,11 +39,18 @@ package struct MatchSubject: Sendable {
         self.fields = fields
         self.client = client
         self.program = program
+        self.user = user
         self.isConnect = isConnect
     }
 
     /// The subject that `head` is when it asks for something at `origin`.
-    package init(_ head: RequestHead, origin: Origin, client: IPAddress, program: String?) {
+    package init(
+        _ head: RequestHead,
+        origin: Origin,
+        client: IPAddress,
+        program: String?,
+        user: String? = nil
+    ) {
         self.init(
             method: head.method,
             scheme: origin.scheme,
@@ -50,6 +60,7 @@ package struct MatchSubject: Sendable {
             fields: head.fields,
             client: client,
             program: program,
+            user: user,
             isConnect: head.method == .connect
         )
     }

@@ -12,6 +12,11 @@ package struct Plan: Sendable {
     package internal(set) var log = LogOverrides()
     /// nil inherits `upstream.proxy`.
     package internal(set) var proxy: UpstreamProxy?
+    /// nil is `NamedTrustPolicy.system`.
+    package internal(set) var trust: NamedTrustPolicy?
+    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
+    package internal(set) var clientCertificate: CertificateFiles??
+    package internal(set) var tls = TLSOverrides()
     var rules: [Rule] = []
 
     init() {}

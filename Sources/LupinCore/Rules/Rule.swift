@@ -15,6 +15,13 @@ package struct Rule: Sendable {
     package var log = LogOverrides()
     /// nil inherits `upstream.proxy`.
     package var proxy: UpstreamProxy?
+    /// `replaces` says that it may take the place of pins of an earlier rule.
+    package var trust: (policy: NamedTrustPolicy, replaces: Bool)?
+    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
+    package var clientCertificate: CertificateFiles??
+    package var tls = TLSOverrides()
+    /// `intercept: true`: https is decrypted for this rule.
+    package var intercept = false
 
     package init(name: String, line: Int, matches: [Match]) {
         self.name = name
@@ -22,10 +29,26 @@ package struct Rule: Sendable {
         self.matches = matches
     }
 
-    /// Whether the rule has a key that acts on clear text: on requests, not on a blind CONNECT.
+    /// Whether the rule has a key that acts inside https, and not on a blind CONNECT.
+    ///
+    /// `client_cert: none` asks for nothing that a tunnel does not give.
     package var needsClearText: Bool {
-        !steps.isEmpty || (respond != nil && testsClearText)
+        hasConvenience || hasDemand
     }
+
+    /// Whether it asks for what a client that refuses our certificate can go without.
+    var hasConvenience: Bool { !steps.isEmpty }
+
+    /// Whether it asks for what no client may switch off by refusing our certificate.
+    var hasDemand: Bool {
+        trust != nil || intercept || !tls.isEmpty || (respond != nil && !answersConnect)
+            || (clientCertificate ?? nil) != nil
+    }
+
+    /// Whether a `respond` of the rule answers the CONNECT itself.
+    ///
+    /// With `intercept: true` it answers the requests inside.
+    package var answersConnect: Bool { !testsClearText && !intercept }
 
     /// Whether one of its matches asks something that a CONNECT does not show.
     package var testsClearText: Bool { matches.contains(where: \.testsClearText) }
@@ -44,6 +67,8 @@ package struct Match: Sendable {
     package var query: [(name: String, values: [ValuePattern])] = []
     package var clients: [CIDR]?
     package var programs: [ValuePattern]?
+    /// Who the client proved to be.
+    package var users: [ValuePattern]?
     /// None of these may hold.
     package var not: [Match] = []
 
@@ -80,15 +105,22 @@ package struct CannedResponse: Sendable, Equatable {
 /// `timeouts:` under a rule; merged leaf by leaf, nil keeps what was there.
 package struct TimeoutOverrides: Sendable, Equatable {
     package var minRateBytesPerSecond: Int??
+    package var sniff: Duration?
     package var expect: Duration?
     package var dns: Duration?
     package var connect: Duration?
+    package var tls: Duration?
     package var responseHeader: Duration?
     package var idle: Duration?
     package var tunnelIdle: Duration?
     package var total: Duration??
 
     package init() {}
+}
+
+extension TLSOverrides {
+    /// Whether everything is inherited.
+    package var isEmpty: Bool { minimum == nil && ciphers == nil }
 }
 
 /// `log:` under a rule; merged leaf by leaf, nil keeps what was there.

@@ -53,7 +53,8 @@ extension Match {
         if let methods, !methods.contains(subject.method) { return false }
         if let hosts, !hosts.contains(where: { $0.matches(subject.host) }) { return false }
         if let clients, !clients.contains(where: { $0.contains(subject.client) }) { return false }
-        if let programs, !Self.programMatches(programs, subject.program) { return false }
+        if let programs, !Self.matches(programs, subject.program) { return false }
+        if let users, !Self.matches(users, subject.user) { return false }
         if let paths {
             guard subject.hasPath, facts.pathMatches(paths, of: subject) else { return false }
         }
@@ -71,9 +72,10 @@ extension Match {
     /// Whether a key asks for what only the requests in a tunnel have.
     var testsInsideTunnel: Bool { paths != nil || !headers.isEmpty || !query.isEmpty }
 
-    private static func programMatches(_ patterns: [ValuePattern], _ program: String?) -> Bool {
-        guard let program else { return false }
-        return patterns.contains { $0.matches(program.utf8.span) }
+    /// Whether one of `patterns` matches; what is not known matches none.
+    static func matches(_ patterns: [ValuePattern], _ text: String?) -> Bool {
+        guard let text else { return false }
+        return patterns.contains { $0.matches(text.utf8.span) }
     }
 }
 

@@ -8,6 +8,8 @@ package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
+    /// What decides whether a CONNECT is intercepted.
+    let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
     /// For each rule the steps it gives to a plan.
     private let steps: [[(rule: Int, step: RequestStep)]]
@@ -16,6 +18,7 @@ package struct RuleSet: Sendable {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
         index = RuleIndex(rules, at: rules.indices)
+        interceptionIndex = InterceptionIndex(rules)
         steps = rules.enumerated().map { index, rule in
             rule.steps.map { (rule: index, step: $0) }
         }
@@ -48,16 +51,20 @@ package struct RuleSet: Sendable {
     }
 
     /// On a CONNECT only `log timeouts proxy` act, and a `respond` whose rule tests nothing in
-    /// clear.
+    /// clear and does not answer inside.
     private func apply(_ rule: Int, to plan: inout Plan, isConnect: Bool) {
         plan.matched.append(rule)
         plan.timeouts.merge(rules[rule].timeouts)
         plan.log.merge(rules[rule].log)
         if let proxy = rules[rule].proxy { plan.proxy = proxy }
-        if let respond = rules[rule].respond, !isConnect || !rules[rule].testsClearText {
+        if let respond = rules[rule].respond, !isConnect || rules[rule].answersConnect {
             plan.respond = respond
         }
-        guard !isConnect, !steps[rule].isEmpty else { return }
+        if isConnect { return }
+        if let trust = rules[rule].trust?.policy, trust.mayFollow(plan.trust) { plan.trust = trust }
+        if let files = rules[rule].clientCertificate { plan.clientCertificate = .some(files) }
+        if !rules[rule].tls.isEmpty { plan.tls = rules[rule].tls }
+        if steps[rule].isEmpty { return }
         if plan.steps.isEmpty { plan.steps = steps[rule] } else { plan.steps += steps[rule] }
     }
 
@@ -72,9 +79,11 @@ extension TimeoutOverrides {
     /// Takes every leaf that `later` sets.
     mutating func merge(_ later: TimeoutOverrides) {
         minRateBytesPerSecond = later.minRateBytesPerSecond ?? minRateBytesPerSecond
+        sniff = later.sniff ?? sniff
         expect = later.expect ?? expect
         dns = later.dns ?? dns
         connect = later.connect ?? connect
+        tls = later.tls ?? tls
         responseHeader = later.responseHeader ?? responseHeader
         idle = later.idle ?? idle
         tunnelIdle = later.tunnelIdle ?? tunnelIdle

@@ -65,6 +65,7 @@ extension Match {
             && Self.covers(methods, other.methods, by: ==)
             && Self.covers(clients, other.clients) { $0.contains($1) }
             && Self.covers(programs, other.programs) { $0.provablyContains($1) }
+            && Self.covers(users, other.users) { $0.provablyContains($1) }
             && Self.covers(headers, other.headers)
             && Self.covers(query, other.query)
             && not.allSatisfy { excluded in

@@ -92,16 +92,19 @@ package struct ProxyURLProblem: Error, Equatable {
 }
 
 extension ParentProxy {
-    /// The proxy at `url`, which is `http://[user:password@]host[:port]`.
+    /// The proxy at `url`, which is `http[s]://[user:password@]host[:port]`.
     ///
-    /// The scheme may be missing, as many programs accept it in variables. Userinfo is
-    /// percent-decoded (RFC 3986 §2.1).
+    /// The scheme may be missing, as many programs accept it in variables; then it is http.
+    /// Userinfo is percent-decoded (RFC 3986 §2.1).
     package init(url: String) throws(ProxyURLProblem) {
         var rest = Substring(url)
+        var scheme = Scheme.http
         if let marker = rest.firstRange(of: "://") {
-            let scheme = rest[..<marker.lowerBound].lowercased()
-            guard scheme == "http" else {
-                throw ParentProxy.problem(withScheme: scheme)
+            let name = rest[..<marker.lowerBound].lowercased()
+            switch name {
+            case "http": scheme = .http
+            case "https": scheme = .https
+            default: throw ParentProxy.problem(withScheme: name)
             }
             rest = rest[marker.upperBound...]
         }
@@ -119,7 +122,7 @@ extension ParentProxy {
             userinfo = decoded
             rest = rest[rest.index(after: at)...]
         }
-        var port: UInt16 = 80
+        var port = scheme.defaultPort
         if let colon = rest.lastIndex(of: ":"), !rest.hasSuffix("]") {
             guard let number = UInt16(rest[rest.index(after: colon)...]), number > 0 else {
                 throw ProxyURLProblem(message: "the port of a proxy is a number from 1 to 65535")
@@ -130,17 +133,15 @@ extension ParentProxy {
         guard !rest.isEmpty, let host = Host(String(rest)) else {
             throw ProxyURLProblem(message: "the host of the proxy is not a name or an address")
         }
-        self.init(host: host, port: port, userinfo: userinfo)
+        self.init(scheme: scheme, host: host, port: port, userinfo: userinfo)
     }
 
     private static func problem(withScheme scheme: String) -> ProxyURLProblem {
         switch scheme {
-        case "https":
-            ProxyURLProblem(message: "TLS towards a parent proxy", isUnavailable: true)
         case "socks", "socks4", "socks4a", "socks5", "socks5h":
             ProxyURLProblem(message: "a SOCKS parent proxy", isUnavailable: true)
         default:
-            ProxyURLProblem(message: "a parent proxy is reached by http")
+            ProxyURLProblem(message: "a parent proxy is reached by http or https")
         }
     }
 }

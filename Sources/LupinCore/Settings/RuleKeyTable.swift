@@ -30,7 +30,11 @@ package enum RuleKeyTable {
         ),
         later("retry", "standard", "a retry policy", "retry by policy", []),
         later("cache", "standard", "a cache policy", "the response cache", ["off"]),
-        later("trust", "system", "a trust policy", "trust by policy", []),
+        RuleKey(
+            key: "trust",
+            form: "system",
+            sentence: "who upstream may be: a policy's name, {use, replace: true}, or one in place"
+        ),
         later("validate", "{status: 200-399}", "what a good response is", "validation", []),
         RuleKey(
             key: "respond",
@@ -41,15 +45,21 @@ package enum RuleKeyTable {
         later("resume", "false", "finish broken downloads", "resuming of downloads", ["false"]),
         later("throttle", "none", "bytes per second", "throttling", ["none"]),
         later("cookies", "off", "a cookie jar", "the cookie jar", ["off"]),
-        later(
-            "client_cert",
-            "none",
-            "a client certificate",
-            "TLS towards origins",
-            ["none"]
+        RuleKey(
+            key: "client_cert",
+            form: "none",
+            sentence: "shown to the origin: none or {cert, key}; absent: upstream.tls.client_cert"
         ),
-        later("tls", "{min: \"1.2\"}", "TLS of the upstream side", "TLS towards origins", ["{}"]),
-        later("intercept", "auto", "decrypt for this rule", "interception of https", []),
+        RuleKey(
+            key: "tls",
+            form: "{min: \"1.2\"}",
+            sentence: "of the upstream side: min, and ciphers as OpenSSL writes them"
+        ),
+        RuleKey(
+            key: "intercept",
+            form: "auto",
+            sentence: "true: decrypt for this rule, and answer inside"
+        ),
         RuleKey(
             key: "proxy",
             form: "direct",
@@ -70,7 +80,7 @@ package enum RuleKeyTable {
         RuleKey(key: "query", form: "{debug: \"1\"}", sentence: "parameters and values"),
         RuleKey(key: "client", form: "192.168.0.0/16", sentence: "addresses and networks"),
         RuleKey(key: "program", form: "\"curl*\"", sentence: "the client's program"),
-        later("user", "alice", "the authenticated user", "authentication of clients", []),
+        RuleKey(key: "user", form: "alice", sentence: "who the client is by listen.auth"),
         RuleKey(key: "not", form: "{path: /health}", sentence: "must not hold"),
     ]
 

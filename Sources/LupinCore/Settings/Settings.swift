@@ -9,6 +9,7 @@ package struct Settings: Sendable, Equatable {
     package var listeners: [ListenerSettings] = [ListenerSettings()]
     package var access = AccessSettings()
     package var upstream = UpstreamSettings()
+    package var intercept = InterceptSettings()
     package var timeouts = Timeouts()
     package var limits = Limits()
     package var log = LogSettings()
@@ -21,6 +22,9 @@ package struct ListenerSettings: Sendable, Equatable {
     /// A literal address; port 0 lets the kernel choose.
     package var address = IPAddress.v4(0x7F00_0001)
     package var port: UInt16 = 8080
+    /// The certificate with which clients reach lupin by https; nil is `off`.
+    package var tls: CertificateFiles?
+    package var authentication = ClientAuthentication.none
 
     package init() {}
 
@@ -36,11 +40,22 @@ package struct AccessSettings: Sendable, Equatable {
     package var clients: [CIDR] = [
         CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
     ]
+    /// Who may use rules that hold secrets.
+    package var credentials = CredentialAccess.owner
     /// Ports that CONNECT may reach; nil is `any`.
     package var connectPorts: PortSet?
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
 
     package init() {}
+}
+
+/// `access.credentials`: who may use rules that hold secrets.
+package enum CredentialAccess: Sendable, Hashable {
+    /// The user that lupin runs as, and root.
+    case owner
+    case any
+    /// These users, by name.
+    case users([String])
 }
 
 /// One entry of `access.deny_targets`.
@@ -78,6 +93,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var poolPerHost = 32
     package var poolIdle = Duration.seconds(60)
     package var dnsTTL = Duration.seconds(30)
+    package var tls = UpstreamTLSSettings()
     /// Whether `Via` is added, both ways.
     package var via = true
 
@@ -94,12 +110,15 @@ package enum UpstreamProxy: Sendable, Equatable {
 
 /// A parent HTTP proxy.
 package struct ParentProxy: Sendable, Equatable, Hashable {
+    /// `https` for TLS to the proxy itself.
+    package var scheme = Scheme.http
     package var host: Host
     package var port: UInt16
     /// `user:password` for Basic, percent-decoded; a secret.
     package var userinfo: String?
 
-    package init(host: Host, port: UInt16, userinfo: String? = nil) {
+    package init(scheme: Scheme = .http, host: Host, port: UInt16, userinfo: String? = nil) {
+        self.scheme = scheme
         self.host = host
         self.port = port
         self.userinfo = userinfo
@@ -112,9 +131,11 @@ package struct Timeouts: Sendable, Equatable {
     package var clientHeader = Duration.seconds(10)
     /// Bytes a request body must bring per second, measured over 30 s; nil is off.
     package var minRateBytesPerSecond: Int?
+    package var sniff = Duration.milliseconds(200)
     package var expect = Duration.seconds(1)
     package var dns = Duration.seconds(5)
     package var connect = Duration.seconds(15)
+    package var tls = Duration.seconds(15)
     package var responseHeader = Duration.seconds(600)
     package var idle = Duration.seconds(600)
     package var tunnelIdle = Duration.seconds(7200)

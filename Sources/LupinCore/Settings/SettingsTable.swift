@@ -11,8 +11,11 @@ package enum SettingsTable {
         "listen": "where clients connect; several entries are allowed",
         "access": "who may use the proxy and where it may go, before any rule",
         "upstream": "how lupin reaches origins",
+        "upstream.tls": "TLS towards origins and an https parent proxy",
         "upstream.pool": "idle connections kept for reuse; no request waits for one; per process",
         "intercept": "looking into https, for the hosts that rules need in clear",
+        "intercept.client_rejects": "when a client refuses our certificate",
+        "intercept.ca": "the local certificate authority",
         "timeouts": "how long lupin waits",
         "limits": "how much lupin accepts; per process",
         "cache": "stored responses",
@@ -112,14 +115,13 @@ extension SettingsTable {
             "[h1]",
             "what clients may speak; h2 comes later"
         ),
-        row("listen.tls", .map("off or {cert, key}"), "off", "an HTTPS proxy")
-            .later("TLS between client and proxy", off: ["off"]),
+        row("listen.tls", .map("off or {cert, key}"), "off", "PEM files make it an HTTPS proxy"),
         row(
             "listen.auth",
-            .map("none or {basic: {file, realm}}"),
+            .map("none or basic: {file, realm}"),
             "none",
-            "beyond loopback it must be written, even as none"
-        ).later("authentication of clients", off: ["none"]),
+            "or basic: {file: htpasswd}; beyond loopback it must be written, even as none"
+        ),
     ]
 
     private static let access: [Setting] = [
@@ -131,10 +133,10 @@ extension SettingsTable {
         ),
         row(
             "access.credentials",
-            .text("owner, any or [users]"),
+            .list("users, or owner, or any"),
             "owner",
             "who may use rules with secrets: lupin's user and root | any | users"
-        ).later("the owner check of rules with secrets"),
+        ),
         row(
             "access.connect_ports",
             .list("ports and ranges, or any"),
@@ -152,7 +154,7 @@ extension SettingsTable {
     private static let upstream: [Setting] = [
         row(
             "upstream.proxy",
-            .text("direct, environment or http://user:password@host:port"),
+            .text("direct, environment or http[s]://user:password@host:port"),
             "direct",
             "direct | environment | \"http://u:${env:PW}@proxy.corp:3128\""
         ),
@@ -162,20 +164,31 @@ extension SettingsTable {
             "[localhost, 127.0.0.0/8, \"::1\"]",
             "hosts that go without the parent proxy"
         ),
-        row("upstream.tls.min", .choice(["1.2", "1.3"]), "\"1.2\"", "oldest TLS version")
-            .later("TLS towards origins"),
-        row("upstream.tls.alpn", .list("h2 and http/1.1"), "[h2, http/1.1]", "protocols offered")
-            .later("TLS towards origins"),
-        row("upstream.tls.roots", .list("system and PEM files"), "[system]", "trust anchors")
-            .later("TLS towards origins"),
-        row("upstream.tls.client_cert", .map("none or {cert, key}"), "none", "shown to origins")
-            .later("TLS towards origins", off: ["none"]),
+        row("upstream.tls.min", .choice(["1.2", "1.3"]), "\"1.2\"", "oldest TLS version"),
+        row(
+            "upstream.tls.alpn",
+            .list("h2 and http/1.1"),
+            "[h2, http/1.1]",
+            "protocols offered, the preferred first"
+        ),
+        row(
+            "upstream.tls.roots",
+            .list("system and PEM files"),
+            "[system]",
+            "trust anchors; files alone replace the system's"
+        ),
+        row(
+            "upstream.tls.client_cert",
+            .map("none or {cert, key}"),
+            "none",
+            "PEM files, shown to origins that ask"
+        ),
         row(
             "upstream.tls.require_trust_rule",
             .boolean,
             "false",
-            "refuse tunnels that no trust rule matches"
-        ).later("TLS towards origins", off: ["false"]),
+            "refuse https origins and tunnels that no trust rule covers"
+        ),
         row(
             "upstream.pool.per_host",
             .number(1...65536),
@@ -205,21 +218,34 @@ extension SettingsTable {
             .choice(["auto", "all", "none"]),
             "auto",
             "auto: only hosts that some rule needs in clear"
-        ).later("interception of https", off: ["none"]),
-        row("intercept.except", .list("host globs"), "[]", "never decrypted")
-            .later("interception of https", off: ["[]"]),
+        ),
+        row("intercept.except", .list("host globs"), "[]", "never decrypted"),
         row(
-            "intercept.client_rejects",
-            .map("{then: tunnel or fail, for: duration}"),
-            "{then: tunnel, for: 1h}",
-            "when a client refuses our certificate"
-        ).later("interception of https"),
+            "intercept.client_rejects.then",
+            .choice(["tunnel", "fail"]),
+            "tunnel",
+            "next time; fail: never"
+        ),
         row(
-            "intercept.ca",
-            .map("{cert, key, leaf, key_type}"),
-            "{cert: ~/.config/lupin/ca.pem, key: ~/.config/lupin/ca.key, leaf: 7d, key_type: p256}",
-            "the local certificate authority"
-        ).later("interception of https"),
+            "intercept.client_rejects.for",
+            .duration(second...30 * day),
+            "1h",
+            "how long it is tunnelled"
+        ),
+        row(
+            "intercept.ca.cert",
+            .text("a path"),
+            "~/.config/lupin/ca.pem",
+            "made at the first need; below $XDG_CONFIG_HOME where that is set"
+        ),
+        row(
+            "intercept.ca.key",
+            .text("a path"),
+            "~/.config/lupin/ca.key",
+            "readable by its owner alone"
+        ),
+        row("intercept.ca.leaf", .duration(hour...397 * day), "7d", "life of a certificate"),
+        row("intercept.ca.key_type", .choice(["p256", "rsa2048"]), "p256", "of certificates"),
     ]
 
     private static let timeouts: [Setting] = [
@@ -246,8 +272,7 @@ extension SettingsTable {
             .duration(wait),
             "200ms",
             "after CONNECT: time to see the first bytes"
-        )
-        .later("interception of https"),
+        ).perRule,
         row(
             "timeouts.expect",
             .duration(wait),
@@ -257,8 +282,7 @@ extension SettingsTable {
         row("timeouts.dns", .duration(wait), "5s", "finding an address").perRule,
         row("timeouts.connect", .duration(wait), "15s", "reaching the origin or the parent proxy")
             .perRule,
-        row("timeouts.tls", .duration(wait), "15s", "the TLS handshake")
-            .later("TLS towards origins"),
+        row("timeouts.tls", .duration(wait), "15s", "the TLS handshake").perRule,
         row(
             "timeouts.response_header",
             .duration(wait),
@@ -319,8 +343,12 @@ extension SettingsTable {
             "{}",
             "your own policies beside none, safe, standard and connection-lost"
         ).later("retry by policy", off: ["{}"]),
-        row("trust", .map("names and trust policies"), "{}", "who upstream may be")
-            .later("trust by policy", off: ["{}"]),
+        row(
+            "trust",
+            .map("names and trust policies"),
+            "{}",
+            "who upstream may be: your own policies beside system and disabled"
+        ),
         row(
             "cache.store",
             .map("{memory, disk, path, max_object, disk_max_object}"),

@@ -1,6 +1,8 @@
 // A client connection from accept to close: one exchange after the other.
+import Logging
 import LupinCore
 import LupinIO
+import LupinTLS
 import LupinWire
 
 /// Who is at the other end.
@@ -14,15 +16,24 @@ struct Client: Sendable {
     var isAdmitted: Bool
     /// It is on this machine.
     var isLocal: Bool
+    /// Whose password was right, where the listener asks for one; may change with every request.
+    var user: String?
+    /// The user who made the socket, once that was asked.
+    var number: UInt32?
 }
 
 /// A client's connection to one of the listeners.
 final class DownstreamConnection: ChannelPump {
     let slot: ParkingSlot
-    private let channel: Channel
-    private let resources: WorkerResources
-    private let http1: DownstreamHTTP1
+    let channel: Channel
+    let resources: WorkerResources
+    private var http1: DownstreamHTTP1
+    /// Set once a CONNECT was intercepted: every later request is inside it.
+    private var enclosure: Enclosure?
+    private var interception: Interception?
     private var client: Client
+    /// What the listener demands.
+    private let entrance: Entrance
     private var isClientLookedUp = false
     private var hasBegun = false
     /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
@@ -34,8 +45,13 @@ final class DownstreamConnection: ChannelPump {
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
 
-    init(_ channel: Channel, _ resources: WorkerResources) {
+    init(
+        _ channel: Channel,
+        _ resources: WorkerResources,
+        _ entrance: Entrance
+    ) {
         self.channel = channel
+        self.entrance = entrance
         self.resources = resources
         slot = ParkingSlot(on: resources.loop)
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
@@ -63,6 +79,7 @@ final class DownstreamConnection: ChannelPump {
                 isCounted = resources.shared.connections.admit(client.address, limit: limit)
                 if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
             }
+            if ending == .keep, let tls = entrance.tls, await !secure(with: tls) { ending = .gone }
         }
         var turn = 0
         while ending == .keep {
@@ -75,6 +92,37 @@ final class DownstreamConnection: ChannelPump {
         channel.close(reset: ending == .reset)
         slot.retire()
         if isCounted { resources.shared.connections.release(client.address) }
+    }
+
+    /// Makes TLS with the client of an HTTPS proxy; false when it comes to nothing.
+    private func secure(with tls: ListenerTLS) async -> Bool {
+        guard let filter = try? tls.filter() else { return false }
+        channel.insert(filter)
+        let handshake = Handshake(
+            channel: channel,
+            filter: filter,
+            slot: slot,
+            readiness: .downstreamReadable | .downstreamWritable,
+            interruptions: .cut,
+            deadline: resources.loop.deadline(in: resources.snapshot.waits.tls)
+        )
+        do throws(HandshakeFailure) {
+            try await handshake.run()
+            return true
+        } catch {
+            resources.shared.logger.debug("TLS with \(client.address.text) failed: \(error)")
+            return false
+        }
+    }
+
+    // MARK: Inside a CONNECT
+
+    /// From now on requests come from inside an intercepted CONNECT.
+    func enter(_ enclosure: Enclosure, _ interception: Interception, as user: String?) {
+        client.user = user
+        self.enclosure = enclosure
+        self.interception = interception
+        http1 = DownstreamHTTP1(channel, slot, limits: HTTP1Limits(resources.snapshot.limits))
     }
 
     // MARK: Resting
@@ -126,6 +174,7 @@ final class DownstreamConnection: ChannelPump {
             guard let next = try await nextRequest() else { return isAtRest ? .rest : .gone }
             request = next
         } catch {
+            noteRejection()
             return await refuse(error)
         }
         let snapshot = resources.snapshot
@@ -137,9 +186,15 @@ final class DownstreamConnection: ChannelPump {
             slot,
             resources,
             snapshot,
+            enclosure,
             bytesBefore: http1.bytesBeforeRequest
         )
-        let ending = await exchange.run()
+        // Who is inside has proved on the CONNECT who he is.
+        var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
+        if ending == .enclose, let interception = exchange.interception {
+            ending = await enclose(exchange, interception)
+        }
+        client.number = exchange.client.number
         http1.recycle(exchange.takeFields())
         idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
         return ending
@@ -189,9 +244,18 @@ final class DownstreamConnection: ChannelPump {
             slot,
             resources,
             resources.snapshot,
+            enclosure,
             bytesBefore: http1.bytesBeforeRequest
         )
         return await exchange.refuse(error)
+    }
+
+    /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.
+    private func noteRejection() {
+        guard let interception, let failure = enclosure?.tls?.failure,
+            case .peerRejectedOurCertificate(_) = failure.kind
+        else { return }
+        resources.noteRejection(of: interception, by: client, resources.snapshot)
     }
 
     /// Asks the kernel who owns the other end, off the loop.
@@ -268,6 +332,8 @@ enum Ending: Equatable {
     case gone
     /// Nothing to do for now.
     case rest
+    /// A CONNECT was granted that lupin answers itself.
+    case enclose
 }
 
 extension LupinError {

@@ -149,6 +149,11 @@ final class DownstreamHTTP1: Downstream {
 
     var localAddress: IPAddress? { channel.localAddress?.address }
 
+    var ends: (peer: SocketAddress, local: SocketAddress)? {
+        guard let peer = channel.peer, let local = channel.localAddress else { return nil }
+        return (peer, local)
+    }
+
     func sendInterim(_ head: ResponseHead) throws(LupinError) {
         guard takesInterimResponses else { return }
         let options = ResponseOptions(framing: .none)

@@ -7,8 +7,17 @@ extension Exchange {
     /// Connects and lets the client and the target speak to each other.
     func tunnel(to origin: Origin) async throws(LupinError) {
         record.mode = .tunnel
-        let hop = nextHop(to: origin)
+        let hop = try tunnelHop(to: origin)
         markHopByHop(for: hop)
+        try await openTunnel(to: origin, by: hop, tellsClient: true)
+    }
+
+    /// Connects, says so with 200 unless the client has been told, and joins both sides.
+    func openTunnel(
+        to origin: Origin,
+        by hop: NextHop,
+        tellsClient: Bool
+    ) async throws(LupinError) {
         if hop.parent != nil {
             let adapted = AdaptedRequest(
                 head: request,
@@ -25,18 +34,32 @@ extension Exchange {
                 )
             }
             guard response.head.status / 100 == 2 else {
+                guard tellsClient else {
+                    throw LupinError(
+                        .destinationUnavailable,
+                        host: origin.hostAndPort,
+                        detail: "The parent proxy answered CONNECT with \(response.head.status).",
+                        status: 502
+                    )
+                }
                 // The parent's own words, its 407 among them, say it best.
                 return try await deliver(response)
             }
         } else {
-            try await connect(to: hop)
+            try await connectTunnel(to: hop)
         }
         guard let upstream else { return }
+        if tellsClient { grantTunnel() }
+        try await join(upstream)
+    }
+
+    /// Stages the 200 that opens a tunnel.
+    @discardableResult
+    func grantTunnel() -> any BodySink {
         var head = ResponseHead(status: 200)
         head.reason = head.fields.store("Connection established")
         record.response = head
-        _ = downstream.begin(head, ResponseBody(framing: .none))
-        try await join(upstream)
+        return downstream.begin(head, ResponseBody(framing: .none))
     }
 
     /// Joins both sides and waits until both directions have ended.
@@ -77,29 +100,13 @@ extension Exchange {
         }
     }
 
-    private func connect(to hop: NextHop) async throws(LupinError) {
+    private func connectTunnel(to hop: NextHop) async throws(LupinError) {
         var facts = AttemptRecord()
-        let dialer = Dialer(resources, slot, snapshot, client: client.address)
         var failures = 0
         while true {
             do throws(DialFailure) {
-                let (channel, timing) = try await dialer.dial(
-                    hop,
-                    waits: waits,
-                    until: totalDeadline,
-                    isHostFromFile: false,
-                    interruptions: interruptions
-                )
-                facts.timing = timing
-                facts.peer = channel.peer?.address
-                facts.peerPort = channel.peer?.port ?? 0
+                hold(try await connect(to: hop, isHostFromFile: false, noting: &facts))
                 attempts.append(facts)
-                let connection = UpstreamHTTP1(
-                    channel,
-                    to: hop,
-                    limits: HTTP1Limits(snapshot.limits)
-                )
-                hold(connection)
                 return
             } catch {
                 let result = RetryPolicy.safe.evaluate(

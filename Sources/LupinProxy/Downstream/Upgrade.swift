@@ -24,7 +24,7 @@ extension Exchange {
         }
         record.mode = .upgrade
         var head = response.head
-        HopByHop.mark(response: &head.fields, keepsProxyAuthenticate: false)
+        HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
         record.response = head
         let via = snapshot.via(received: .http11, pseudonym: resources.shared.pseudonym)
         downstream.beginUpgrade(head, to: chosen, via: via)

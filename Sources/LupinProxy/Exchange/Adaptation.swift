@@ -34,7 +34,8 @@ extension Exchange {
     /// The request as it goes upstream: a fresh copy of the client's, changed by the steps.
     func adapt(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
         let isDirect = snapshot.isDirect && plan?.proxy == nil
-        let hop = isDirect ? target.directHop : nextHop(to: target.origin)
+        let isPlain = target.origin.scheme == .http
+        let hop = isDirect && isPlain ? target.directHop : try nextHop(to: target)
         let original = request
         markHopByHop(for: hop)
         if plan?.steps.isEmpty ?? true, !hasDotSegments {
@@ -43,7 +44,7 @@ extension Exchange {
                 origin: target.origin,
                 hop: hop,
                 isHostFromFile: false,
-                target: isDirect ? target : nil
+                target: isDirect && isPlain ? target : nil
             )
         }
         return try applySteps(target.origin, hop, original)
@@ -76,18 +77,10 @@ extension Exchange {
         }
         let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
         record.rules.steps = result.applied + dropped
-        if origin.scheme == .https {
-            throw LupinError(
-                .proxyConfigurationError,
-                host: origin.host.text,
-                detail: "A url step leads to https:, which is not available yet.",
-                status: 502
-            )
-        }
         if origin != clientOrigin, let denial = snapshot.access.denial(ofName: origin.host) {
             throw denial
         }
-        let hop = origin == clientOrigin ? clientHop : nextHop(to: origin)
+        let hop = origin == clientOrigin ? clientHop : try nextHop(to: origin)
         // They were kept for the parent on the client's way, and for no one else.
         if hop.parent != clientHop.parent { HopByHop.dropProxyAuthorization(&head.fields) }
         return AdaptedRequest(
@@ -118,14 +111,54 @@ extension Exchange {
         return NormalPath(path).differsInDotSegments
     }
 
-    func nextHop(to origin: Origin) -> NextHop {
+    /// The way that requests to `target` go.
+    private func nextHop(to target: KnownTarget) throws(LupinError) -> NextHop {
+        guard target.origin.scheme == .https, snapshot.isDirect, plan?.proxy == nil else {
+            return try nextHop(to: target.origin)
+        }
+        let security = try originSecurity()
+        if let hop = target.secureHop, case .secure(_, security, through: nil) = hop { return hop }
+        let hop = NextHop.secure(target.origin, security, through: nil)
+        target.secureHop = hop
+        return hop
+    }
+
+    private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {
+        let parent = try parentHop(to: origin)
+        if origin.scheme == .https {
+            return .secure(origin, try originSecurity(), through: parent)
+        }
+        return parent.map(NextHop.parent) ?? .origin(origin)
+    }
+
+    /// The way that a tunnel to `origin` goes.
+    func tunnelHop(to origin: Origin) throws(LupinError) -> NextHop {
+        try parentHop(to: origin).map(NextHop.parent) ?? .origin(origin)
+    }
+
+    func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
         let parent = snapshot.settings.upstream.nextHop(
             for: origin.scheme,
             host: origin.host,
             port: origin.port,
             override: plan?.proxy
         )
-        return parent.map(NextHop.parent) ?? .origin(origin)
+        guard let parent else { return nil }
+        let isSecure = parent.scheme == .https
+        return ParentHop(
+            proxy: parent,
+            security: isSecure ? try snapshot.securities.security(SecurityDemand()) : nil
+        )
+    }
+
+    private func originSecurity() throws(LupinError) -> OriginSecurity {
+        var demand = SecurityDemand()
+        demand.clientCertificate = clientCertificate
+        if let plan {
+            if let trust = plan.trust { demand.trust = trust }
+            demand.tls = plan.tls
+        }
+        return try snapshot.securities.security(demand)
     }
 
     /// Checks the deny list for a target that a parent proxy will reach: it resolves names
@@ -135,7 +168,7 @@ extension Exchange {
         _ hop: NextHop,
         isHostFromFile: Bool
     ) throws(LupinError) {
-        guard hop.parent != nil, let address = origin.host.address else { return }
+        guard hop.connectedParent != nil, let address = origin.host.address else { return }
         let denial = snapshot.access.denial(
             of: address,
             port: origin.port,

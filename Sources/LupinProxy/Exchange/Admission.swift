@@ -24,12 +24,16 @@ extension Exchange {
             )
         }
         try refuseLoops()
-        switch request.form {
-        case .asterisk: return .lastHop
-        case .origin: return .own(path: try ownPath())
-        case .absolute, .authority: break
+        let target: KnownTarget
+        if let enclosure {
+            target = try enclosed(in: enclosure)
+        } else {
+            switch request.form {
+            case .asterisk: return .lastHop
+            case .origin: return .own(path: try ownPath())
+            case .absolute, .authority: target = try self.target()
+            }
         }
-        let target = try target()
         let origin = target.origin
         if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
         if request.form == .authority {
@@ -40,13 +44,6 @@ extension Exchange {
                     detail: "access.connect_ports does not list port \(origin.port)."
                 )
             }
-        } else if origin.scheme == .https {
-            throw .request(
-                status: 501,
-                host: origin.hostAndPort,
-                detail: "TLS towards the origin is not available yet: use CONNECT, as tools do "
-                    + "that have HTTPS_PROXY set."
-            )
         }
         if isAtLastHop() { return .lastHop }
         if let limit = snapshot.limits.bodyBytes, let length = framing.knownLength,
@@ -83,6 +80,24 @@ extension Exchange {
             throw .request(status: 400, detail: "The request target has an invalid host or port.")
         }
         return target
+    }
+
+    /// Where a request inside a CONNECT goes: to the CONNECT's own target, or nowhere.
+    private func enclosed(in enclosure: Enclosure) throws(LupinError) -> KnownTarget {
+        guard request.form != .authority else {
+            throw .request(status: 400, detail: "A CONNECT inside an intercepted CONNECT.")
+        }
+        let isAbsolute = request.form == .absolute
+        let storage = request.fields.storage
+        let range = isAbsolute ? request.authority : request.fields.first(.host)?.value
+        guard let range else { return try enclosure.admit(nil) }
+        let scheme =
+            isAbsolute ? request.scheme ?? .http : enclosure.target.origin.scheme
+        let bytes = storage.span.extracting(range.range)
+        guard let named = resources.authorities.target(scheme, bytes) else {
+            throw .request(status: 400, detail: "Host has an invalid host or port.")
+        }
+        return try enclosure.admit(named.origin)
     }
 
     /// RFC 9110 §7.6.2: Max-Forwards of TRACE and OPTIONS is counted down, and 0 is answered here.

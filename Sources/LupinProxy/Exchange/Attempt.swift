@@ -1,6 +1,7 @@
 // One try to get an answer from upstream.
 import LupinCore
 import LupinIO
+import LupinTLS
 import LupinWire
 
 /// One attempt of an exchange; it ends with a final response's head, or with an error.
@@ -37,6 +38,10 @@ final class Attempt {
         facts.peer = upstream.peer?.address
         facts.peerPort = upstream.peer?.port ?? 0
         facts.isReused = upstream.isReused
+        if let secured = upstream.secured {
+            facts.tls = secured.filter.session.version
+            exchange.record.trust = secured.trust
+        }
         upstream.begin(adapted.head, options())
         do throws(LupinError) {
             try startUpload(to: upstream)
@@ -97,23 +102,12 @@ final class Attempt {
             if mayUse(pooled) { return pooled }
             exchange.resources.pool.keep(pooled)
         }
-        let dialer = Dialer(
-            exchange.resources,
-            exchange.slot,
-            exchange.snapshot,
-            client: exchange.client.address
-        )
         do throws(DialFailure) {
-            let (channel, timing) = try await dialer.dial(
-                adapted.hop,
-                waits: exchange.waits,
-                until: exchange.totalDeadline,
+            let upstream = try await exchange.connect(
+                to: adapted.hop,
                 isHostFromFile: adapted.isHostFromFile,
-                interruptions: exchange.interruptions
+                noting: &facts
             )
-            facts.timing = timing
-            let limits = HTTP1Limits(exchange.snapshot.limits)
-            let upstream = UpstreamHTTP1(channel, to: adapted.hop, limits: limits)
             upstream.isRestricted = isDenied(upstream, to: .v4(0), isHostFromFile: false)
             upstream.isOpenToLocalClients =
                 !isDenied(upstream, to: .v4(0x7F00_0001), isHostFromFile: false)
@@ -138,7 +132,7 @@ final class Attempt {
         to client: IPAddress,
         isHostFromFile: Bool
     ) -> Bool {
-        guard let peer = upstream.peer, adapted.hop.parent == nil else { return false }
+        guard let peer = upstream.peer, adapted.hop.connectedParent == nil else { return false }
         let denial = exchange.snapshot.access.denial(
             of: peer.address,
             port: peer.port,
@@ -294,7 +288,7 @@ final class Attempt {
 
     private func forward(interim head: ResponseHead) throws(LupinError) {
         var head = head
-        HopByHop.mark(response: &head.fields, keepsProxyAuthenticate: false)
+        HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
         try exchange.downstream.sendInterim(head)
     }
 

@@ -33,8 +33,10 @@ enum AuthorityText {
 /// A target that clients ask for, in canonical form, with what is known of the way to it.
 final class KnownTarget {
     let origin: Origin
-    /// The way to it when there is no parent proxy.
+    /// The way to it, in clear, when there is no parent proxy.
     let directHop: NextHop
+    /// The way to it, under TLS, that was gone last.
+    var secureHop: NextHop?
     /// Where the pool keeps connections of the direct way.
     var shelf: UpstreamPool.Shelf?
 

@@ -14,7 +14,8 @@ extension Exchange {
         _ = consume response
         HopByHop.mark(
             response: &head.fields,
-            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge
+            keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
+            keepsAltSvc: enclosure == nil
         )
         var body = ResponseBody(
             framing: framing,
@@ -133,7 +134,8 @@ extension Exchange {
         guard let hop = (upstream as? UpstreamHTTP1)?.hop, let parent = hop.parent else {
             return false
         }
-        return parent.userinfo == nil
+        // What the client has to say is for us.
+        return parent.userinfo == nil && client.user == nil
     }
 
     // MARK: Failure

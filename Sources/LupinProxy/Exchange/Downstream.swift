@@ -33,6 +33,8 @@ protocol Downstream: AnyObject {
     var mayPersist: Bool { get }
     /// Our address as the client reached it.
     var localAddress: IPAddress? { get }
+    /// Both ends of the connection.
+    var ends: (peer: SocketAddress, local: SocketAddress)? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
     /// Ends a response in the middle so that the client can't take it for complete, and still gets

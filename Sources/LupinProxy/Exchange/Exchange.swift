@@ -5,12 +5,16 @@ import LupinWire
 
 /// One client request and the final response the client sees, with the attempts in between.
 final class Exchange {
-    let client: Client
+    var client: Client
     let downstream: any Downstream
     /// The only place where the exchange waits.
     let slot: ParkingSlot
     let resources: WorkerResources
     let snapshot: Snapshot
+    /// The intercepted CONNECT that the request came through; nil for none.
+    let enclosure: Enclosure?
+    /// Set when this is a CONNECT that is intercepted.
+    private(set) var interception: Interception?
     /// The client's request: never changed, but for the marks on fields that stay behind.
     var request: RequestHead
     let framing: BodyFraming
@@ -24,6 +28,8 @@ final class Exchange {
     var totalDeadline = UInt64.max
     var wishes = HopByHop.Wishes()
     var record: ExchangeRecord
+    /// What a refusal says besides the error: a challenge, or when to try again.
+    var refusalField: (name: String, value: String)?
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
@@ -52,6 +58,7 @@ final class Exchange {
         _ slot: ParkingSlot,
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
+        _ enclosure: Enclosure?,
         bytesBefore: UInt64
     ) {
         self.client = client
@@ -59,6 +66,7 @@ final class Exchange {
         self.slot = slot
         self.resources = resources
         self.snapshot = snapshot
+        self.enclosure = enclosure
         self.request = request?.head ?? RequestHead()
         framing = request?.framing ?? .none
         expectsContinue = request?.expectsContinue ?? false
@@ -71,21 +79,30 @@ final class Exchange {
             startMicroseconds: resources.wallNow
         )
         hasRequest = request != nil
+        if enclosure != nil { record.mode = .intercept }
     }
 
-    /// Runs the exchange to its end and writes its record.
-    func run() async -> Ending {
+    /// Runs the exchange to its end and writes its record; with an `authenticator` the client must
+    /// say who it is.
+    func run(behind authenticator: Authenticator?) async -> Ending {
         downstream.attach(self)
         do throws(LupinError) {
+            if let authenticator { try await authenticate(at: authenticator) }
             let target = try admit()
             guard case .elsewhere(let known) = target else {
                 try await answerItself(target)
                 return finish()
             }
             match(known.origin)
+            try await checkCredentialUse()
             if let canned = plan?.respond {
                 try await answer(canned)
             } else if request.method == .connect {
+                if let interception = try decideInterception(at: known.origin) {
+                    self.interception = interception
+                    try beginInterception()
+                    return .enclose
+                }
                 try await tunnel(to: known.origin)
             } else {
                 let adapted = try adapt(for: known)
@@ -116,17 +133,21 @@ final class Exchange {
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         if !snapshot.rules.isEmpty {
-            let plan = snapshot.rules.plan(
-                for: MatchSubject(
-                    request,
-                    origin: origin,
-                    client: client.address,
-                    program: client.program
-                )
-            )
+            let plan = snapshot.rules.plan(for: subject(at: origin))
             if !plan.matched.isEmpty { adopt(plan) }
         }
         if let total = waits.total { totalDeadline = resources.loop.deadline(in: total) }
+    }
+
+    /// What rules are asked about.
+    func subject(at origin: Origin) -> MatchSubject {
+        MatchSubject(
+            request,
+            origin: origin,
+            client: client.address,
+            program: client.program,
+            user: client.user
+        )
     }
 
     private func adopt(_ plan: Plan) {
@@ -147,7 +168,7 @@ final class Exchange {
     // MARK: The end
 
     /// Completes the record, hands it to the log and says what becomes of the connection.
-    private func finish() -> Ending {
+    func finish() -> Ending {
         downstream.attach(nil)
         releaseUpstream()
         // Moved out: filled and handed over as it is, none of its parts is copied.
@@ -181,6 +202,7 @@ final class Exchange {
         record.client.port = client.port
         record.client.program = client.program
         record.client.pid = client.pid
+        record.client.user = client.user
         record.version = request.minorVersion == 0 ? .http10 : .http11
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent

@@ -52,6 +52,7 @@ extension Exchange {
             name: FieldName.proxyStatus.spelling,
             value: ProxyStatus.value(for: error, redactor: redactor)
         )
+        if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
         // After a request that can't be read there is no telling where the next one begins.
         response.closes = !hasRequest
         try await send(response)

@@ -93,7 +93,7 @@ final class HTTP1BodyReader: BodySource {
     var knownLength: UInt64? { decoder.framing.knownLength }
 
     var spliceable: UInt64 {
-        channel.input.isEmpty ? decoder.remaining ?? 0 : 0
+        channel.input.isEmpty && !channel.isFiltered ? decoder.remaining ?? 0 : 0
     }
 
     func splice(
@@ -206,7 +206,7 @@ final class HTTP1BodyWriter: BodySink {
         return true
     }
 
-    var takesSplice: Bool { !isChunked }
+    var takesSplice: Bool { !isChunked && !channel.isFiltered }
 
     func splice(from pipe: SplicePipe) throws(LupinError) -> Bool {
         do throws(SystemError) {

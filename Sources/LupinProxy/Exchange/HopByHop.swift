@@ -36,13 +36,20 @@ enum HopByHop {
     /// Marks the lines of a response that stay behind.
     ///
     /// `keepsProxyAuthenticate` says that the response is a parent's 407 that lupin can't answer.
-    static func mark(response fields: inout FieldSection, keepsProxyAuthenticate: Bool) {
+    /// Without `keepsAltSvc` other ways to the origin stay unsaid: inside an intercepted CONNECT
+    /// they would lead past lupin (RFC 7838 §3).
+    static func mark(
+        response fields: inout FieldSection,
+        keepsProxyAuthenticate: Bool = false,
+        keepsAltSvc: Bool
+    ) {
         mark(&fields) { known in
             switch known {
             case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .transferEncoding,
                 .proxyAuthorization, .proxyAuthenticationInfo:
                 true
             case .proxyAuthenticate: !keepsProxyAuthenticate
+            case .altSvc: !keepsAltSvc
             default: false
             }
         }

@@ -6,6 +6,8 @@ import LupinWire
 /// One exchange's hold on an upstream connection or stream.
 protocol Upstream: AnyObject {
     var peer: SocketAddress? { get }
+    /// TLS with the origin; nil in clear.
+    var secured: SecuredConnection? { get }
     var isReused: Bool { get }
     /// Whether a byte of a response has come: from then on nothing may be sent again unasked.
     var hasAnswered: Bool { get }

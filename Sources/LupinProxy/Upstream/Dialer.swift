@@ -124,7 +124,7 @@ struct Dialer {
                     port: hop.port,
                     host: hop.host,
                     client: client,
-                    isHostFromFile: isHostFromFile || hop.parent != nil
+                    isHostFromFile: isHostFromFile || hop.connectedParent != nil
                 )
             else { return true }
             refusal = denial

@@ -3,32 +3,59 @@ import LupinCore
 
 /// The next hop of a request; connections are pooled by it.
 enum NextHop: Hashable, Sendable {
+    /// The origin, in clear; or the target of a tunnel, whatever flows through it.
     case origin(Origin)
-    /// Boxed, so that a hop is one reference.
-    indirect case parent(ParentProxy)
+    /// A parent proxy that gets the request itself.
+    ///
+    /// Boxed, as the next one, so that a hop is one reference.
+    indirect case parent(ParentHop)
+    /// The origin under TLS, straight or through a tunnel of a parent proxy.
+    indirect case secure(Origin, OriginSecurity, through: ParentHop?)
 
     /// The name or address to connect to.
     var host: Host {
         switch self {
-        case .origin(let origin): origin.host
-        case .parent(let parent): parent.host
+        case .origin(let origin), .secure(let origin, _, nil): origin.host
+        case .parent(let parent), .secure(_, _, let parent?): parent.proxy.host
         }
     }
 
     var port: UInt16 {
         switch self {
-        case .origin(let origin): origin.port
-        case .parent(let parent): parent.port
+        case .origin(let origin), .secure(let origin, _, nil): origin.port
+        case .parent(let parent), .secure(_, _, let parent?): parent.proxy.port
         }
     }
 
-    /// `host:port`, for errors.
-    var text: String { "\(host.uriText):\(port)" }
+    /// `host:port` of whoever answers, for errors.
+    var text: String {
+        switch self {
+        case .origin(let origin), .secure(let origin, _, _): origin.hostAndPort
+        case .parent: "\(host.uriText):\(port)"
+        }
+    }
 
+    /// The parent proxy that is spoken to.
     var parent: ParentProxy? {
+        switch self {
+        case .origin, .secure: nil
+        case .parent(let parent): parent.proxy
+        }
+    }
+
+    /// The parent proxy that is connected to, whether it is spoken to or only leads on.
+    var connectedParent: ParentHop? {
         switch self {
         case .origin: nil
         case .parent(let parent): parent
+        case .secure(_, _, let parent): parent
         }
     }
+}
+
+/// A parent proxy and how it is reached.
+struct ParentHop: Hashable, Sendable {
+    let proxy: ParentProxy
+    /// How TLS with the proxy is made; nil when it is reached in clear.
+    let security: OriginSecurity?
 }

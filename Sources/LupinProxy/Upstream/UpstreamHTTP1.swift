@@ -9,6 +9,8 @@ import LupinWire
 final class UpstreamHTTP1: Upstream {
     let channel: Channel
     let hop: NextHop
+    /// TLS with the origin; nil in clear.
+    let secured: SecuredConnection?
     /// Whether an earlier exchange used the connection.
     var isReused = false
     /// The access rules don't let everybody there.
@@ -29,9 +31,15 @@ final class UpstreamHTTP1: Upstream {
     private var mayPersist = false
     private var responseHasBegun = false
 
-    init(_ channel: Channel, to hop: NextHop, limits: HTTP1Limits) {
+    init(
+        _ channel: Channel,
+        to hop: NextHop,
+        limits: HTTP1Limits,
+        secured: SecuredConnection? = nil
+    ) {
         self.channel = channel
         self.hop = hop
+        self.secured = secured
         reader = HTTP1BodyReader(channel, side: .upstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .upstream)
         parser = ResponseParser(limits: limits)
@@ -96,6 +104,7 @@ final class UpstreamHTTP1: Upstream {
         if mayPersist, reader.isComplete, channel.input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
         {
+            if let secured { pool.keepTicket(of: secured, for: hop) }
             pool.keep(self)
         } else {
             channel.close()

@@ -17,13 +17,20 @@ final class UpstreamPool {
     }
 
     private let loop: EventLoop
+    private let tickets: TicketStore
     private var shelves: [NextHop: Shelf] = [:]
     /// How many connections to one host are kept; this worker's share.
     var idlePerHostMax: Int
     var idleLifetime: Duration
 
-    init(on loop: EventLoop, idlePerHostMax: Int, idleLifetime: Duration) {
+    init(
+        on loop: EventLoop,
+        tickets: TicketStore,
+        idlePerHostMax: Int,
+        idleLifetime: Duration
+    ) {
         self.loop = loop
+        self.tickets = tickets
         self.idlePerHostMax = idlePerHostMax
         self.idleLifetime = idleLifetime
     }
@@ -69,6 +76,12 @@ final class UpstreamPool {
         }
         connection.below = shelf?.top
         shelf?.top = connection
+    }
+
+    /// Keeps what the origin gave to resume its TLS with, if it gave something new.
+    func keepTicket(of secured: SecuredConnection, for hop: NextHop) {
+        guard let ticket = secured.takeTicket() else { return }
+        tickets.keep(TicketStore.Entry(ticket: ticket, trust: secured.trust), for: hop)
     }
 
     /// Closes what has been idle for too long and what is too much; called about once a second.

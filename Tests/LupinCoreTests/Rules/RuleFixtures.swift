@@ -8,6 +8,7 @@ struct SampleRequest {
     var origin: Origin
     var client = IPAddress.v4(0x7F00_0001)
     var program: String?
+    var user: String?
 
     /// `url` is `scheme://host[:port]` and a path with query, given apart.
     init?(
@@ -26,7 +27,7 @@ struct SampleRequest {
     }
 
     var subject: MatchSubject {
-        MatchSubject(head, origin: origin, client: client, program: program)
+        MatchSubject(head, origin: origin, client: client, program: program, user: user)
     }
 
     /// Path and query, then the fields, as they would be sent.

@@ -51,6 +51,8 @@ import Testing
         ("another client", { $0.clients = try [#require(CIDR("10.0.0.0/8"))] }, false),
         ("program", { $0.programs = [try ValuePattern("curl*")] }, true),
         ("another program", { $0.programs = [try ValuePattern("wget")] }, false),
+        ("user", { $0.users = [try ValuePattern("ben"), try ValuePattern("a*")] }, true),
+        ("another user", { $0.users = [try ValuePattern("ben")] }, false),
         ("not", { $0.not = [try .with { $0.paths = [try PathPattern("/health")] }] }, true),
         ("not that holds", { $0.not = [.with { $0.methods = [.post] }] }, false),
         (
@@ -83,6 +85,7 @@ import Testing
             )
         )
         request.program = "curl"
+        request.user = "ann"
         let rule = Rule.named("r", try .with(change))
         #expect(try names([rule], request) == (expected ? ["r"] : []), "\(question)")
     }
@@ -111,6 +114,12 @@ import Testing
         #expect(RuleSet([.named("r", .with { $0.not = [testing] })]).needsProgram)
         #expect(!RuleSet([.named("r")]).needsProgram)
         #expect(try names([.named("r", testing)], SampleRequest()) == [])
+    }
+
+    @Test func `who was not asked for a name is no user`() throws {
+        let ann = try Match.with { $0.users = [try ValuePattern("*")] }
+        #expect(try names([.named("r", ann)], SampleRequest()) == [])
+        #expect(try names([.named("r", .with { $0.not = [ann] })], SampleRequest()) == ["r"])
     }
 
     // MARK: What the rules say together
@@ -159,6 +168,8 @@ import Testing
                 $0.timeouts.connect = .seconds(2)
                 $0.timeouts.total = .some(nil)
                 $0.timeouts.idle = .seconds(3)
+                $0.timeouts.sniff = .seconds(4)
+                $0.timeouts.tls = .seconds(5)
                 $0.log.headers = LogSettings.Headers.none
                 $0.proxy = .direct
                 $0.respond = CannedResponse(status: 404)
@@ -171,10 +182,39 @@ import Testing
         #expect(plan.timeouts.total == none)
         #expect(plan.timeouts.idle == .seconds(3))
         #expect(plan.timeouts.dns == nil)
+        let merged = Timeouts().applying(plan.timeouts)
+        #expect(merged.sniff == .seconds(4) && merged.tls == .seconds(5))
+        #expect(merged.dns == Timeouts().dns && merged.total == nil)
         #expect(plan.log.off == true)
         #expect(plan.log.headers == LogSettings.Headers.none)
         #expect(plan.proxy == .direct)
         #expect(plan.respond?.status == 404)
+    }
+
+    @Test func `client_cert, tls and trust are replaced whole`() throws {
+        let files = CertificateFiles(certificate: "c", key: "k")
+        let first = Rule.named("one") {
+            $0.clientCertificate = files
+            $0.tls.minimum = .tls13
+            $0.tls.ciphers = "A"
+            $0.trust = (policy: NamedTrustPolicy(name: "p", policy: .all([])), replaces: false)
+        }
+        let second = Rule.named("two") {
+            $0.clientCertificate = .some(nil)
+            $0.tls.ciphers = "B"
+            $0.trust = (policy: .system, replaces: false)
+        }
+        let subject = try #require(SampleRequest()).subject
+        let none: CertificateFiles?? = .some(nil)
+        let plan = RuleSet([first, second, .named("three")]).plan(for: subject)
+        #expect(plan.clientCertificate == none)
+        #expect(plan.tls.minimum == nil && plan.tls.ciphers == "B")
+        #expect(plan.trust == .system)
+        let one = RuleSet([first]).plan(for: subject)
+        #expect(one.clientCertificate == .some(.some(files)))
+        #expect(one.tls.minimum == .tls13)
+        let nothing = RuleSet([.named("none")]).plan(for: subject)
+        #expect(nothing.trust == nil && nothing.clientCertificate == nil && nothing.tls.isEmpty)
     }
 
     // MARK: CONNECT
@@ -213,10 +253,14 @@ import Testing
             $0.timeouts.connect = .seconds(1)
             $0.log.off = true
             $0.proxy = .direct
+            $0.trust = (policy: .system, replaces: false)
+            $0.clientCertificate = .some(nil)
+            $0.tls.minimum = .tls13
         }
         let request = try #require(SampleRequest(.connect, .https, path: ""))
         let plan = RuleSet([rule]).plan(for: request.subject)
-        #expect(plan.steps.isEmpty)
+        #expect(plan.steps.isEmpty && plan.trust == nil)
+        #expect(plan.clientCertificate == nil && plan.tls.isEmpty)
         #expect(plan.timeouts.connect == .seconds(1))
         #expect(plan.log.off == true)
         #expect(plan.proxy == .direct)
@@ -234,6 +278,13 @@ import Testing
             $0.not = [try .with { $0.paths = [try PathPattern("/health")] }]
         }
         #expect(status(notHealth) == nil)
+        let inside = Rule.named("inside", try .host("x.dev")) {
+            $0.respond = CannedResponse(status: 200)
+            $0.intercept = true
+        }
+        #expect(RuleSet([inside]).plan(for: request.subject).respond == nil)
+        let get = try #require(SampleRequest(.get, .https))
+        #expect(RuleSet([inside]).plan(for: get.subject).respond?.status == 200)
     }
 
     @Test func `a rule that a CONNECT cannot decide does not stop the next`() throws {

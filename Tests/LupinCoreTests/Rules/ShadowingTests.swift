@@ -36,7 +36,7 @@ import Testing
         #expect(try isHidden(Match(string: later), by: Match(string: earlier)) == expected)
     }
 
-    @Test func `methods, fields, clients, programs and not are compared`() throws {
+    @Test func `methods, fields, clients, programs, users and not are compared`() throws {
         let get = Match.with { $0.methods = [.get] }
         let both = Match.with { $0.methods = [.get, .head] }
         #expect(isHidden(get, by: both) && !isHidden(both, by: get))
@@ -48,6 +48,8 @@ import Testing
         #expect(isHidden(inner, by: outer) && !isHidden(outer, by: inner))
         let curl = try Match.with { $0.programs = [try ValuePattern("curl")] }
         #expect(isHidden(curl, by: Match()) && !isHidden(Match(), by: curl))
+        let ann = try Match.with { $0.users = [try ValuePattern("ann")] }
+        #expect(isHidden(ann, by: Match()) && !isHidden(Match(), by: ann))
         let notInner = Match.with { $0.not = [inner] }
         let notOuter = Match.with { $0.not = [outer] }
         #expect(isHidden(notOuter, by: notInner) && !isHidden(notInner, by: notOuter))

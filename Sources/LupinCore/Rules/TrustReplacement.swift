@@ -1,0 +1,127 @@
+// When a trust policy may take the place of an earlier rule's, so that no pin is lost by accident.
+
+extension TrustPolicy {
+    /// Whether any certificate at all satisfies it, as with `disabled`.
+    package var acceptsAnyone: Bool {
+        switch self {
+        case .disabled: true
+        case .all(let policies): policies.allSatisfy(\.acceptsAnyone)
+        case .any(let policies): policies.contains(where: \.acceptsAnyone)
+        case .system, .certificates, .pins, .revocation: false
+        }
+    }
+
+    /// Whether it holds pins or certificates anywhere.
+    package var hasPins: Bool {
+        switch self {
+        case .pins, .certificates: true
+        case .all(let policies), .any(let policies): policies.contains(where: \.hasPins)
+        case .system, .revocation, .disabled: false
+        }
+    }
+}
+
+extension NamedTrustPolicy {
+    /// Whether it wins over what an earlier rule said: `disabled` never does over a policy.
+    func mayFollow(_ earlier: NamedTrustPolicy?) -> Bool {
+        guard let earlier, policy.acceptsAnyone else { return true }
+        return earlier.policy.acceptsAnyone
+    }
+}
+
+/// A rule whose trust policy meets that of an earlier rule.
+package struct TrustReplacement: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        /// Pins would be replaced without a word (E-TRUST-5).
+        case losesPins
+        /// `disabled` that does nothing, because the earlier policy stays.
+        case isIdle
+    }
+
+    package var rule: Int
+    package var earlier: Int
+    package var kind: Kind
+}
+
+extension [Rule] {
+    /// Rules whose trust policy would replace pins of an earlier rule where both can match one
+    /// host, and rules whose `disabled` never wins; of each the first earlier rule.
+    package func explainTrustReplacements() -> [TrustReplacement] {
+        // Two hosts can only be one where the fixed end of one pattern is an end of the other's.
+        // So either the earlier rule is found by the later one's hosts, or the other way round.
+        let earlier = indices.filter { self[$0].acceptsAnyone == false }
+        let later = indices.filter { index in
+            self[index].trust.map { !$0.replaces || $0.policy.policy.acceptsAnyone } ?? false
+        }
+        if earlier.isEmpty || later.isEmpty { return [] }
+        var found: [Int: TrustReplacement] = [:]
+        func note(_ rule: Int, after other: Int) {
+            guard other < rule, let kind = self[rule].replacement(of: self[other]) else { return }
+            if let known = found[rule] {
+                guard kind == .losesPins, known.kind == .isIdle || other < known.earlier else {
+                    return
+                }
+            }
+            found[rule] = TrustReplacement(rule: rule, earlier: other, kind: kind)
+        }
+        let earlierIndex = RuleIndex(self, at: earlier)
+        for rule in later {
+            for other in earlierIndex.candidates(for: self[rule]) ?? earlier {
+                if other >= rule || found[rule]?.kind == .losesPins { break }
+                note(rule, after: other)
+            }
+        }
+        let laterIndex = RuleIndex(self, at: later)
+        for other in earlier {
+            for rule in laterIndex.candidates(for: self[other]) ?? [] { note(rule, after: other) }
+        }
+        return found.values.sorted { $0.rule < $1.rule }
+    }
+}
+
+extension RuleIndex {
+    /// The rules whose hosts end where those of `rule` end; nil where it may match any host.
+    fileprivate func candidates(for rule: Rule) -> [Int]? {
+        var found: Set<Int> = []
+        for match in rule.matches {
+            guard let hosts = match.hosts else { return nil }
+            for host in hosts {
+                guard case .suffix(let suffix) = host.key else { return nil }
+                found.formUnion(candidates(for: suffix.span))
+            }
+        }
+        return found.sorted()
+    }
+}
+
+extension Rule {
+    /// nil where the rule says nothing about trust.
+    fileprivate var acceptsAnyone: Bool? { trust?.policy.policy.acceptsAnyone }
+
+    fileprivate func replacement(of earlier: Rule) -> TrustReplacement.Kind? {
+        guard let trust, let before = earlier.trust?.policy, trust.policy.policy != before.policy,
+            matches.contains(where: { match in earlier.matches.contains { match.mayMeet($0) } })
+        else { return nil }
+        if before.policy.hasPins { return .losesPins }
+        return trust.policy.policy.acceptsAnyone ? .isIdle : nil
+    }
+}
+
+extension Match {
+    /// Whether both may match requests to one origin.
+    fileprivate func mayMeet(_ other: Match) -> Bool {
+        Self.meet(hosts, other.hosts) { $0.mayMeet($1) }
+            && Self.meet(ports?.ranges, other.ports?.ranges) { $0.overlaps($1) }
+            && Self.meet(schemes, other.schemes, by: ==)
+    }
+
+    /// Whether some alternative is in both; nil is everything.
+    private static func meet<Element>(
+        _ some: [Element]?,
+        _ others: [Element]?,
+        by meet: (Element, Element) -> Bool
+    ) -> Bool {
+        guard let some, let others else { return true }
+        return some.contains { element in others.contains { meet(element, $0) } }
+    }
+}

@@ -1,0 +1,187 @@
+// Whether a server's certificates meet a policy: Alamofire's evaluators, one case each.
+
+/// What came of one evaluator.
+package struct TrustCheck: Sendable, Hashable {
+    /// The evaluator: `system`, `certificates`, `pins`, `revocation` or `disabled`.
+    package var name: String
+    package var passed: Bool
+    /// The pin that matched, as `sha256/…`.
+    package var match: String?
+    /// Why it failed, or what an evaluator that passed could not find out; empty for nothing.
+    package var note = ""
+}
+
+/// What a policy says about a server's certificates.
+package struct TrustVerdict: Sendable, Equatable {
+    package var passed: Bool
+    /// Each evaluator that was asked, in the order of the policy.
+    package var checks: [TrustCheck] = []
+    /// The first reason of a failure.
+    package var problem: TrustProblem?
+    /// What must be asked before the verdict stands.
+    package var pending: [RevocationQuery] = []
+    /// The verdict does not stand before the stapled response is there, if nothing is pending.
+    package var awaitsStaple = false
+
+    /// Whether it passed for no better reason than that nothing was demanded.
+    package var isDisabled: Bool {
+        let reasons = checks.filter(\.passed)
+        return passed && !reasons.isEmpty && reasons.allSatisfy { $0.name == "disabled" }
+    }
+}
+
+extension TrustPolicy {
+    /// Evaluates a server's certificates.
+    ///
+    /// Pins are looked for in the *verified* path: a certificate that the server merely sent along
+    /// proves nothing. Where no path is demanded, those count that signed the server's own.
+    package func evaluate(_ trust: some ServerTrust) -> TrustVerdict {
+        evaluate(trust, [.configured] + pinnedAnchors)
+    }
+
+    /// The anchors that parts of the policy bring along.
+    private var pinnedAnchors: [TrustAnchorChoice] {
+        switch self {
+        case .certificates(let pinned): pinned.areAnchors ? [.only(pinned.encodings)] : []
+        case .all(let policies), .any(let policies): policies.flatMap(\.pinnedAnchors)
+        case .system, .pins, .revocation, .disabled: []
+        }
+    }
+
+    private func evaluate(
+        _ trust: some ServerTrust,
+        _ anchors: [TrustAnchorChoice]
+    ) -> TrustVerdict {
+        switch self {
+        case .system(let demandsHost):
+            return Self.verdict(of: "system") { () throws(TrustProblem) in
+                _ = try trust.path(to: .configured).get()
+                if demandsHost, let problem = trust.nameProblem() { throw problem }
+                return nil
+            }
+        case .certificates(let pinned):
+            return Self.verdict(of: "certificates") { () throws(TrustProblem) in
+                try pinned.check(trust)
+                return nil
+            }
+        case .pins(let pinned):
+            return Self.verdict(of: "pins") { () throws(TrustProblem) in try pinned.check(trust) }
+        case .revocation(let demand):
+            return Self.verdict(of: trust.revocation(demand, along: anchors), demand)
+        case .all(let policies): return Self.all(policies.map { $0.evaluate(trust, anchors) })
+        case .any(let policies): return Self.any(policies.map { $0.evaluate(trust, anchors) })
+        case .disabled:
+            return TrustVerdict(passed: true, checks: [TrustCheck(name: "disabled", passed: true)])
+        }
+    }
+
+    private static func verdict(
+        of name: String,
+        _ check: () throws(TrustProblem) -> String?
+    ) -> TrustVerdict {
+        do throws(TrustProblem) {
+            let match = try check()
+            return TrustVerdict(
+                passed: true,
+                checks: [TrustCheck(name: name, passed: true, match: match)]
+            )
+        } catch {
+            return TrustVerdict(
+                passed: false,
+                checks: [TrustCheck(name: name, passed: false, note: error.sentence)],
+                problem: error
+            )
+        }
+    }
+
+    private static func verdict(
+        of finding: RevocationFinding,
+        _ demand: RevocationDemand
+    ) -> TrustVerdict {
+        var check = TrustCheck(name: "revocation", passed: true)
+        switch finding {
+        case .good: return TrustVerdict(passed: true, checks: [check])
+        case .pending(let queries):
+            return TrustVerdict(passed: true, checks: [check], pending: queries)
+        case .awaitsStaple:
+            return TrustVerdict(passed: true, checks: [check], awaitsStaple: true)
+        case .revoked(let problem), .noPath(let problem):
+            check.passed = false
+            check.note = problem.sentence
+            return TrustVerdict(passed: false, checks: [check], problem: problem)
+        case .unknown(let reason):
+            check.note = reason
+            guard demand.isRequired else { return TrustVerdict(passed: true, checks: [check]) }
+            check.passed = false
+            let problem = TrustProblem(
+                .revocation,
+                "Whether the certificate was withdrawn is unknown: \(reason)."
+            )
+            return TrustVerdict(passed: false, checks: [check], problem: problem)
+        }
+    }
+
+    private static func all(_ verdicts: [TrustVerdict]) -> TrustVerdict {
+        var whole = TrustVerdict(passed: true)
+        for verdict in verdicts {
+            whole.checks += verdict.checks
+            if !verdict.passed, whole.passed {
+                whole.passed = false
+                whole.problem = verdict.problem
+            }
+            whole.pending += verdict.pending
+            whole.awaitsStaple = whole.awaitsStaple || verdict.awaitsStaple
+        }
+        // What failed already need not wait for more.
+        if !whole.passed {
+            whole.pending = []
+            whole.awaitsStaple = false
+        }
+        return whole
+    }
+
+    private static func any(_ verdicts: [TrustVerdict]) -> TrustVerdict {
+        var whole = TrustVerdict(passed: false)
+        for verdict in verdicts { whole.checks += verdict.checks }
+        // One that passed for good decides; one that still has to ask may.
+        if verdicts.contains(where: { $0.passed && $0.pending.isEmpty && !$0.awaitsStaple }) {
+            whole.passed = true
+            return whole
+        }
+        for verdict in verdicts where verdict.passed {
+            whole.passed = true
+            whole.pending += verdict.pending
+            whole.awaitsStaple = whole.awaitsStaple || verdict.awaitsStaple
+        }
+        if !whole.passed { whole.problem = verdicts.first?.problem }
+        return whole
+    }
+}
+
+extension PinnedCertificates {
+    fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) {
+        let anchors = areAnchors ? TrustAnchorChoice.only(encodings) : .configured
+        let path: [CertificateFacts]
+        if demandsChain || areAnchors {
+            path = try trust.path(to: anchors).get()
+        } else {
+            path = trust.signedPath
+        }
+        if demandsHost, let problem = trust.nameProblem() { throw problem }
+        guard path.contains(where: { encodings.contains($0.encoding) }) else {
+            throw TrustProblem(.pin, "No pinned certificate is in the server's path.")
+        }
+    }
+}
+
+extension PinnedKeys {
+    /// The pin that matched, as text.
+    fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) -> String? {
+        let path = demandsChain ? try trust.path(to: .configured).get() : trust.signedPath
+        if demandsHost, let problem = trust.nameProblem() { throw problem }
+        for certificate in path where digests.contains(certificate.keyDigest) {
+            return PinText.text(certificate.keyDigest)
+        }
+        throw TrustProblem(.pin, "No pinned public key is in the server's path.")
+    }
+}

@@ -1,0 +1,33 @@
+// Why a server's certificates were refused, in words for people.
+
+/// A reason to refuse a server's certificates.
+package struct TrustProblem: Error, Sendable, Hashable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// No path to an anchor.
+        case chain
+        case host
+        case expired
+        case notYetValid = "not-yet-valid"
+        case selfSigned = "self-signed"
+        /// None of the pins or pinned certificates is in the path.
+        case pin
+        case revoked
+        /// Whether it was withdrawn is unknown, and the policy demands to know.
+        case revocation
+        /// A key or signature is too weak.
+        case weak
+        /// Path length, name constraints, key usage and the like.
+        case constraint
+        /// The certificate is malformed.
+        case malformed
+    }
+
+    package var kind: Kind
+    /// A sentence for people.
+    package var sentence: String
+
+    package init(_ kind: Kind, _ sentence: String) {
+        self.kind = kind
+        self.sentence = sentence
+    }
+}

@@ -1,0 +1,108 @@
+// What lies between a channel's socket and its users: bytes that are ciphertext on the wire.
+
+/// Turns what a socket carries into what a channel's users read and write, and back.
+///
+/// Without I/O of its own: bytes in, bytes out. A failure is thrown as ``FilterFailure`` and
+/// explained by whoever made the filter.
+package protocol ChannelFilter: AnyObject {
+    /// Consumes ciphertext and puts plain bytes into `plain`, as many as there are and fit.
+    ///
+    /// What has to be answered at once (alerts, key updates) is appended to `answer`.
+    func open(
+        _ cipher: InputBuffer,
+        into plain: InputBuffer,
+        answer: inout [UInt8]
+    ) throws(FilterFailure)
+
+    /// Appends `plain` to `cipher`, sealed.
+    func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure)
+
+    /// Appends what says that nothing more comes.
+    func sealEnd(into cipher: inout [UInt8])
+
+    /// The peer has said that nothing more comes.
+    var hasEnded: Bool { get }
+
+    /// Plain bytes may be got without further ciphertext.
+    var holdsPlain: Bool { get }
+}
+
+/// A filter gave up; what it met is its maker's to tell.
+package struct FilterFailure: Error {
+    package init() {}
+}
+
+/// A filter's place in a channel, with the ciphertext of both directions.
+final class FilteredBytes {
+    /// Unsent ciphertext beyond which nothing more is taken.
+    static let backlogMax = 64 << 10
+    /// What one record holds: more would be sealed in pieces anyway.
+    static let recordBytes = 16 << 10
+
+    let filter: any ChannelFilter
+    /// Ciphertext received and not yet opened.
+    let received: InputBuffer
+    /// Sealed bytes; the first `sent` of them have left.
+    var sealed: [UInt8] = []
+    var sent = 0
+    /// The socket's sending side closes once everything sealed has left.
+    var isEnding = false
+
+    init(_ filter: any ChannelFilter, pool: BufferPool) {
+        self.filter = filter
+        received = InputBuffer(pool: pool)
+    }
+
+    var hasUnsent: Bool { sent < sealed.count }
+    var unsentCount: Int { sealed.count - sent }
+}
+
+/// Two filters, one inside the other: TLS to a proxy and TLS through it.
+final class NestedFilter: ChannelFilter {
+    private let outer: any ChannelFilter
+    private let inner: any ChannelFilter
+    /// Opened by the outer filter, still sealed for the inner one.
+    private let between: InputBuffer
+
+    init(outer: any ChannelFilter, inner: any ChannelFilter, pool: BufferPool) {
+        self.outer = outer
+        self.inner = inner
+        between = InputBuffer(pool: pool)
+    }
+
+    /// What the outer filter opened before there was an inner one.
+    func take(_ opened: InputBuffer) { between.takeAll(of: opened) }
+
+    func open(
+        _ cipher: InputBuffer,
+        into plain: InputBuffer,
+        answer: inout [UInt8]
+    ) throws(FilterFailure) {
+        var innerAnswer: [UInt8] = []
+        while true {
+            let before = (cipher.count, between.count, plain.count)
+            if !between.isFull { try outer.open(cipher, into: between, answer: &answer) }
+            if !plain.isFull { try inner.open(between, into: plain, answer: &innerAnswer) }
+            if before == (cipher.count, between.count, plain.count) { break }
+        }
+        if !innerAnswer.isEmpty { try outer.seal(innerAnswer.span, into: &answer) }
+    }
+
+    func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
+        var once: [UInt8] = []
+        try inner.seal(plain, into: &once)
+        try outer.seal(once.span, into: &cipher)
+    }
+
+    func sealEnd(into cipher: inout [UInt8]) {
+        var once: [UInt8] = []
+        inner.sealEnd(into: &once)
+        // The outer end follows it; a failure here leaves the peer with a truncated stream.
+        try? outer.seal(once.span, into: &cipher)
+        outer.sealEnd(into: &cipher)
+    }
+
+    var hasEnded: Bool { inner.hasEnded || (outer.hasEnded && between.isEmpty) }
+
+    var holdsPlain: Bool { inner.holdsPlain || outer.holdsPlain || !between.isEmpty }
+}

@@ -1,0 +1,173 @@
+// How a channel receives and sends through a filter.
+import CLinux
+import Glibc
+
+extension Channel {
+    /// Whether bytes on the wire are not those that users of the channel see.
+    package var isFiltered: Bool { filtered != nil }
+
+    /// Puts a filter between the socket and everybody else; a second one goes inside the first.
+    ///
+    /// What was received already, and nobody consumed, is taken for ciphertext.
+    package func insert(_ filter: any ChannelFilter) {
+        var next = filter
+        if let filtered {
+            next = NestedFilter(outer: filtered.filter, inner: filter, pool: loop.memory)
+        }
+        let bytes = FilteredBytes(next, pool: loop.memory)
+        if let filtered {
+            swap(&bytes.sealed, &filtered.sealed)
+            bytes.sent = filtered.sent
+            // What the first filter opened is the second one's ciphertext.
+            (next as? NestedFilter)?.take(input)
+            bytes.received.takeAll(of: filtered.received)
+        } else {
+            bytes.received.takeAll(of: input)
+        }
+        filtered = bytes
+    }
+
+    func holdsReceived(_ filtered: FilteredBytes) -> Bool {
+        !filtered.received.isEmpty || filtered.filter.holdsPlain
+    }
+
+    func receive(through filtered: FilteredBytes) throws(SystemError) -> Received {
+        guard !input.isFull else { return .full }
+        while true {
+            let before = input.count
+            if holdsReceived(filtered) { try open(filtered) }
+            if input.count > before {
+                received &+= UInt64(input.count - before)
+                return .bytes
+            }
+            if filtered.filter.hasEnded { return .end }
+            switch try receive(into: filtered.received) {
+            case .bytes: continue
+            case .blocked, .full: return .blocked
+            // A connection that ends without the filter's own farewell may have been cut.
+            case .end: throw SystemError(code: ECONNRESET)
+            }
+        }
+    }
+
+    private func open(_ filtered: FilteredBytes) throws(SystemError) {
+        var answer: [UInt8] = []
+        var failure: FilterFailure?
+        do throws(FilterFailure) {
+            try filtered.filter.open(filtered.received, into: input, answer: &answer)
+        } catch {
+            failure = error
+        }
+        if !answer.isEmpty {
+            filtered.sealed.append(contentsOf: answer)
+            _ = try sendSealed(filtered)
+        }
+        if failure != nil { throw SystemError(code: EPROTO) }
+    }
+
+    /// Seals and sends; what the kernel does not take waits sealed, up to a bound.
+    func send(
+        _ payload: Span<UInt8>,
+        _ suffix: StaticString?,
+        through filtered: FilteredBytes
+    ) throws(SystemError) -> Int {
+        var taken = 0
+        while true {
+            if filtered.hasUnsent {
+                _ = try sendSealed(filtered)
+                if filtered.unsentCount >= FilteredBytes.backlogMax { return taken }
+            }
+            if staged.isEmpty, taken == payload.count {
+                if taken > 0 || suffix == nil { return taken }
+            }
+            let room = max(0, FilteredBytes.recordBytes - staged.count)
+            let piece = payload.extracting(taken..<min(payload.count, taken + room))
+            let isLast = taken + piece.count == payload.count
+            if staged.isEmpty, suffix == nil || !isLast {
+                try seal(piece, filtered)
+            } else {
+                // Head, payload and end of a small message share one record.
+                stage { bytes in
+                    // Safety: the pointer is used inside the closure only, and copied from.
+                    unsafe piece.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+                    if isLast, let suffix {
+                        bytes.append(contentsOf: suffix.description.utf8)
+                    }
+                }
+                try sealStaged(filtered)
+            }
+            taken += piece.count
+            _ = try sendSealed(filtered)
+            if taken == payload.count { return taken }
+            if filtered.unsentCount >= FilteredBytes.backlogMax { return taken }
+        }
+    }
+
+    private func sealStaged(_ filtered: FilteredBytes) throws(SystemError) {
+        var plain: [UInt8] = []
+        swap(&plain, &staged)
+        defer { loop.memory.giveBack(plain) }
+        try seal(plain.span, filtered)
+    }
+
+    private func seal(_ plain: Span<UInt8>, _ filtered: FilteredBytes) throws(SystemError) {
+        guard !plain.isEmpty else { return }
+        var sealed: [UInt8] = []
+        swap(&sealed, &filtered.sealed)
+        if sealed.capacity == 0 { sealed = loop.memory.lendBytes() }
+        var hasFailed = false
+        do throws(FilterFailure) {
+            try filtered.filter.seal(plain, into: &sealed)
+        } catch {
+            hasFailed = true
+        }
+        swap(&sealed, &filtered.sealed)
+        if hasFailed { throw SystemError(code: EPROTO) }
+        sent &+= UInt64(plain.count)
+    }
+
+    /// Sends what is sealed.
+    ///
+    /// True when nothing is left of it.
+    func sendSealed(_ filtered: FilteredBytes) throws(SystemError) -> Bool {
+        while filtered.hasUnsent {
+            guard isWritable else { return false }
+            let count = writeSealed(filtered)
+            guard count >= 0 else {
+                isWritable = false
+                if count == -Int(EAGAIN) { return false }
+                noteReset(count)
+                throw SystemError(code: Int32(-count))
+            }
+            if count < filtered.unsentCount { isWritable = false }
+            filtered.sent += count
+        }
+        if filtered.sealed.capacity > 0 {
+            var bytes: [UInt8] = []
+            swap(&bytes, &filtered.sealed)
+            loop.memory.giveBack(bytes)
+        }
+        filtered.sent = 0
+        if filtered.isEnding { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+        return true
+    }
+
+    private func writeSealed(_ filtered: FilteredBytes) -> Int {
+        let sealed = filtered.sealed
+        // Safety: the bytes outlive the call, which only reads them.
+        return unsafe sealed.withUnsafeBytes { all in
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: all[filtered.sent...])
+            return SystemCall.value {
+                unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+            }
+        }
+    }
+
+    /// Says that nothing more comes, and closes our direction when that has left.
+    func sayGoodbye(_ filtered: FilteredBytes) {
+        filtered.filter.sealEnd(into: &filtered.sealed)
+        filtered.isEnding = true
+        // Nobody is left to hear of a failure.
+        _ = try? sendSealed(filtered)
+    }
+}

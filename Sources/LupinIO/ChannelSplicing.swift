@@ -1,0 +1,48 @@
+// How a channel moves bytes through a pipe, unseen.
+import CLinux
+import Glibc
+
+extension Channel {
+    /// Moves up to `count` bytes from the socket into `pipe`.
+    package func splice(into pipe: SplicePipe, _ count: Int) throws(SystemError) -> Received {
+        guard isReadable else { return .blocked }
+        let wanted = min(count, pipe.room)
+        guard wanted > 0 else { return .full }
+        let moved = SystemCall.value { linux_splice(descriptor, pipe.writeEnd, wanted) }
+        if moved > 0 {
+            pipe.held += moved
+            received &+= UInt64(moved)
+            return .bytes
+        }
+        if moved == 0 {
+            if isReset { throw SystemError(code: ECONNRESET) }
+            return .end
+        }
+        if moved == -Int(EAGAIN) {
+            // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
+            if pipe.held > 0 { return .full }
+            isReadable = false
+            return .blocked
+        }
+        throw SystemError(code: Int32(-moved))
+    }
+
+    /// Moves what `pipe` holds to the socket.
+    ///
+    /// True when the pipe is empty.
+    package func splice(from pipe: SplicePipe) throws(SystemError) -> Bool {
+        while pipe.held > 0 {
+            guard isWritable else { return false }
+            let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
+            guard moved > 0 else {
+                isWritable = false
+                if moved == -Int(EAGAIN) { return false }
+                noteReset(moved)
+                throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))
+            }
+            pipe.held -= moved
+            sent &+= UInt64(moved)
+        }
+        return true
+    }
+}

@@ -1,0 +1,149 @@
+// How another program is started, and what became of it.
+import CLinux
+import Glibc
+
+/// What is to be started, and with what.
+package struct ChildLaunch: Sendable {
+    /// A path, or a name to be searched for in PATH.
+    package var program: String
+    /// Without the program's own name.
+    package var arguments: [String]
+    /// `NAME=value` lines; the whole environment.
+    package var environment: [String]
+    /// A file for standard output and standard error, made anew; nil inherits all three streams.
+    ///
+    /// With a file, standard input is empty.
+    package var outputFile: String?
+    /// Whether it leads a process group of its own, which signals then reach as a whole.
+    package var leadsGroup = false
+
+    package init(_ program: String, _ arguments: [String], environment: [String]) {
+        self.program = program
+        self.arguments = arguments
+        self.environment = environment
+    }
+}
+
+/// A started program, confined to the thread that asks for its state.
+package final class ChildProcess {
+    /// What a child is doing.
+    package enum State: Equatable, Sendable {
+        case running, stopped
+        /// Its exit code; 128 and the signal if one ended it, as shells say it.
+        case ended(code: Int32)
+    }
+
+    private let identifier: Int32
+    private let leadsGroup: Bool
+    private var ending: State?
+
+    /// Starts a program with the signals that this process had before `ChildSignals.block`.
+    /// - Throws: ENOENT when there is no such program, EACCES or ENOEXEC when it cannot be run.
+    package init(_ launch: ChildLaunch, signals: SignalsBefore) throws(SystemError) {
+        leadsGroup = launch.leadsGroup
+        identifier = try ChildProcess.spawn(launch, signals)
+    }
+
+    /// What it is doing now; never waits.
+    package func state() -> State {
+        if let ending { return ending }
+        var status: Int32 = 0
+        let child = identifier
+        // Safety: waitpid fills the integer it is given.
+        let found = SystemCall.value { unsafe Int(waitpid(child, &status, WNOHANG | WUNTRACED)) }
+        guard found != 0 else { return .running }
+        let signal = status & 0x7F
+        let state: State
+        if found < 0 {
+            // Somebody else reaped it, so nobody will ever know.
+            state = .ended(code: 1)
+        } else if status & 0xFF == 0x7F {
+            return .stopped
+        } else if signal == 0 {
+            state = .ended(code: (status >> 8) & 0xFF)
+        } else {
+            state = .ended(code: 128 + signal)
+        }
+        ending = state
+        return state
+    }
+
+    /// Sends a signal, unless the child has ended and its number may be another's.
+    package func send(signal number: Int32) {
+        guard ending == nil else { return }
+        _ = kill(leadsGroup ? -identifier : identifier, number)
+    }
+
+    /// Ends what is left of the group that the child led, the child itself included.
+    package func killGroup() {
+        guard leadsGroup else { return }
+        _ = kill(-identifier, SIGKILL)
+    }
+
+    /// Stops this process as the child was stopped, and wakes the child when it goes on.
+    ///
+    /// Only for a child in another group: within one the terminal stops both by itself.
+    package func stopAlong() {
+        let group = getpgid(identifier)
+        guard group > 0, group != getpgrp() else { return }
+        _ = kill(getpid(), SIGSTOP)
+        _ = kill(-group, SIGCONT)
+    }
+
+    private static func spawn(
+        _ launch: ChildLaunch,
+        _ signals: SignalsBefore
+    ) throws(SystemError) -> Int32 {
+        var attributes = posix_spawnattr_t()
+        var actions = unsafe posix_spawn_file_actions_t()
+        var mask = signals.mask
+        var defaults = signals.defaults
+        var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        if launch.leadsGroup { flags |= POSIX_SPAWN_SETPGROUP }
+        // Safety: both are initialised here and destroyed below; what they are given is copied.
+        unsafe posix_spawnattr_init(&attributes)
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer {
+            unsafe posix_spawnattr_destroy(&attributes)
+            unsafe posix_spawn_file_actions_destroy(&actions)
+        }
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+        unsafe posix_spawnattr_setsigmask(&attributes, &mask)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+        if let file = launch.outputFile {
+            let mode = O_WRONLY | O_CREAT | O_TRUNC
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            unsafe posix_spawn_file_actions_addopen(&actions, 1, file, mode, 0o600)
+            unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        }
+        var arguments = unsafe copies(of: [launch.program] + launch.arguments)
+        var environment = unsafe copies(of: launch.environment)
+        defer {
+            unsafe arguments.forEach { unsafe free($0) }
+            unsafe environment.forEach { unsafe free($0) }
+        }
+        var child: pid_t = 0
+        // Safety: both lists end with nil and, like all else, outlive the call.
+        let code = unsafe posix_spawnp(
+            &child,
+            launch.program,
+            &actions,
+            &attributes,
+            &arguments,
+            &environment
+        )
+        guard code == 0 else { throw SystemError(code: code) }
+        return child
+    }
+
+    /// C strings and a nil behind them; the caller frees them.
+    private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        // Safety: strdup copies the NUL-terminated form that lives for the call.
+        unsafe texts.map { unsafe strdup($0) } + [nil]
+    }
+}
+
+extension SystemError {
+    /// There is no such file.
+    package var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
+}

@@ -1,0 +1,84 @@
+// The signals of a process that runs another one for somebody: what to pass on, and what tells of
+// the child.
+import CLinux
+import Glibc
+
+/// How a process treated signals when it began; its children begin the same way.
+package struct SignalsBefore: Sendable {
+    let mask: sigset_t
+    /// Signals that this process ignores and its children do not.
+    let defaults: sigset_t
+}
+
+/// A stream of signals on one loop, for a process with a child.
+package final class ChildSignals {
+    /// What a signal asks for.
+    package enum Event: Equatable, Sendable {
+        /// A child ended, stopped or went on.
+        case childChanged
+        /// The kernel sent it, which means the terminal: the child has it too.
+        case fromTerminal(Int32)
+        /// Somebody sent it to this process alone.
+        case sent(Int32)
+    }
+
+    private static let numbers = [SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
+
+    private let descriptor: Descriptor
+    private let loop: EventLoop
+    private let slot: ParkingSlot
+
+    /// Keeps the signals from their default action in this thread and all threads made after it.
+    ///
+    /// Call on the main thread before any other thread is started.
+    package static func block() -> SignalsBefore {
+        var (mask, before) = (ChildSignals.mask(of: numbers), sigset_t())
+        var action = sigaction()
+        // Safety: the first set is only read, the second and the struct are filled.
+        unsafe pthread_sigmask(SIG_BLOCK, &mask, &before)
+        unsafe sigaction(SIGPIPE, nil, &action)
+        // Safety: handlers are compared, never called.
+        let handler = unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        let ignoresPipes = handler == 1
+        return SignalsBefore(
+            mask: before,
+            defaults: ChildSignals.mask(of: ignoresPipes ? [] : [SIGPIPE])
+        )
+    }
+
+    /// Reads the signals that `block` keeps, on the calling thread's loop.
+    /// - Throws: What signalfd(2) or epoll_ctl(2) said.
+    package init(on loop: EventLoop) throws(SystemError) {
+        var mask = ChildSignals.mask(of: ChildSignals.numbers)
+        // Safety: the mask is only read.
+        let raw = try SystemCall.check { unsafe linux_signalfd(&mask) }
+        descriptor = Descriptor(owning: raw)
+        self.loop = loop
+        slot = ParkingSlot(on: loop)
+        try loop.poller.addReader(raw, token: loop.register(watcher: slot))
+    }
+
+    /// The next signal; nil when the loop's clock has passed `deadline`.
+    package func next(until deadline: UInt64 = .max) async -> Event? {
+        while true {
+            var info = signalfd_siginfo()
+            // Safety: signalfd fills whole structs; `info` has room for one.
+            let count = unsafe read(descriptor.raw, &info, MemoryLayout<signalfd_siginfo>.size)
+            if count == MemoryLayout<signalfd_siginfo>.size {
+                let number = Int32(bitPattern: info.ssi_signo)
+                if number == SIGCHLD { return .childChanged }
+                // Codes above zero are the kernel's.
+                return info.ssi_code > 0 ? .fromTerminal(number) : .sent(number)
+            }
+            if await slot.park(for: .ready, until: deadline).contains(.timedOut) { return nil }
+        }
+    }
+
+    private static func mask(of signals: [Int32]) -> sigset_t {
+        var mask = sigset_t()
+        // Safety: both calls fill the mask they are given.
+        unsafe sigemptyset(&mask)
+        for signal in signals { unsafe sigaddset(&mask, signal) }
+        return mask
+    }
+}

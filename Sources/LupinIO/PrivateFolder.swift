@@ -1,0 +1,122 @@
+// A temporary directory that nobody else can read and that goes away with its owner.
+import Glibc
+
+/// A directory of mode 0700 for files that live as long as one command.
+package struct PrivateFolder: ~Copyable {
+    package let path: String
+
+    /// Makes a directory with a name of the kernel's choice below `parent`.
+    /// - Throws: What mkdtemp(3) said.
+    package init(in parent: String) throws(SystemError) {
+        var name = Array("\(parent)/lupin-XXXXXX".utf8CString)
+        let code = SystemCall.value {
+            // Safety: mkdtemp writes over the X's of the NUL-terminated array, nothing else.
+            unsafe mkdtemp(&name) == nil ? -1 : 0
+        }
+        guard code == 0 else { throw SystemError(code: Int32(truncatingIfNeeded: -code)) }
+        path = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// Removes it now instead of at the end of its life.
+    package consuming func remove() {}
+
+    deinit { PrivateFolder.removeTree(path, depth: 0) }
+
+    /// How deep a tree is followed: tools nest caches, and a loop of mounts must end.
+    private static let depthMax = 64
+
+    private static func removeTree(_ path: String, depth: Int) {
+        guard depth < depthMax else { return }
+        // Never through a symbolic link: unlink(2) removes the link itself.
+        // Safety: paths are NUL-terminated for the calls.
+        if unsafe unlink(path) == 0 { return }
+        for name in entries(of: path) { removeTree("\(path)/\(name)", depth: depth + 1) }
+        _ = unsafe rmdir(path)
+    }
+
+    private static func entries(of path: String) -> [String] {
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        // Safety: the stream takes the descriptor over and is closed once, at the end.
+        let raw = unsafe open(path, flags)
+        guard raw >= 0 else { return [] }
+        guard let stream = unsafe fdopendir(raw) else {
+            _ = close(raw)
+            return []
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
+            // Safety: readdir's entry stays until the next call; its name is NUL-terminated.
+            let start = unsafe UnsafeRawPointer(entry).advanced(by: offset)
+            let name = unsafe String(cString: start.assumingMemoryBound(to: CChar.self))
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
+
+/// Whole files of a person's own.
+package enum WholeFile {
+    /// Puts a file in its place in one step: others see the old content or the new one.
+    ///
+    /// - Parameters:
+    ///   - bytes: What it holds.
+    ///   - path: Where; its directory must exist.
+    ///   - isExecutable: Whether its owner may run it.
+    /// - Throws: What the kernel said.
+    package static func write(
+        _ bytes: [UInt8],
+        to path: String,
+        isExecutable: Bool = false
+    ) throws(SystemError) {
+        let temporary = "\(path).\(getpid())"
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
+        let raw = try SystemCall.check {
+            // Safety: the path is NUL-terminated for the call.
+            unsafe open(temporary, flags, isExecutable ? 0o700 : 0o600)
+        }
+        let descriptor = Descriptor(owning: raw)
+        var written = 0
+        while written < bytes.count {
+            let count = SystemCall.value {
+                // Safety: the kernel reads what is left of the array, no more.
+                unsafe bytes[written...].withUnsafeBytes {
+                    unsafe Glibc.write(descriptor.raw, $0.baseAddress, $0.count)
+                }
+            }
+            guard count > 0 else {
+                try? FileRename.remove(temporary)
+                throw SystemError(code: count == 0 ? ENOSPC : Int32(truncatingIfNeeded: -count))
+            }
+            written += count
+        }
+        descriptor.close()
+        try FileRename.rename(temporary, to: path)
+    }
+
+    /// What a file holds; nil when it cannot be read or is no regular file.
+    package static func content(of path: String, bytesMax: Int = 16 << 20) -> [UInt8]? {
+        guard FileStatus(path: path)?.isRegular == true else { return nil }
+        return ProcessFiles.content(of: path, bytesMax: bytesMax)
+    }
+
+    /// Makes a directory of mode 0700 and those above it; what is there already stays as it is.
+    /// - Throws: What mkdir(2) said.
+    package static func makeDirectories(_ path: String) throws(SystemError) {
+        var parents: [Substring] = []
+        for part in path.split(separator: "/") {
+            parents.append(part)
+            let prefix = (path.hasPrefix("/") ? "/" : "") + parents.joined(separator: "/")
+            let code = SystemCall.value {
+                // Safety: the path is NUL-terminated for the call.
+                unsafe Int(mkdir(prefix, 0o700))
+            }
+            if code < 0, code != -Int(EEXIST) {
+                // A parent above ours may be one that we may not look into.
+                if FileStatus(path: prefix) != nil { continue }
+                throw SystemError(code: Int32(truncatingIfNeeded: -code))
+            }
+        }
+    }
+}

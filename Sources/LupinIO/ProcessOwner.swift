@@ -1,0 +1,32 @@
+// As whom and where this process runs: the user's name and home, and the machine's name.
+import Glibc
+
+package enum ProcessOwner {
+    /// The effective user's name, or its number if nobody knows a name.
+    package static var userName: String {
+        // Safety: the entry is read before any other call could overwrite it.
+        guard let entry = unsafe getpwuid(geteuid()), let name = unsafe entry.pointee.pw_name else {
+            return String(geteuid())
+        }
+        return unsafe String(cString: name)
+    }
+
+    /// The home directory of the effective user, not of whoever set `HOME`.
+    package static var home: String? {
+        // Safety: as above.
+        guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
+            return nil
+        }
+        let path = unsafe String(cString: home)
+        return path.hasPrefix("/") ? path : nil
+    }
+
+    /// The first label of the machine's name.
+    package static var hostName: String {
+        var name = [CChar](repeating: 0, count: 256)
+        // Safety: the kernel writes at most the length it is told, less than the array has.
+        guard unsafe gethostname(&name, name.count - 1) == 0 else { return "localhost" }
+        let bytes = name.prefix { $0 != 0 && $0 != 0x2E }.map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

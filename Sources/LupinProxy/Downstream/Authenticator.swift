@@ -1,0 +1,312 @@
+// Whether a name and a password are those of a user, by a password file that may change.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+import Synchronization
+
+/// One password file and its users, for all workers.
+///
+/// A hash takes its time by design, so it is worked on by a thread of its own, once for all who
+/// come with the same credentials. What passed is known for some minutes, by a digest under a key
+/// of this run: the passwords themselves are kept only while they wait.
+final class Authenticator: Sendable {
+    /// What became of a client's credentials.
+    enum Verdict: Sendable, Equatable {
+        /// They are those of the user with this name.
+        case passed(String)
+        case failed
+        /// Too many wait already, or it took longer than ``patience``.
+        case busy
+        /// `interruptions` ended the wait.
+        case interrupted
+    }
+
+    /// Whether a password is the one of a hash; it may block.
+    typealias Verify = @Sendable (_ password: [UInt8], _ hash: String) -> Bool
+
+    /// How long a client waits for its turn.
+    static let patience = Duration.seconds(10)
+    /// The file is looked at no more often.
+    private static let lookInterval: UInt64 = 1_000_000
+
+    let realm: String
+    private let path: String
+    private let clock: LoopClock
+    private let logger: Logger
+    private let verify: Verify
+    private let digest = KeyedDigest()
+    private let thread: HelperThread
+    private let state: Mutex<State>
+
+    /// What a waiting task is told, on its own loop.
+    private typealias Answer = @Sendable (Verdict) -> Void
+
+    private struct Check {
+        let credentials: ClientCredentials
+        let client: IPAddress
+        var waiters: [Int: Answer]
+    }
+
+    private struct State {
+        var file: PasswordFile
+        /// As the file was when it was last read, good or bad.
+        var version: FileVersion?
+        /// The file was changed so shortly before it was read that another change may not show.
+        var mustReadAgain: Bool
+        /// What was said of a file that is no good; nil while it is.
+        var complaint: String?
+        var lookedAt: UInt64 = 0
+        var isLookDue = false
+        var known = KnownCredentials()
+        /// Waiting or being worked on, by the digest of the credentials.
+        var checks: [[UInt8]: Check] = [:]
+        var queue = PasswordQueue()
+        var waitersSoFar = 0
+
+        init(file: PasswordFile, version: FileVersion?) {
+            self.file = file
+            self.version = version
+            mustReadAgain = version?.isSettled() == false
+        }
+    }
+
+    /// Reads the file and starts the thread.
+    /// - Throws: A sentence about a file or a line of it that will not do.
+    init(
+        file path: String,
+        realm: String,
+        clock: LoopClock,
+        logger: Logger,
+        verify: @escaping Verify
+    ) throws(Proxy.StartFailure) {
+        self.path = path
+        self.realm = realm
+        self.clock = clock
+        self.logger = logger
+        self.verify = verify
+        do throws(Complaint) {
+            let (file, version) = try Self.read(path)
+            for warning in file.warnings { logger.warning("\(path): \(warning)") }
+            state = Mutex(State(file: file, version: version))
+        } catch {
+            throw Proxy.StartFailure(message: "\(path): \(error.text)", isBindFailure: false)
+        }
+        do {
+            thread = try HelperThread(name: "lupin-users", capacity: PasswordQueue.waitingMax)
+        } catch {
+            let message = SystemError(code: error.code).message
+            throw Proxy.StartFailure(message: message, isBindFailure: false)
+        }
+    }
+
+    /// Leaves a check that still runs to itself.
+    func abandon() { thread.abandon() }
+
+    // MARK: The worker's side
+
+    /// What the file says of `credentials`, at once or when their turn has come.
+    ///
+    /// Call on the loop of `slot`, with its task. `interruptions` are reasons of `slot` that end
+    /// the wait; they are kept for the caller.
+    func verdict(
+        on credentials: ClientCredentials,
+        from client: IPAddress,
+        slot: ParkingSlot,
+        interruptions: WakeReasons
+    ) async -> Verdict {
+        let loop = slot.loop
+        let key = digest.sha256(credentials.bytes.span)
+        // Without a digest all would be the same to us.
+        guard !key.isEmpty else { return .busy }
+        let question = Question(slot)
+        let home = LoopLocal(question, of: loop.executor)
+        let executor = loop.executor
+        let waiter = ask(key, credentials, client) { verdict in
+            executor.mailbox.post { home.value.answer(verdict) }
+        }
+        switch waiter {
+        case .answered(let verdict): return verdict
+        case .waits(let number):
+            let deadline = loop.deadline(in: Self.patience)
+            while question.verdict == nil {
+                let woken = await slot.park(for: .answered | interruptions, until: deadline)
+                let stops = woken.intersection(interruptions)
+                // Parking took these reasons; the caller has yet to hear of them.
+                slot.wake(stops)
+                guard question.verdict == nil, !stops.isEmpty || loop.now >= deadline else {
+                    continue
+                }
+                question.close()
+                leave(key, number)
+                return stops.isEmpty ? .busy : .interrupted
+            }
+            return question.verdict ?? .busy
+        }
+    }
+
+    private enum Place {
+        case answered(Verdict)
+        case waits(Int)
+    }
+
+    /// What is known of the credentials, or a place among those who wait for it.
+    private func ask(
+        _ key: [UInt8],
+        _ credentials: ClientCredentials,
+        _ client: IPAddress,
+        _ answer: @escaping Answer
+    ) -> Place {
+        let now = clock.now()
+        let (place, isNew) = state.withLock { state -> (Place, Bool) in
+            if let known = state.known.verdict(on: key, at: now) {
+                return (.answered(known), false)
+            }
+            state.waitersSoFar += 1
+            let number = state.waitersSoFar
+            if state.checks[key] != nil {
+                state.checks[key]?.waiters[number] = answer
+                return (.waits(number), false)
+            }
+            let entry = PasswordQueue.Entry(key: key, name: credentials.name)
+            guard state.queue.append(entry, from: client) else { return (.answered(.busy), false) }
+            state.checks[key] = Check(
+                credentials: credentials,
+                client: client,
+                waiters: [number: answer]
+            )
+            return (.waits(number), true)
+        }
+        // Each submit is good for one check, whichever is next; where the thread's own queue is
+        // full, enough of them wait in it.
+        if isNew { thread.submit { [weak self] in self?.work() } }
+        return place
+    }
+
+    /// Forgets somebody who waits, and the check with the last of them unless it runs already.
+    private func leave(_ key: [UInt8], _ number: Int) {
+        state.withLock { state in
+            guard var check = state.checks[key] else { return }
+            check.waiters[number] = nil
+            state.checks[key] = check
+            guard check.waiters.isEmpty, state.queue.remove(key, from: check.client) else { return }
+            state.checks[key] = nil
+        }
+    }
+
+    /// One call's place for its answer, confined to its loop.
+    private final class Question {
+        private var slot: ParkingSlot?
+        private(set) var verdict: Verdict?
+
+        init(_ slot: ParkingSlot) { self.slot = slot }
+
+        func answer(_ verdict: Verdict) {
+            // Without a slot the caller has left, and waits for something else by now.
+            guard let slot else { return }
+            self.verdict = verdict
+            slot.wake(.answered)
+        }
+
+        func close() { slot = nil }
+    }
+
+    // MARK: The thread's side
+
+    /// Looks at the file if that is due, and checks the next password.
+    private func work() {
+        let isLookDue = state.withLock { state in
+            defer { state.isLookDue = false }
+            return state.isLookDue
+        }
+        // Before the password: it should not wait for the whole queue.
+        if isLookDue { look() }
+        let next = state.withLock { state -> (key: [UInt8], check: Check, Work)? in
+            guard let key = state.queue.next(), let check = state.checks[key] else { return nil }
+            let user = state.file.user(check.credentials.name)
+            let number = digest.number(of: check.credentials.name)
+            let hash = user?.hash ?? state.file.standIn(for: number)
+            return (key, check, Work(name: user?.name, hash: hash))
+        }
+        guard let (key, check, work) = next else { return }
+        // For a name that nobody has the work is done all the same: time must not tell.
+        let isRight = verify(check.credentials.password, work.hash)
+        let verdict = isRight ? work.name.map(Verdict.passed) ?? .failed : .failed
+        let now = clock.now()
+        let waiters = state.withLock { state in
+            state.known.note(verdict, on: key, at: now)
+            return state.checks.removeValue(forKey: key)?.waiters ?? [:]
+        }
+        for answer in waiters.values { answer(verdict) }
+    }
+
+    private struct Work {
+        /// nil when the file has no such user.
+        let name: String?
+        let hash: String
+    }
+
+    // MARK: The file
+
+    /// Has the thread look at the file, unless it did within the last second.
+    ///
+    /// Workers call it from time to time.
+    func lookAfterFile() {
+        let now = clock.now()
+        let isDue = state.withLock { state in
+            guard now &- state.lookedAt >= Self.lookInterval else { return false }
+            state.lookedAt = now
+            state.isLookDue = true
+            return true
+        }
+        if isDue { thread.submit { [weak self] in self?.work() } }
+    }
+
+    /// Reads the file again if it has changed; one that is no good leaves the users as they were.
+    ///
+    /// It runs between two checks, so nothing that was found out by an old file is remembered.
+    private func look() {
+        let now = FileVersion(path: path)
+        let (before, mustReadAgain) = state.withLock { ($0.version, $0.mustReadAgain) }
+        guard now != before || mustReadAgain || now == nil else { return }
+        do throws(Complaint) {
+            let (file, version) = try Self.read(path)
+            let isNew = state.withLock { state in
+                let hadComplaint = state.complaint != nil
+                state.complaint = nil
+                state.version = version
+                state.mustReadAgain = version?.isSettled() == false
+                guard file != state.file else { return hadComplaint }
+                state.file = file
+                state.known = KnownCredentials()
+                return true
+            }
+            guard isNew else { return }
+            logger.notice("\(path): read again")
+            for warning in file.warnings { logger.warning("\(path): \(warning)") }
+        } catch {
+            let isNew = state.withLock { state in
+                state.version = now
+                state.mustReadAgain = now?.isSettled() == false
+                defer { state.complaint = error.text }
+                return state.complaint != error.text
+            }
+            guard isNew else { return }
+            logger.error("\(path): \(error.text); the users stay those of the file before")
+        }
+    }
+
+    /// Why a file is not used.
+    private struct Complaint: Error { let text: String }
+
+    private static func read(_ path: String) throws(Complaint) -> (PasswordFile, FileVersion?) {
+        do {
+            let content = try FileContent(path: path, bytesMax: PasswordFile.bytesMax)
+            return (try PasswordFile(content.bytes), content.version)
+        } catch let error as SystemError {
+            throw Complaint(text: error.message)
+        } catch {
+            throw Complaint(text: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// What a client's Proxy-Authorization says: a name and a password (RFC 7617).
+import LupinCore
+
+/// A name and a password as a client gave them.
+package struct ClientCredentials: Sendable, Equatable {
+    package let name: String
+    /// In whatever encoding the client has; never to be logged.
+    package let password: [UInt8]
+
+    /// The credentials in the value of a field; nil for another scheme than Basic, and for what is
+    /// not `name:password` in base 64.
+    ///
+    /// RFC 7617 §2 allows no control characters. The name must be UTF-8, as our challenge says; the
+    /// password's bytes are the client's affair.
+    package init?(_ value: Span<UInt8>) {
+        let scheme = "Basic "
+        guard value.count > scheme.utf8.count,
+            value.extracting(..<scheme.utf8.count).equalsIgnoringCase(scheme.utf8.span)
+        else { return nil }
+        let rest = value.extracting(scheme.utf8.count...)
+        guard let bytes = Self.decode(rest.extracting(rest.trimmedRange)),
+            bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+            let colon = bytes.firstIndex(of: 0x3A),
+            let name = String(validating: bytes[..<colon], as: UTF8.self)
+        else { return nil }
+        self.name = name
+        password = Array(bytes[(colon + 1)...])
+    }
+
+    /// Name and password as one, for a digest: no name has a colon.
+    var bytes: [UInt8] { Array(name.utf8) + [0x3A] + password }
+
+    /// RFC 4648 §4; padding may be missing.
+    private static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        var end = text.count
+        while end > 0, text.count - end < 2, text[end - 1] == 0x3D { end -= 1 }
+        // One digit more than whole groups is half a byte.
+        guard end % 4 != 1, end == text.count || text.count % 4 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(end / 4 * 3 + 2)
+        var number: UInt32 = 0
+        for i in 0..<end {
+            guard let digit = digit(text[i]) else { return nil }
+            number = number << 6 | digit
+            // The second digit completes the first byte, the third the second, and so on.
+            switch i % 4 {
+            case 1: bytes.append(UInt8(truncatingIfNeeded: number >> 4))
+            case 2: bytes.append(UInt8(truncatingIfNeeded: number >> 2))
+            case 3: bytes.append(UInt8(truncatingIfNeeded: number))
+            default: break
+            }
+        }
+        return bytes
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case 0x41...0x5A: UInt32(byte - 0x41)
+        case 0x61...0x7A: UInt32(byte - 0x61 + 26)
+        case 0x30...0x39: UInt32(byte - 0x30 + 52)
+        case 0x2B: 62
+        case 0x2F: 63
+        default: nil
+        }
+    }
+}

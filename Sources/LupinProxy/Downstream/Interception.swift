@@ -1,0 +1,294 @@
+// A CONNECT that lupin answers itself: what the client speaks inside, and TLS with it.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+
+/// What is to be done with a CONNECT whose 200 has gone out.
+final class Interception {
+    let origin: Origin
+    /// Whether a client that refuses our certificate, or speaks no HTTP, may have a tunnel: every
+    /// rule that wants clear text does so for convenience only.
+    let mayTunnel: Bool
+    /// A rule names the very address, so a name in the client's TLS changes nothing.
+    let namesAddress: Bool
+
+    init(origin: Origin, mayTunnel: Bool, namesAddress: Bool) {
+        self.origin = origin
+        self.mayTunnel = mayTunnel
+        self.namesAddress = namesAddress
+    }
+}
+
+extension Exchange {
+    /// Whether this CONNECT is to be intercepted; nil for a tunnel.
+    /// - Throws: 403 where a tunnel would undo what the rules demand.
+    func decideInterception(at origin: Origin) throws(LupinError) -> Interception? {
+        let decision = snapshot.interception(of: subject(at: origin))
+        guard case .intercept(let rule, let isConvenienceOnly) = decision else {
+            if snapshot.settings.upstream.tls.demandsTrustRule {
+                throw .request(
+                    status: 403,
+                    host: origin.hostAndPort,
+                    detail: "upstream.tls.require_trust_rule is on, and no rule says how to trust "
+                        + "\(origin.host.text)."
+                )
+            }
+            return nil
+        }
+        let settings = snapshot.settings.intercept
+        let hasRejected = resources.shared.rejections.holds(
+            client.address,
+            origin,
+            now: resources.loop.now
+        )
+        let mayTunnel = isConvenienceOnly && settings.tunnelsRejecting != nil
+        if hasRejected {
+            if mayTunnel { return nil }
+            throw .request(
+                status: 403,
+                host: origin.hostAndPort,
+                detail: "This client refused lupin's certificate, and the rules for "
+                    + "\(origin.host.text) allow no tunnel. Let the client trust the "
+                    + "certificate of `lupin ca show`."
+            )
+        }
+        return Interception(
+            origin: origin,
+            mayTunnel: mayTunnel,
+            namesAddress: rule.map { snapshot.rules.rules[$0].names(origin.host) } ?? false
+        )
+    }
+
+    /// Tells the client to go ahead, as for a tunnel.
+    func beginInterception() throws(LupinError) {
+        _ = try grantTunnel().flush()
+    }
+}
+
+/// What a client speaks inside a CONNECT, by its first bytes.
+private enum Inside {
+    case tls(ClientHello)
+    case http
+    /// Something else, or nothing for a while: the server may speak first.
+    case unknown
+    case gone
+}
+
+extension DownstreamConnection {
+    /// Goes on inside a CONNECT: the exchanges to come are those of the client inside.
+    ///
+    /// - Returns: `.keep` when the inside is ready for requests.
+    func enclose(_ exchange: Exchange, _ interception: Interception) async -> Ending {
+        switch await look(inside: interception, exchange.snapshot) {
+        case .gone:
+            exchange.leave()
+            return .gone
+        case .unknown where interception.mayTunnel:
+            return await exchange.goOnAsTunnel(to: interception.origin)
+        case .unknown:
+            return exchange.refuseInside(
+                .request(
+                    status: 403,
+                    host: interception.origin.hostAndPort,
+                    detail: "The client speaks neither TLS nor HTTP, and the rules for the host "
+                        + "allow no blind tunnel."
+                )
+            )
+        case .http:
+            exchange.leave()
+            let plain = Origin(
+                scheme: .http,
+                host: interception.origin.host,
+                port: interception.origin.port
+            )
+            enter(Enclosure(KnownTarget(plain)), interception, as: exchange.client.user)
+            return .keep
+        case .tls(let hello):
+            return await endTLS(hello, exchange, interception)
+        }
+    }
+
+    /// Waits for the first bytes until it is clear what they are.
+    private func look(inside interception: Interception, _ snapshot: Snapshot) async -> Inside {
+        let loop = resources.loop
+        // Who may not have a tunnel gets time to begin: a slow start must not undo a pin.
+        let patience = interception.mayTunnel ? snapshot.waits.sniff : snapshot.waits.tls
+        var deadline = loop.deadline(in: patience)
+        var hasBegun = false
+        while true {
+            let input = channel.input
+            if !input.isEmpty {
+                switch ClientHello.parse(input.bytes) {
+                case .hello(let hello): return .tls(hello)
+                case .notTLS: return looksLikeHTTP(input.bytes) ? .http : .unknown
+                case .unreadable: return .unknown
+                case .needsMore:
+                    if input.isFull { return .unknown }
+                }
+                if !hasBegun {
+                    hasBegun = true
+                    deadline = loop.deadline(in: snapshot.waits.tls)
+                }
+            }
+            guard let received = try? channel.receive() else { return .gone }
+            switch received {
+            case .bytes: continue
+            case .full: return .unknown
+            case .end: return .gone
+            case .blocked: break
+            }
+            let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+            if woken.meets(.cut) { return .gone }
+            if loop.now >= deadline { return .unknown }
+        }
+    }
+
+    /// A method of letters begins a request; what else begins that way is no binary protocol that
+    /// would be harmed by an error page.
+    private func looksLikeHTTP(_ bytes: Span<UInt8>) -> Bool {
+        for i in 0..<min(bytes.count, 24) {
+            if bytes[i] == 0x20 { return i > 0 }
+            guard bytes[i].isTokenByte else { return false }
+        }
+        return false
+    }
+
+    private func endTLS(
+        _ hello: ClientHello,
+        _ exchange: Exchange,
+        _ interception: Interception
+    ) async -> Ending {
+        let origin = interception.origin
+        let named = hello.serverName.flatMap { Host($0) }
+        let isForeign = named != nil && named != origin.host
+        // The client resolved the name itself: which rules it would meet nobody can say.
+        if isForeign, origin.host.address != nil, !interception.namesAddress {
+            guard interception.mayTunnel else {
+                return exchange.refuseInside(
+                    .request(
+                        status: 403,
+                        host: origin.hostAndPort,
+                        detail: "CONNECT named an address and the TLS inside a name."
+                    )
+                )
+            }
+            return await exchange.goOnAsTunnel(to: origin)
+        }
+        let filter: TLSFilter
+        do throws(LupinError) {
+            filter = try resources.shared.interceptor.filter(
+                for: named ?? origin.host,
+                wallSeconds: resources.wallNow / 1_000_000
+            )
+        } catch {
+            return exchange.refuseInside(error)
+        }
+        channel.insert(filter)
+        let handshake = Handshake(
+            channel: channel,
+            filter: filter,
+            slot: slot,
+            readiness: .downstreamReadable | .downstreamWritable,
+            interruptions: .cut,
+            deadline: resources.loop.deadline(in: exchange.snapshot.waits.tls)
+        )
+        do throws(HandshakeFailure) {
+            try await handshake.run()
+        } catch {
+            return exchange.endFailedHandshake(error, interception)
+        }
+        exchange.leave()
+        let foreignName = isForeign ? hello.serverName : nil
+        let enclosure = Enclosure(KnownTarget(origin), foreignName: foreignName, tls: filter)
+        enter(enclosure, interception, as: exchange.client.user)
+        return .keep
+    }
+}
+
+// MARK: The CONNECT's own exchange
+
+extension Exchange {
+    /// Ends without a record: the exchanges inside have theirs.
+    func leave() { downstream.attach(nil) }
+
+    /// Lets bytes through unseen after all; the client has its 200 already.
+    func goOnAsTunnel(to origin: Origin) async -> Ending {
+        do throws(LupinError) {
+            record.mode = .tunnel
+            let hop = try tunnelHop(to: origin)
+            try await openTunnel(to: origin, by: hop, tellsClient: false)
+        } catch {
+            // An answer in HTTP would be bytes of the tunnel.
+            endUnanswered(error)
+        }
+        return finish()
+    }
+
+    /// Ends the CONNECT when nothing can be told to the client any more but by closing.
+    func refuseInside(_ error: LupinError) -> Ending {
+        endUnanswered(error)
+        return finish()
+    }
+
+    /// Closes so that the client sees a broken connection.
+    private func endUnanswered(_ error: LupinError) {
+        record.error = error
+        record.outcome =
+            error == .clientGone || downstream.isClientGone
+            ? .aborted : error.isDenial ? .denied : .error
+        upload?.cancel()
+        download?.cancel()
+        downstream.abort()
+    }
+
+    /// TLS with the client came to nothing: whose doing, and what of the next time.
+    func endFailedHandshake(_ failure: HandshakeFailure, _ interception: Interception) -> Ending {
+        record.mode = .intercept
+        record.outcome = .aborted
+        switch failure {
+        case .tls(let failure):
+            record.error = LupinError(
+                .httpRequestError,
+                host: interception.origin.hostAndPort,
+                detail: "TLS with the client failed: \(failure)."
+            )
+            if case .peerRejectedOurCertificate(_) = failure.kind {
+                resources.noteRejection(of: interception, by: client, snapshot)
+            }
+        case .timedOut:
+            record.error = .request(
+                status: 408,
+                host: interception.origin.hostAndPort,
+                detail: "The client's TLS handshake was not complete within timeouts.tls."
+            )
+        case .broken, .interrupted: record.error = .clientGone
+        }
+        downstream.abort()
+        return finish()
+    }
+}
+
+extension WorkerResources {
+    /// Remembers that a client refused the certificate that it was shown, and says so once.
+    func noteRejection(of interception: Interception, by client: Client, _ snapshot: Snapshot) {
+        let settings = snapshot.settings.intercept
+        let lifetime = settings.tunnelsRejecting ?? .seconds(3600)
+        let isNew = shared.rejections.note(
+            client.address,
+            interception.origin,
+            now: loop.now,
+            lifetime: lifetime.microseconds
+        )
+        guard isNew else { return }
+        let host = interception.origin.hostAndPort
+        let next =
+            interception.mayTunnel
+            ? "it gets a tunnel to \(host) for \(lifetime.components.seconds) s"
+            : "its CONNECT to \(host) is refused, since the rules allow no tunnel"
+        shared.logger.warning(
+            "\(client.address.text) refuses lupin's certificate: \(next); see `lupin ca show`"
+        )
+    }
+}

@@ -1,0 +1,78 @@
+// Whose password is checked next: clients take turns, and none may fill the queue.
+package import LupinCore
+
+/// The passwords that wait to be checked.
+///
+/// A flood of one client delays its own next password and nobody else's: every client has a lane,
+/// and the lanes take turns.
+package struct PasswordQueue: Sendable {
+    /// Passwords that may wait in all.
+    package static let waitingMax = 256
+    /// Passwords of one client; whoever has many users behind one address needs some.
+    package static let perClientMax = 32
+    /// Different passwords for one name by one client: a tool with an old one, not the others.
+    package static let perNameMax = 4
+
+    /// A password that waits.
+    package struct Entry: Sendable {
+        /// The digest of name and password.
+        package var key: [UInt8]
+        package var name: String
+
+        package init(key: [UInt8], name: String) {
+            self.key = key
+            self.name = name
+        }
+    }
+
+    private var lanes: [IPAddress: [Entry]] = [:]
+    /// Whose turn it is, the next one first.
+    private var order: [IPAddress] = []
+    package private(set) var count = 0
+
+    package init() {}
+
+    /// Lets a password wait; false when there is no room for it.
+    package mutating func append(_ entry: Entry, from client: IPAddress) -> Bool {
+        let lane = Self.lane(of: client)
+        let waiting = lanes[lane] ?? []
+        guard count < Self.waitingMax, waiting.count < Self.perClientMax,
+            waiting.count(where: { $0.name == entry.name }) < Self.perNameMax
+        else { return false }
+        if waiting.isEmpty { order.append(lane) }
+        lanes[lane, default: []].append(entry)
+        count += 1
+        return true
+    }
+
+    /// Takes the next one out.
+    package mutating func next() -> [UInt8]? {
+        guard let lane = order.first, var waiting = lanes[lane], !waiting.isEmpty else {
+            return nil
+        }
+        order.removeFirst()
+        let entry = waiting.removeFirst()
+        count -= 1
+        lanes[lane] = waiting.isEmpty ? nil : waiting
+        if !waiting.isEmpty { order.append(lane) }
+        return entry.key
+    }
+
+    /// Takes out one that nobody waits for any more; false when its turn has come already.
+    package mutating func remove(_ key: [UInt8], from client: IPAddress) -> Bool {
+        let lane = Self.lane(of: client)
+        guard var waiting = lanes[lane], let index = waiting.firstIndex(where: { $0.key == key })
+        else { return false }
+        waiting.remove(at: index)
+        count -= 1
+        lanes[lane] = waiting.isEmpty ? nil : waiting
+        if waiting.isEmpty { order.removeAll { $0 == lane } }
+        return true
+    }
+
+    /// Who has an IPv6 address has the 2⁶⁴ beside it too.
+    private static func lane(of client: IPAddress) -> IPAddress {
+        guard case .v6(let high, _) = client else { return client }
+        return .v6(high: high, low: 0)
+    }
+}

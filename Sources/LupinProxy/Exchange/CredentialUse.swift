@@ -1,0 +1,82 @@
+// Who may use rules that hold secrets: a loopback port is not an identity.
+import LupinCore
+import LupinIO
+
+/// `access.credentials`, with users as the kernel and listeners name them.
+struct CredentialUsers: Sendable {
+    /// nil for anybody.
+    private let numbers: Set<UInt32>?
+    private let names: Set<String>
+    /// Whose credentials they are, for the refusal.
+    let owner: String
+
+    /// Users who don't exist on this machine can still be those of an htpasswd file.
+    init(_ access: CredentialAccess) {
+        owner = ProcessOwner.userName
+        switch access {
+        case .any:
+            numbers = nil
+            names = []
+        case .owner:
+            numbers = [SystemUsers.own, 0]
+            names = [owner, "root"]
+        case .users(let users):
+            numbers = Set(users.compactMap(SystemUsers.number(of:)))
+            names = Set(users)
+        }
+    }
+
+    var admitsAnybody: Bool { numbers == nil }
+
+    func admits(number: UInt32) -> Bool { numbers?.contains(number) ?? true }
+
+    func admits(name: String) -> Bool { numbers == nil || names.contains(name) }
+}
+
+extension Exchange {
+    /// Refuses a stranger what the plan holds for its owner: with 403, never the request without.
+    ///
+    /// An authenticated user is who the listener's password says, everybody else whom the kernel
+    /// says; a client that the kernel does not know is a stranger.
+    func checkCredentialUse() async throws(LupinError) {
+        guard usesSecret else { return }
+        let users = snapshot.credentialUsers
+        guard !users.admitsAnybody else { return }
+        if let name = client.user {
+            if users.admits(name: name) { return }
+        } else if let number = await clientNumber(), users.admits(number: number) {
+            return
+        }
+        let rule = plan?.names.last.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
+        throw .request(
+            status: 403,
+            host: record.origin?.host.text,
+            detail: "For this request \(rule) uses credentials of user \(users.owner); "
+                + "access.credentials says who else may."
+        )
+    }
+
+    /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it.
+    private var usesSecret: Bool {
+        guard request.method != .connect, record.origin?.scheme == .https else { return false }
+        return clientCertificate != nil
+    }
+
+    /// What the plan says, else the settings.
+    var clientCertificate: CertificateFiles? {
+        plan?.clientCertificate ?? snapshot.clientCertificate
+    }
+
+    /// Asked once for a connection, and only where it matters.
+    private func clientNumber() async -> UInt32? {
+        if let known = client.number { return known }
+        guard let ends = downstream.ends else { return nil }
+        let number = await resources.shared.processes.user(
+            of: ends.peer,
+            to: ends.local,
+            slot: slot
+        )
+        client.number = number
+        return number
+    }
+}

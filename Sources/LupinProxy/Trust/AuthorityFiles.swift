@@ -1,0 +1,210 @@
+// Where the local authority lies, and how it is loaded or, the first time, made.
+package import LupinCore
+import LupinIO
+import LupinRules
+package import LupinTLS
+
+/// Why there is no local authority, in one clause for people.
+package enum AuthorityFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    case noPlace
+    case unreadable(path: String, reason: String)
+    case unwritable(path: String, reason: String)
+    /// The certificate is there and its key isn't.
+    case noKey(certificate: String, key: String)
+    case openToOthers(key: String)
+    case foreignKey(key: String)
+    case unusable(certificate: String, key: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .noPlace:
+            "neither XDG_CONFIG_HOME nor a home directory says where to keep it; set intercept.ca"
+        case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
+        case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
+        case .noKey(let certificate, let key):
+            "\(certificate) is there, but its key \(key) is not; restore the key, or remove the "
+                + "certificate to have a new authority made"
+        case .openToOthers(let key): "other users can read \(key); chmod 600 \(key)"
+        case .foreignKey(let key): "\(key) belongs to another user; it must be yours or root's"
+        case .unusable(let certificate, let key, let reason):
+            "\(certificate) with \(key): \(reason)"
+        }
+    }
+}
+
+/// The two files of the local authority.
+package struct AuthorityFiles: Sendable {
+    /// The certificate, and behind it those up to a root where it is no root itself.
+    package let certificate: String
+    package let key: String
+    private let keyType: CertificateAuthoritySettings.KeyType
+    /// The rules file says where they lie.
+    private let isNamed: Bool
+
+    /// The files that the settings name, else `lupin/ca.pem` and `ca.key` in the user's
+    /// configuration directory.
+    ///
+    /// - Parameters:
+    ///   - settings: `intercept.ca`.
+    ///   - environment: The process's; a relative `XDG_CONFIG_HOME` is ignored, as its
+    ///     specification demands.
+    ///   - home: The user's.
+    /// - Throws: `noPlace`.
+    package init(
+        _ settings: CertificateAuthoritySettings,
+        environment: [String: String],
+        home: String? = ProcessOwner.home
+    ) throws(AuthorityFailure) {
+        keyType = settings.keyType
+        isNamed = settings.files != nil
+        if let files = settings.files {
+            certificate = files.certificate
+            key = files.key
+            return
+        }
+        let base: String
+        if let directory = environment["XDG_CONFIG_HOME"], directory.hasPrefix("/") {
+            base = directory
+        } else if let home {
+            base = home + "/.config"
+        } else {
+            throw .noPlace
+        }
+        certificate = base + "/lupin/ca.pem"
+        key = base + "/lupin/ca.key"
+    }
+
+    /// The authority of the files.
+    ///
+    /// - Parameter now: Seconds since 1970.
+    /// - Returns: The authority, or nil if there is no certificate yet.
+    /// - Throws: Why the files can't be used.
+    package func load(now: Int64) throws(AuthorityFailure) -> CertificateAuthority? {
+        guard let certificates = try contents(of: certificate) else { return nil }
+        guard let text = try keyText() else {
+            throw .noKey(certificate: certificate, key: key)
+        }
+        do throws(CertificateFailure) {
+            return try CertificateAuthority.parse(
+                certificates: certificates.bytes,
+                key: text.bytes,
+                now: now
+            )
+        } catch {
+            throw unusable(error)
+        }
+    }
+
+    /// The authority of the files, made and written first if there is none.
+    ///
+    /// Of several processes that make one at once, one does and the others load it. The key is
+    /// written before the certificate, so a certificate always has its key; a key without a
+    /// certificate, as a process killed in between leaves it, gets one.
+    /// - Parameters:
+    ///   - now: Seconds since 1970.
+    ///   - owner: Whose authority a new one is called.
+    /// - Returns: The authority; `isNew` tells whether it was made.
+    /// - Throws: Why there is none.
+    package func loadOrCreate(
+        now: Int64,
+        owner: String = "\(ProcessOwner.userName)@\(ProcessOwner.hostName)"
+    ) throws(AuthorityFailure) -> CertificateAuthority {
+        if let authority = try load(now: now) { return authority }
+        let lock = try lock()
+        return try create(now: now, owner: owner, holding: lock)
+    }
+
+    // MARK: Steps
+
+    /// Makes the authority unless another process has done so before we got the lock.
+    private func create(
+        now: Int64,
+        owner: String,
+        holding lock: borrowing Descriptor
+    ) throws(AuthorityFailure) -> CertificateAuthority {
+        if let authority = try load(now: now) { return authority }
+        let signer = if let key = try storedKey() { key } else { try newKey() }
+        let authority: CertificateAuthority
+        do throws(CertificateFailure) {
+            authority = try CertificateAuthority.make(key: signer, owner: owner, now: now)
+        } catch {
+            throw unusable(error)
+        }
+        try write(authority.certificate.pem.span, to: certificate)
+        return authority
+    }
+
+    /// One lock for all processes that use the same key file.
+    private func lock() throws(AuthorityFailure) -> Descriptor {
+        do throws(ProtectedFileProblem) {
+            return try ProtectedFile.lock(key + ".lock")
+        } catch {
+            throw .unwritable(path: key + ".lock", reason: error.description)
+        }
+    }
+
+    private func newKey() throws(AuthorityFailure) -> PrivateKey {
+        let written: Result<Void, AuthorityFailure>
+        let made: PrivateKey
+        do throws(CertificateFailure) {
+            made = try PrivateKey.generate(PrivateKey.Algorithm(keyType))
+            written = try made.withPEM { text in
+                Result { () throws(AuthorityFailure) in try write(text, to: key) }
+            }
+        } catch {
+            throw unusable(error)
+        }
+        try written.get()
+        return made
+    }
+
+    private func storedKey() throws(AuthorityFailure) -> PrivateKey? {
+        guard let text = try keyText() else { return nil }
+        do throws(CertificateFailure) {
+            return try PrivateKey.parse(pem: text.bytes)
+        } catch {
+            throw unusable(error)
+        }
+    }
+
+    /// The text of the key, nil if there is none, refused if it is no secret.
+    private func keyText() throws(AuthorityFailure) -> ProtectedContents? {
+        guard let text = try contents(of: key) else { return nil }
+        if text.owner == .somebodyElse { throw .foreignKey(key: key) }
+        // Whoever names a file keeps it as he likes, and was warned when his rules were read.
+        if text.isOpenToOthers, !isNamed, !isMountedByRoot(text) { throw .openToOthers(key: key) }
+        return text
+    }
+
+    /// Containers mount secrets read-only or on a tmpfs, with a mode that nobody inside can change.
+    private func isMountedByRoot(_ text: borrowing ProtectedContents) -> Bool {
+        guard text.owner == .root, let table = try? FileAccess.read("/proc/self/mountinfo") else {
+            return false
+        }
+        return MountTable.isSecretMount(
+            device: text.device,
+            in: String(decoding: table.bytes, as: UTF8.self)
+        )
+    }
+
+    private func contents(of path: String) throws(AuthorityFailure) -> ProtectedContents? {
+        do throws(ProtectedFileProblem) {
+            return try ProtectedFile.read(path)
+        } catch {
+            if error.isAbsence { return nil }
+            throw .unreadable(path: path, reason: error.description)
+        }
+    }
+
+    private func write(_ bytes: Span<UInt8>, to path: String) throws(AuthorityFailure) {
+        do throws(ProtectedFileProblem) {
+            try ProtectedFile.write(bytes, to: path, replacing: false)
+        } catch {
+            throw .unwritable(path: path, reason: error.description)
+        }
+    }
+
+    private func unusable(_ failure: CertificateFailure) -> AuthorityFailure {
+        .unusable(certificate: certificate, key: key, reason: failure.description)
+    }
+}

@@ -1,0 +1,45 @@
+// The time between a connected socket and a TLS connection that may be used.
+import LupinIO
+import LupinTLS
+
+/// Why there is no TLS connection.
+enum HandshakeFailure: Error {
+    case tls(TLSFailure)
+    /// The connection broke, for a reason in words.
+    case broken(String)
+    case timedOut
+    /// One of the interruptions came.
+    case interrupted(WakeReasons)
+}
+
+/// Runs a handshake on a channel.
+struct Handshake {
+    let channel: Channel
+    let filter: TLSFilter
+    let slot: ParkingSlot
+    /// What the channel wakes its slot with.
+    let readiness: WakeReasons
+    /// What ends the handshake: nobody shakes hands for nobody.
+    let interruptions: WakeReasons
+    /// In microseconds of the loop's clock.
+    let deadline: UInt64
+
+    /// Comes back when the connection is established, or wants a verdict (`wantsVerdict`).
+    func run() async throws(HandshakeFailure) {
+        while true {
+            let received: Channel.Received
+            do throws(SystemError) {
+                received = try channel.receive()
+                _ = try channel.flush()
+            } catch {
+                if let failure = filter.failure { throw .tls(failure) }
+                throw .broken(error.message)
+            }
+            if filter.isEstablished || filter.wantsVerdict { return }
+            if received == .end { throw .broken("closed by the peer") }
+            let woken = await slot.park(for: readiness | interruptions, until: deadline)
+            if woken.meets(interruptions) { throw .interrupted(woken) }
+            if slot.loop.now >= deadline { throw .timedOut }
+        }
+    }
+}

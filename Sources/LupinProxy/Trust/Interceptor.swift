@@ -1,0 +1,89 @@
+// The server's side of TLS with clients: certificates of the local authority, on demand.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+import Synchronization
+
+/// Ends TLS of clients with certificates that the local authority signs.
+///
+/// The authority is loaded, or made, when it is first needed.
+final class Interceptor: Sendable {
+    private struct Ready {
+        let leaves: LeafCertificates
+        let context: TLSContext
+    }
+
+    private let settings: CertificateAuthoritySettings
+    private let environment: [String: String]
+    private let logger: Logger
+    private let ready = Mutex<Ready?>(nil)
+    /// Names a host in 32 bytes: a ticket for one host opens nothing at another.
+    private let scopes = KeyedDigest()
+
+    init(
+        _ settings: CertificateAuthoritySettings,
+        _ environment: [String: String],
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.environment = environment
+        self.logger = logger
+    }
+
+    /// Gets the authority and everything that is made once.
+    /// - Throws: Why there is none, in words for people.
+    func prepare(wallSeconds: Int64) throws(LupinError) {
+        _ = try load(wallSeconds)
+    }
+
+    /// The server's side of TLS for a client that expects `host`.
+    func filter(for host: Host, wallSeconds: Int64) throws(LupinError) -> TLSFilter {
+        let ready = try load(wallSeconds)
+        let session: TLSSession
+        do {
+            let identity = try ready.leaves.identity(for: host, now: wallSeconds)
+            session = try TLSSession.server(
+                ready.context,
+                identity: identity,
+                scope: scopes.sha256(host.text.utf8.span),
+                protocols: ["http/1.1"]
+            )
+        } catch {
+            throw LupinError(
+                .proxyInternalError,
+                host: host.text,
+                detail: "No certificate for \(host.text): \(error)."
+            )
+        }
+        return TLSFilter(session, isClient: false)
+    }
+
+    private func load(_ wallSeconds: Int64) throws(LupinError) -> Ready {
+        try ready.withLock { ready throws(LupinError) in
+            if let ready { return ready }
+            let made: Ready
+            do {
+                let files = try AuthorityFiles(settings, environment: environment)
+                let authority = try files.loadOrCreate(now: wallSeconds)
+                if authority.isNew {
+                    logger.notice("made a local certificate authority: \(files.certificate)")
+                }
+                made = Ready(
+                    leaves: try LeafCertificates(
+                        authority,
+                        lifetime: settings.leafLifetime,
+                        keyType: settings.keyType
+                    ),
+                    context: try TLSContext.server(
+                        ServerTLSConfiguration(ticketKeys: .fresh())
+                    )
+                )
+            } catch {
+                throw .configuration("The local certificate authority: \(error).")
+            }
+            ready = made
+            return made
+        }
+    }
+}

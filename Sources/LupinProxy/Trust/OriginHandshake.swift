@@ -1,0 +1,141 @@
+// TLS with an origin: the handshake, and what is thought of the certificates in the middle of it.
+import LupinCore
+import LupinIO
+import LupinTLS
+
+/// Judges one server's certificates; remembers the verdict for the record.
+final class TrustJudge {
+    private let security: OriginSecurity
+    private let host: Host
+    private let wallSeconds: Int64
+    /// What was found out about withdrawn certificates.
+    var evidence: RevocationEvidence
+    private(set) var verdict: TrustVerdict?
+    private var leaf: CertificateFacts?
+
+    init(_ security: OriginSecurity, host: Host, wallSeconds: Int64, evidence: RevocationEvidence) {
+        self.security = security
+        self.host = host
+        self.wallSeconds = wallSeconds
+        self.evidence = evidence
+    }
+
+    func check(_ certificates: PeerCertificates) -> CertificateVerdict {
+        let trust = PeerTrust(
+            certificates,
+            host: host,
+            anchors: security.anchors,
+            now: wallSeconds,
+            evidence: evidence
+        )
+        let verdict = security.trust.policy.evaluate(trust)
+        self.verdict = verdict
+        leaf = trust.presented.first
+        if !verdict.pending.isEmpty { return .undecided }
+        if verdict.awaitsStaple { return .awaitsStaple }
+        return verdict.passed ? .accepted : .refused(verdict.problem?.refusal ?? .badCertificate)
+    }
+
+    /// What the record says of it.
+    var record: TrustRecord {
+        TrustRecord(policy: security.trust.name, verdict: verdict, leaf: leaf)
+    }
+}
+
+extension Exchange {
+    /// Makes TLS with `host` on a connected channel.
+    ///
+    /// `hop` is the way that the connection stands for: what it leaves to resume is kept there.
+    func shakeHands(
+        _ channel: Channel,
+        _ security: OriginSecurity,
+        with host: Host,
+        _ hop: NextHop,
+        _ facts: inout AttemptRecord
+    ) async throws(LupinError) -> SecuredConnection {
+        let begun = slot.loop.now
+        let wallSeconds = resources.wallNow / 1_000_000
+        let ticket = resources.shared.tickets.take(for: hop, now: wallSeconds)
+        let judge = TrustJudge(
+            security,
+            host: host,
+            wallSeconds: wallSeconds,
+            evidence: resources.shared.revocations.evidence(at: wallSeconds)
+        )
+        let filter: TLSFilter
+        do throws(TLSFailure) {
+            let session = try TLSSession.client(
+                security.context,
+                serverName: host,
+                resuming: ticket?.ticket
+            ) { judge.check($0) }
+            filter = TLSFilter(session, isClient: true)
+        } catch {
+            throw LupinError(.proxyInternalError, host: host.text, detail: "\(error)")
+        }
+        channel.insert(filter)
+        let handshake = Handshake(
+            channel: channel,
+            filter: filter,
+            slot: slot,
+            readiness: .upstreamReadable | .upstreamWritable,
+            interruptions: interruptions,
+            deadline: min(slot.loop.deadline(in: waits.tls), totalDeadline)
+        )
+        do throws(HandshakeFailure) {
+            try await handshake.run()
+            while filter.wantsVerdict {
+                judge.evidence = await revocationEvidence(
+                    judge.verdict?.pending ?? [],
+                    until: handshake.deadline
+                )
+                filter.resume()
+                try await handshake.run()
+            }
+        } catch {
+            record.trust = judge.record
+            throw lupinError(error, judge, host: host)
+        }
+        facts.timing.tls = Int64(slot.loop.now &- begun)
+        facts.tls = filter.session.version
+        if filter.session.isResumed, let ticket {
+            return SecuredConnection(filter, trust: ticket.trust)
+        }
+        return SecuredConnection(filter, trust: judge.record)
+    }
+
+    private func lupinError(
+        _ failure: HandshakeFailure,
+        _ judge: TrustJudge,
+        host: Host
+    ) -> LupinError {
+        switch failure {
+        case .timedOut:
+            return LupinError(
+                .connectionTimeout,
+                host: host.text,
+                detail: "No TLS connection within timeouts.tls."
+            )
+        case .interrupted(let reasons): return reasons.meets(.cut) ? .stopping : .clientGone
+        case .broken(let reason):
+            return LupinError(
+                .tlsProtocolError,
+                host: host.text,
+                detail: "The connection broke in the TLS handshake: \(reason)."
+            )
+        case .tls(let failure):
+            switch failure.kind {
+            case .certificateRefused:
+                return LupinError(
+                    .tlsCertificateError,
+                    host: host.text,
+                    detail: judge.verdict?.problem?.sentence ?? "\(failure)."
+                )
+            case .alertReceived, .peerRejectedOurCertificate:
+                return LupinError(.tlsAlertReceived, host: host.text, detail: "\(failure).")
+            default:
+                return LupinError(.tlsProtocolError, host: host.text, detail: "\(failure).")
+            }
+        }
+    }
+}

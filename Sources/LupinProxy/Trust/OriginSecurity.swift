@@ -1,0 +1,83 @@
+// How TLS with an origin is made: what settings and rules say together, ready for use.
+import LupinCore
+import LupinIO
+import LupinTLS
+import Synchronization
+
+/// What decides about TLS with an origin besides its name.
+struct SecurityDemand: Hashable, Sendable {
+    var trust = NamedTrustPolicy.system
+    var clientCertificate: CertificateFiles?
+    var tls = TLSOverrides()
+}
+
+/// A demand made ready: OpenSSL's context, and who judges the certificates.
+///
+/// Connections are pooled and resumed by its identity, so what one policy accepted never serves
+/// another.
+final class OriginSecurity: Hashable, Sendable {
+    let trust: NamedTrustPolicy
+    let context: TLSContext
+    let anchors: TrustAnchors
+
+    init(trust: NamedTrustPolicy, context: TLSContext, anchors: TrustAnchors) {
+        self.trust = trust
+        self.context = context
+        self.anchors = anchors
+    }
+
+    static func == (a: OriginSecurity, b: OriginSecurity) -> Bool { a === b }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// The demands that were met so far under one snapshot.
+final class OriginSecurities: Sendable {
+    private let settings: UpstreamTLSSettings
+    private let anchors: SharedAnchors
+    private let ready = Mutex<[SecurityDemand: OriginSecurity]>([:])
+
+    init(_ settings: UpstreamTLSSettings, anchors: SharedAnchors) {
+        self.settings = settings
+        self.anchors = anchors
+    }
+
+    /// The security that a rule's demand comes to.
+    /// - Throws: `proxy_configuration_error` where a file that it needs is unusable.
+    func security(_ demand: SecurityDemand) throws(LupinError) -> OriginSecurity {
+        if let known = ready.withLock({ $0[demand] }) { return known }
+        let made = OriginSecurity(
+            trust: demand.trust,
+            context: try context(for: demand),
+            anchors: try anchors.load()
+        )
+        return ready.withLock { ready in
+            if let known = ready[demand] { return known }
+            ready[demand] = made
+            return made
+        }
+    }
+
+    private func context(for demand: SecurityDemand) throws(LupinError) -> TLSContext {
+        var configuration = ClientTLSConfiguration()
+        configuration.minimum = demand.tls.minimum ?? settings.minimum
+        configuration.ciphers = demand.tls.ciphers
+        // HTTP/2 towards origins is not spoken yet, so it is not offered.
+        configuration.protocols = settings.protocols.filter { $0 == "http/1.1" }
+        if let files = demand.clientCertificate {
+            configuration.identity = try IdentityFiles.load(files)
+        }
+        do throws(TLSFailure) {
+            return try TLSContext.client(configuration)
+        } catch {
+            throw .configuration("TLS towards origins: \(error)")
+        }
+    }
+}
+
+extension LupinError {
+    /// Something that the rules file asks for can't be had.
+    static func configuration(_ detail: String) -> LupinError {
+        LupinError(.proxyConfigurationError, detail: detail, side: .config)
+    }
+}

@@ -1,0 +1,84 @@
+// A TLS connection as a channel's filter.
+import LupinIO
+import LupinTLS
+
+/// Puts a TLS session between a channel's socket and its users.
+///
+/// The handshake runs by itself as bytes come; `isEstablished` and `wantsVerdict` say how far it
+/// is.
+final class TLSFilter: ChannelFilter {
+    let session: TLSSession
+    private(set) var isEstablished = false
+    /// The handshake stands still until the peer's certificates have been judged.
+    private(set) var wantsVerdict = false
+    /// Why the session ended badly.
+    private(set) var failure: TLSFailure?
+    private(set) var hasEnded = false
+    /// Something can be done without ciphertext: a client begins the handshake.
+    private var isDue: Bool
+
+    init(_ session: TLSSession, isClient: Bool) {
+        self.session = session
+        isDue = isClient
+    }
+
+    /// Goes on with a handshake that waited for a verdict.
+    func resume() {
+        wantsVerdict = false
+        isDue = true
+    }
+
+    var holdsPlain: Bool { isDue || (isEstablished && session.holdsPlaintext) }
+
+    func open(
+        _ cipher: InputBuffer,
+        into plain: InputBuffer,
+        answer: inout [UInt8]
+    ) throws(FilterFailure) {
+        guard !wantsVerdict else { return }
+        isDue = false
+        do throws(TLSFailure) {
+            if !isEstablished { try shakeHands(cipher, answer: &answer) }
+            if isEstablished, !hasEnded { try decrypt(cipher, into: plain, answer: &answer) }
+        } catch {
+            failure = error
+            throw FilterFailure()
+        }
+    }
+
+    func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
+        do throws(TLSFailure) {
+            try session.encrypt(plain, output: &cipher)
+        } catch {
+            failure = error
+            throw FilterFailure()
+        }
+    }
+
+    func sealEnd(into cipher: inout [UInt8]) { session.close(output: &cipher) }
+
+    private func shakeHands(_ cipher: InputBuffer, answer: inout [UInt8]) throws(TLSFailure) {
+        let (consumed, state) = try session.handshake(cipher.bytes, output: &answer)
+        cipher.discard(consumed)
+        switch state {
+        case .wantsInput: break
+        case .wantsVerdict: wantsVerdict = true
+        case .complete: isEstablished = true
+        }
+    }
+
+    private func decrypt(
+        _ cipher: InputBuffer,
+        into plain: InputBuffer,
+        answer: inout [UInt8]
+    ) throws(TLSFailure) {
+        var consumed = 0
+        try plain.append { room throws(TLSFailure) in
+            let result = try session.decrypt(cipher.bytes, into: &room, output: &answer)
+            consumed = result.consumed
+            hasEnded = result.ended
+            return result.produced
+        }
+        cipher.discard(consumed)
+    }
+}

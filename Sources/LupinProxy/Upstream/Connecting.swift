@@ -1,0 +1,100 @@
+// From a next hop to a connection that may carry requests: socket, parent proxy, TLS.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Makes a connection to `hop`, and notes in `facts` what it took.
+    ///
+    /// `isHostFromFile` says that the host stands literally in the rules file.
+    func connect(
+        to hop: NextHop,
+        isHostFromFile: Bool,
+        noting facts: inout AttemptRecord
+    ) async throws(DialFailure) -> UpstreamHTTP1 {
+        let dialer = Dialer(resources, slot, snapshot, client: client.address)
+        let (channel, timing) = try await dialer.dial(
+            hop,
+            waits: waits,
+            until: totalDeadline,
+            isHostFromFile: isHostFromFile,
+            interruptions: interruptions
+        )
+        facts.timing = timing
+        facts.peer = channel.peer?.address
+        facts.peerPort = channel.peer?.port ?? 0
+        do throws(LupinError) {
+            return try await secure(channel, to: hop, noting: &facts)
+        } catch {
+            channel.close(reset: true)
+            throw DialFailure(error: error)
+        }
+    }
+
+    private func secure(
+        _ channel: Channel,
+        to hop: NextHop,
+        noting facts: inout AttemptRecord
+    ) async throws(LupinError) -> UpstreamHTTP1 {
+        channel.slot = slot
+        channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
+        let limits = HTTP1Limits(snapshot.limits)
+        if let parent = hop.connectedParent, let security = parent.security {
+            let way = NextHop.parent(parent)
+            _ = try await shakeHands(channel, security, with: parent.proxy.host, way, &facts)
+        }
+        guard case .secure(let origin, let security, let parent) = hop else {
+            return UpstreamHTTP1(channel, to: hop, limits: limits)
+        }
+        if let parent { try await openPassage(channel, to: origin, through: parent) }
+        let connection = try await shakeHands(channel, security, with: origin.host, hop, &facts)
+        return UpstreamHTTP1(channel, to: hop, limits: limits, secured: connection)
+    }
+
+    /// Asks a parent proxy for a tunnel to the origin.
+    private func openPassage(
+        _ channel: Channel,
+        to origin: Origin,
+        through parent: ParentHop
+    ) async throws(LupinError) {
+        let link = UpstreamHTTP1(channel, to: .parent(parent), limits: HTTP1Limits(snapshot.limits))
+        var head = RequestHead()
+        head.method = .connect
+        var options = RequestOptions(
+            target: .authority,
+            authority: origin.hostAndPort,
+            framing: .none
+        )
+        options.proxyAuthorization = parent.proxy.userinfo.map(BasicCredentials.field)
+        link.begin(head, options)
+        _ = try link.requestBody.flush()
+        let deadline = min(slot.loop.deadline(in: waits.connect), totalDeadline)
+        while true {
+            if let response = try link.nextHead() {
+                if response.head.isInterim { continue }
+                guard response.head.status / 100 != 2 else { return }
+                throw LupinError(
+                    .destinationUnavailable,
+                    host: origin.hostAndPort,
+                    detail: "The parent proxy \(parent.proxy.host.text) answered CONNECT with "
+                        + "\(response.head.status).",
+                    status: 502
+                )
+            }
+            let woken = await slot.park(
+                for: .upstreamReadable | .upstreamWritable | interruptions,
+                until: deadline
+            )
+            if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
+            if slot.loop.now >= deadline {
+                throw LupinError(
+                    .connectionTimeout,
+                    host: origin.hostAndPort,
+                    detail: "The parent proxy gave no tunnel within timeouts.connect."
+                )
+            }
+            _ = try link.requestBody.flush()
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// A request of lupin's own, made in the middle of an exchange: small, bounded, and in memory.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// What lupin asks a server for its own sake, such as whether a certificate was withdrawn.
+///
+/// No rule applies to it and nothing of it is stored; access lists and the parent proxy do apply.
+struct Fetch {
+    var origin: Origin
+    /// Path and query, beginning with `/`.
+    var path: String
+    var method = Method.get
+    var contentType: String?
+    var body: [UInt8] = []
+    /// A longer answer is an error.
+    var answerBytesMax: Int
+    /// In microseconds of the loop's clock.
+    var deadline: UInt64
+}
+
+/// What came of it.
+struct FetchAnswer {
+    var status: UInt16
+    var body: [UInt8]
+}
+
+extension Exchange {
+    /// Runs a fetch on a connection of its own.
+    func fetch(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
+        var facts = AttemptRecord()
+        let link: UpstreamHTTP1
+        do throws(DialFailure) {
+            link = try await connect(
+                to: try ownHop(to: fetch.origin),
+                isHostFromFile: false,
+                noting: &facts
+            )
+        } catch {
+            throw error.error
+        }
+        defer { link.abort() }
+        link.begin(head(of: fetch), options(of: fetch, by: link.hop))
+        try await send(fetch.body, on: link, until: fetch.deadline)
+        let status = try await finalStatus(on: link, until: fetch.deadline)
+        let collected = CollectedBody(bytesMax: fetch.answerBytesMax)
+        while true {
+            let progress = try link.responseBody.pull()
+            if progress == .end { break }
+            if progress == .payload {
+                _ = try link.responseBody.offer(to: collected, keeping: nil)
+            } else {
+                try await wait(until: fetch.deadline, for: fetch.origin)
+            }
+        }
+        return FetchAnswer(status: status, body: collected.bytes)
+    }
+
+    private func ownHop(to origin: Origin) throws(DialFailure) -> NextHop {
+        do throws(LupinError) {
+            let parent = try parentHop(to: origin)
+            guard origin.scheme == .https else {
+                return parent.map(NextHop.parent) ?? .origin(origin)
+            }
+            let security = try snapshot.securities.security(SecurityDemand())
+            return .secure(origin, security, through: parent)
+        } catch {
+            throw DialFailure(error: error)
+        }
+    }
+
+    private func head(of fetch: Fetch) -> RequestHead {
+        var head = RequestHead()
+        head.method = fetch.method
+        head.form = .absolute
+        head.pathAndQuery = head.fields.store(fetch.path)
+        head.fields.add(name: "User-Agent", value: "lupin")
+        if let type = fetch.contentType { head.fields.add(name: "Content-Type", value: type) }
+        return head
+    }
+
+    private func options(of fetch: Fetch, by hop: NextHop) -> RequestOptions {
+        var options = RequestOptions(
+            target: .origin,
+            authority: fetch.origin.authority,
+            framing: fetch.body.isEmpty ? .none : .length(UInt64(fetch.body.count))
+        )
+        options.closes = true
+        if let parent = hop.parent {
+            options.target = .absolute(fetch.origin.scheme)
+            options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
+        }
+        return options
+    }
+
+    private func send(
+        _ body: [UInt8],
+        on link: UpstreamHTTP1,
+        until deadline: UInt64
+    ) async throws(LupinError) {
+        var sent = 0
+        while sent < body.count {
+            let rest = Array(body[sent...])
+            sent += try link.requestBody.push(rest.span, isLast: true)
+            if sent < body.count { try await wait(until: deadline, for: nil) }
+        }
+        while try !link.requestBody.flush() { try await wait(until: deadline, for: nil) }
+    }
+
+    private func finalStatus(
+        on link: UpstreamHTTP1,
+        until deadline: UInt64
+    ) async throws(LupinError) -> UInt16 {
+        while true {
+            if let response = try link.nextHead() {
+                if !response.head.isInterim { return response.head.status }
+            } else {
+                try await wait(until: deadline, for: nil)
+            }
+        }
+    }
+
+    private func wait(until deadline: UInt64, for origin: Origin?) async throws(LupinError) {
+        let woken = await slot.park(
+            for: .upstreamReadable | .upstreamWritable | interruptions,
+            until: deadline
+        )
+        if woken.meets(interruptions) { throw woken.meets(.cut) ? .stopping : .clientGone }
+        guard slot.loop.now >= deadline else { return }
+        throw LupinError(
+            .httpResponseTimeout,
+            host: origin?.host.text,
+            detail: "No answer in time."
+        )
+    }
+}
+
+/// A body that is kept whole.
+private final class CollectedBody: BodySink {
+    private(set) var bytes: [UInt8] = []
+    private let bytesMax: Int
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        guard bytes.count + payload.count <= bytesMax else {
+            throw LupinError(
+                .httpResponseBodySize,
+                detail: "The answer has more than \(bytesMax) bytes."
+            )
+        }
+        for i in payload.indices { bytes.append(payload[i]) }
+        return payload.count
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
+    func flush() throws(LupinError) -> Bool { true }
+    var takesSplice: Bool { false }
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
+}

@@ -1,0 +1,116 @@
+// Certificates and keys that the file names: where they lie, and that they are what they should be.
+
+import LupinCore
+
+extension DecodingContext {
+    /// A file that must be there; nil when a problem was told.
+    func file(
+        _ node: YAMLNode,
+        expected: String,
+        example: String
+    ) -> (path: String, contents: FileContents)? {
+        guard let name = text(node, expected: expected, example: example),
+            let path = path(name, at: node)
+        else { return nil }
+        do {
+            return (path, try surroundings.readFile(path))
+        } catch {
+            self.error(.file, "cannot read \(path): \(error.reason)", at: node)
+            return nil
+        }
+    }
+
+    /// The DER encodings of the certificates in a file; nil when a problem was told.
+    func certificates(_ node: YAMLNode) -> [[UInt8]]? {
+        guard let (path, contents) = file(node, expected: "a file", example: "ca.pem") else {
+            return nil
+        }
+        guard let encodings = PEM.certificates(in: contents.bytes) else {
+            let message = "\(path) holds no certificate"
+            error(.file, message, at: node, hint: "a file in PEM or DER is due")
+            return nil
+        }
+        return encodings
+    }
+
+    /// The word `off`, as `.some(nil)`, or `{cert, key}`; nil when a problem was told.
+    func certificateFiles(_ entry: YAMLNode.Entry, off: String) -> CertificateFiles?? {
+        let node = entry.value
+        let example = "{cert: cert.pem, key: key.pem}"
+        if case .scalar(off, _) = node.content { return .some(nil) }
+        guard case .map(let entries) = node.content else {
+            let message = "expected \(off) or a map, found \(node.kindText)"
+            error(.type, message, at: node, hint: "write \(example)")
+            return nil
+        }
+        var files: [String: String] = [:]
+        var isComplete = true
+        for part in entries {
+            let path: String?
+            switch part.key {
+            case "cert": path = certificateChain(part.value)
+            case "key": path = privateKey(part.value)
+            default:
+                unknownKey(part, in: entry.key, known: ["cert", "key"])
+                path = nil
+            }
+            if let path { files[part.key] = path } else { isComplete = false }
+            taint(part.value)
+        }
+        for key in ["cert", "key"] where !entries.contains(where: { $0.key == key }) {
+            let message = "\"\(entry.key)\" has no \"\(key)\""
+            error(.key, message, atKey: entry, hint: "write \(example)")
+            isComplete = false
+        }
+        guard isComplete, let certificate = files["cert"], let key = files["key"] else {
+            return nil
+        }
+        return CertificateFiles(certificate: certificate, key: key)
+    }
+
+    /// A file of certificates for OpenSSL, which reads chains and anchors only from PEM.
+    func certificateChain(_ node: YAMLNode) -> String? {
+        guard let (path, contents) = file(node, expected: "a PEM file", example: "cert.pem") else {
+            return nil
+        }
+        guard contents.bytes.first != 0x30, PEM.certificates(in: contents.bytes) != nil else {
+            let message = "\(path) holds no certificate in PEM"
+            error(.file, message, at: node, hint: "write a file with BEGIN CERTIFICATE in it")
+            return nil
+        }
+        return path
+    }
+
+    private func privateKey(_ node: YAMLNode) -> String? {
+        guard let (path, contents) = file(node, expected: "a PEM file", example: "key.pem") else {
+            return nil
+        }
+        warnOfOpenKey(contents, path, at: node)
+        let blocks = String(validating: contents.bytes, as: UTF8.self).flatMap(PEM.blocks)
+        guard let key = blocks?.first(where: { $0.label.hasSuffix("PRIVATE KEY") }) else {
+            let message = "\(path) holds no private key in PEM"
+            error(.file, message, at: node, hint: "write a file with BEGIN PRIVATE KEY in it")
+            return nil
+        }
+        if key.isEncrypted {
+            let hint = "take the password off with openssl pkey, and chmod 600 the new file"
+            error(.file, "the private key in \(path) is encrypted", at: node, hint: hint)
+            return nil
+        }
+        return path
+    }
+
+    /// A key that others can read is the owner's own choice: lupin serves with it and says so.
+    func warnOfOpenKey(_ contents: FileContents, _ path: String, at node: YAMLNode) {
+        guard let problem = secrecyProblem(contents, path, at: node) else { return }
+        warning(.file, problem.message, at: node, hint: problem.hint)
+    }
+
+    /// What the environment gives to a name of a credential's file stays out of records.
+    private func taint(_ node: YAMLNode) {
+        guard let raw = node.scalarText, raw.contains("${env:"),
+            let value = resolvedPattern(raw, at: node)
+        else { return }
+        add(secret: value)
+    }
+}

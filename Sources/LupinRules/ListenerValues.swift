@@ -1,0 +1,216 @@
+// What `listen:` says: where clients connect, by TLS or not, and whom lupin asks who they are.
+
+import LupinCore
+
+extension DecodingContext {
+    /// `listen:`; nil when a problem was told.
+    func listeners(_ entry: YAMLNode.Entry) -> [ListenerSettings]? {
+        let example = "- address: 127.0.0.1:8080"
+        guard case .list = entry.value.content else {
+            if case .map = entry.value.content { return listener(entry.value).map { [$0] } }
+            error(
+                .type,
+                "expected a list of listeners, found \(entry.value.kindText)",
+                at: entry.value,
+                hint: "write \(example)"
+            )
+            return nil
+        }
+        var result: [ListenerSettings] = []
+        var lines: [Int] = []
+        for item in items(entry.value) {
+            guard let listener = listener(item) else { continue }
+            let twin = result.firstIndex {
+                $0.address == listener.address && $0.port == listener.port
+            }
+            if listener.port != 0, let index = twin {
+                error(
+                    .bind,
+                    "the address is in use: another listener has it",
+                    at: item,
+                    hint: "first on line \(lines[index])"
+                )
+            }
+            result.append(listener)
+            lines.append(item.place.line)
+        }
+        if items(entry.value).isEmpty {
+            error(.range, "there is no listener", at: entry.value, hint: "write \(example)")
+        }
+        return result.isEmpty ? nil : result
+    }
+
+    private func listener(_ node: YAMLNode) -> ListenerSettings? {
+        guard
+            let entries = entries(node, of: "a listener", example: "- address: 127.0.0.1:8080")
+        else { return nil }
+        var listener: ListenerSettings? = ListenerSettings()
+        var address: YAMLNode?
+        var tls: CertificateFiles?
+        var authentication: ClientAuthentication?
+        for entry in entries {
+            switch entry.key {
+            case "address":
+                address = entry.value
+                listener = listenerAddress(entry.value)
+            case "protocols":
+                checkProtocols(entry.value)
+            case "auth":
+                // What is wrong was told; that something was meant is enough for the address.
+                authentication = clientAuthentication(entry.value) ?? ClientAuthentication.none
+            case "tls":
+                tls = certificateFiles(entry, off: "off") ?? nil
+            default:
+                unknownKey(entry, in: "listen", known: SettingsTable.keys(in: "listen"))
+            }
+        }
+        if let listener, let address, authentication == nil, !listener.isForThisMachineOnly {
+            error(
+                .bind,
+                "others can reach \(listener.address.text) and use the proxy",
+                at: address,
+                hint: "write auth: none if that is meant, or an address of 127.0.0.0/8"
+            )
+        }
+        listener?.tls = tls
+        listener?.authentication = authentication ?? ClientAuthentication.none
+        return listener
+    }
+
+    /// `none` or `basic: {file, realm}`; nil when a problem was told.
+    private func clientAuthentication(_ node: YAMLNode) -> ClientAuthentication? {
+        let example = "basic: {file: htpasswd}"
+        if case .scalar("none", _) = node.content { return ClientAuthentication.none }
+        guard case .map(let schemes) = node.content, let scheme = schemes.first else {
+            let found = node.kindText
+            error(
+                .type,
+                "expected none or basic, found \(found)",
+                at: node,
+                hint: "write \(example)"
+            )
+            return nil
+        }
+        for entry in schemes where entry.key != "basic" {
+            unknownKey(entry, in: "auth", known: ["basic"])
+            return nil
+        }
+        guard let entries = entries(scheme.value, of: "a map", example: example) else { return nil }
+        var file: String?
+        var realm: String? = "lupin"
+        for entry in entries {
+            switch entry.key {
+            case "file":
+                file = passwordFile(entry.value)
+                if file == nil { return nil }
+            case "realm":
+                realm = self.realm(entry.value)
+            default:
+                unknownKey(entry, in: "basic", known: ["file", "realm"])
+                return nil
+            }
+        }
+        guard let file else {
+            error(.key, "\"basic\" has no \"file\"", atKey: scheme, hint: "write \(example)")
+            return nil
+        }
+        return realm.map { .basic(file: file, realm: $0) }
+    }
+
+    private func passwordFile(_ node: YAMLNode) -> String? {
+        guard let (path, contents) = file(node, expected: "an htpasswd file", example: "htpasswd")
+        else { return nil }
+        if contents.isOpenToOthers {
+            warning(
+                .file,
+                "the password file \(path) is readable by group or others",
+                at: node,
+                hint: "who reads it can guess passwords from it: chmod 600 \(path)"
+            )
+        }
+        return path
+    }
+
+    /// The realm as it can stand in a quoted string of a challenge (RFC 9110 §5.6.4).
+    private func realm(_ node: YAMLNode) -> String? {
+        guard let text = text(node, expected: "a realm", example: "lupin") else { return nil }
+        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
+            return text
+        }
+        error(
+            .type,
+            "a realm is plain ASCII without quotes and backslashes",
+            at: node,
+            hint: "write lupin"
+        )
+        return nil
+    }
+
+    private func checkProtocols(_ node: YAMLNode) {
+        var hasHTTP1 = false
+        for item in items(node) {
+            guard let text = text(item, expected: "a protocol", example: "[h1]") else { return }
+            switch text {
+            case "h1": hasHTTP1 = true
+            case "h2": unavailable("h2", "HTTP/2", at: item)
+            default: unknownWord(item, text, for: "protocol", known: ["h1", "h2"])
+            }
+        }
+        if !hasHTTP1, items(node).isEmpty {
+            error(.range, "a listener speaks at least one protocol", at: node, hint: "write [h1]")
+        }
+    }
+
+    private func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {
+        let example = "127.0.0.1:8080"
+        guard let text = text(node, expected: "an address and a port", example: example) else {
+            return nil
+        }
+        func refuse(_ code: Diagnostic.Code, _ message: String, _ hint: String) -> ListenerSettings?
+        {
+            error(code, message, at: node, hint: hint)
+            return nil
+        }
+        guard let colon = text.lastIndex(of: ":") else {
+            let hint = Units.wholeNumber(text[...]) != nil ? "127.0.0.1:\(text)" : "\(text):8080"
+            return refuse(.type, "\"\(text)\" is not an address with a port", "write \(hint)")
+        }
+        var name = text[..<colon]
+        let portText = String(text[text.index(after: colon)...])
+        if name.hasPrefix("["), name.hasSuffix("]") {
+            name = name.dropFirst().dropLast()
+        } else if name.contains(":") {
+            let whole = IPAddress(text)
+            return refuse(
+                .host,
+                "an IPv6 address needs brackets",
+                whole.map { "write \"[\($0.text)]:8080\"" } ?? "write \"[\(name)]:\(portText)\""
+            )
+        }
+        guard let port = number(portText, at: node, in: 0...65535, what: "port") else { return nil }
+        guard let address = IPAddress(String(name)) else {
+            let better: String =
+                switch name {
+                case "localhost", "": "127.0.0.1"
+                case "*": "0.0.0.0"
+                default: "127.0.0.1"
+                }
+            return refuse(
+                .host,
+                "\"\(name)\" is not an address",
+                "write \(better):\(portText)"
+            )
+        }
+        return ListenerSettings(address: address, port: UInt16(truncatingIfNeeded: port))
+    }
+}
+
+extension ListenerSettings {
+    /// Asked of networks and not of `isLoopback`, which sees loopback in addresses that carry one.
+    fileprivate var isForThisMachineOnly: Bool {
+        let loopback = [
+            CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
+        ]
+        return loopback.contains { $0.contains(address) }
+    }
+}

@@ -1,0 +1,98 @@
+// What stands in a file with certificates or a key: PEM blocks, or DER as it is.
+
+import LupinCore
+
+/// One block of a PEM text (RFC 7468).
+struct PEMBlock: Equatable {
+    /// Such as `CERTIFICATE`.
+    var label: String
+    var content: [UInt8]
+    /// The content is a key that needs a password.
+    var isEncrypted: Bool
+}
+
+enum PEM {
+    private static let begin = "-----BEGIN "
+    private static let end = "-----END "
+    private static let dashes = "-----"
+
+    /// The blocks of `text` in their order; nil when one is not closed or not base64.
+    ///
+    /// What stands between blocks is a remark.
+    static func blocks(in text: String) -> [PEMBlock]? {
+        var blocks: [PEMBlock] = []
+        var label: String?
+        var isEncrypted = false
+        var base64: [UInt8] = []
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = trimmed(line)
+            if line.hasPrefix(begin), line.hasSuffix(dashes) {
+                guard label == nil else { return nil }
+                let name = String(line.dropFirst(begin.count).dropLast(dashes.count))
+                label = name
+                isEncrypted = name.hasPrefix("ENCRYPTED ")
+                base64 = []
+            } else if let name = label, line == "\(end)\(name)\(dashes)" {
+                guard let content = Base64Text.decode(base64) else { return nil }
+                blocks.append(PEMBlock(label: name, content: content, isEncrypted: isEncrypted))
+                label = nil
+            } else if label != nil {
+                // Older keys have fields in front of their content (RFC 1421 §4.6).
+                if line.contains(":") {
+                    if line.hasSuffix("ENCRYPTED") { isEncrypted = true }
+                } else {
+                    base64 += line.utf8
+                }
+            }
+        }
+        return label == nil ? blocks : nil
+    }
+
+    /// The DER encodings of the certificates in a file, PEM or DER; nil when it holds neither.
+    static func certificates(in bytes: [UInt8]) -> [[UInt8]]? {
+        var found: [[UInt8]]?
+        if bytes.first == 0x30 {
+            found = DER.sequences(in: bytes)
+        } else {
+            let text = String(validating: bytes, as: UTF8.self)
+            found = text.flatMap(blocks)?.filter { $0.label == "CERTIFICATE" }.map(\.content)
+        }
+        guard let found, !found.isEmpty,
+            found.allSatisfy({ DER.sequences(in: $0)?.count == 1 })
+        else { return nil }
+        return found
+    }
+
+    private static func trimmed(_ line: Substring) -> Substring {
+        var line = line
+        while line.last == " " || line.last == "\t" { line.removeLast() }
+        return line
+    }
+}
+
+enum DER {
+    /// `bytes` cut into the SEQUENCEs that they are one after the other; nil when they are not.
+    static func sequences(in bytes: [UInt8]) -> [[UInt8]]? {
+        var result: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            guard rest.popFirst() == 0x30, let first = rest.popFirst() else { return nil }
+            var header: [UInt8] = [0x30, first]
+            var length = Int(first)
+            if first >= 0x80 {
+                // Four bytes of length are more than any file has.
+                guard (0x81...0x84).contains(first) else { return nil }
+                length = 0
+                for _ in 0..<(first & 0x7F) {
+                    guard let byte = rest.popFirst() else { return nil }
+                    header.append(byte)
+                    length = length << 8 | Int(byte)
+                }
+            }
+            guard length > 0, length <= rest.count else { return nil }
+            result.append(header + rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return result
+    }
+}

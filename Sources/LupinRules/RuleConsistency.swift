@@ -1,0 +1,133 @@
+// What rules say against each other and against the settings: clear text that is never had, pins
+// that would be lost.
+
+import LupinCore
+
+struct RuleConsistency {
+    let context: DecodingContext
+    let intercept: InterceptSettings
+
+    /// Tells what does not fit; `rules` come with what the file has for them.
+    func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        for (rule, entries) in rules {
+            checkClearText(rule, entries)
+            checkDisabled(rule, entries)
+        }
+        for finding in rules.map(\.rule).explainTrustReplacements() {
+            let later = rules[finding.rule]
+            guard let entry = later.entries.first(where: { $0.key == "trust" }) else { continue }
+            tell(finding.kind, later.rule, after: rules[finding.earlier].rule, at: entry.value)
+        }
+    }
+
+    // MARK: Clear text
+
+    private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
+        guard let entry = clearTextKey(of: rule, entries) else { return }
+        let isHTTPEnough = entry.key == "request" || entry.key == "respond"
+        let need = "the rule \"\(rule.name)\" needs https in clear text"
+        switch rule.refusal(by: intercept) {
+        case .mode:
+            let other = "another intercept.mode"
+            context.error(
+                .intercept,
+                "\(need), and intercept.mode is none",
+                atKey: entry,
+                hint: isHTTPEnough
+                    ? "write scheme: http in its match, or \(other)" : "write \(other)"
+            )
+        case .exception(let host):
+            context.error(
+                .intercept,
+                "\(need) for \(host.source), which is in intercept.except",
+                atKey: entry,
+                hint: "take it out of there or out of the rule"
+            )
+        case nil:
+            guard intercept.mode == .auto, rule.decryptsEverything else { return }
+            context.warning(
+                .intercept,
+                "the rule \"\(rule.name)\" names no host: it decrypts everything",
+                atKey: entry,
+                hint: isHTTPEnough
+                    ? "write its hosts, or scheme: http where that is enough" : "write its hosts"
+            )
+        }
+    }
+
+    /// The key for the sake of which https must be decrypted.
+    private func clearTextKey(of rule: Rule, _ entries: [YAMLNode.Entry]) -> YAMLNode.Entry? {
+        guard rule.needsClearText else { return nil }
+        return entries.first { entry in
+            switch entry.key {
+            case "request": !rule.steps.isEmpty
+            case "respond": rule.respond != nil && !rule.answersConnect
+            case "trust": rule.trust != nil
+            case "client_cert": (rule.clientCertificate ?? nil) != nil
+            case "tls": !rule.tls.isEmpty
+            case "intercept": rule.intercept
+            default: false
+            }
+        }
+    }
+
+    // MARK: Trust
+
+    /// Whoever accepts any certificate says for which hosts, and hears it said.
+    private func checkDisabled(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
+        guard let trust = rule.trust?.policy, trust.policy.acceptsAnyone,
+            let entry = entries.first(where: { $0.key == "trust" })
+        else { return }
+        let namesHosts = rule.matches.allSatisfy { $0.hosts?.allSatisfy(\.isExplicit) ?? false }
+        if namesHosts {
+            context.warning(
+                .trustDisabled,
+                "the rule \"\(rule.name)\" accepts any certificate, of anybody",
+                at: entry.value,
+                hint: "a certificate of yours is better pinned: certificates: [ca.pem]"
+            )
+        } else {
+            context.error(
+                .trustDisabled,
+                "the trust policy \"\(trust.name)\" accepts any certificate, and the rule "
+                    + "\"\(rule.name)\" does not name its hosts",
+                at: entry.value,
+                hint: "write host: lab.example in its match"
+            )
+        }
+    }
+
+    private func tell(
+        _ kind: TrustReplacement.Kind,
+        _ rule: Rule,
+        after earlier: Rule,
+        at node: YAMLNode
+    ) {
+        guard let trust = rule.trust, let before = earlier.trust else { return }
+        let origin = "of the rule \"\(earlier.name)\" on line \(earlier.line)"
+        let isDisabled = trust.policy.policy.acceptsAnyone
+        switch kind {
+        case .isIdle:
+            context.warning(
+                .trustReplaced,
+                "\"\(trust.policy.name)\" never wins over the trust policy "
+                    + "\"\(before.policy.name)\" \(origin)",
+                at: node,
+                hint: "keep their hosts apart"
+            )
+        case .losesPins:
+            let name = trust.policy.name
+            let isInPlace = name.hasPrefix("trust@")
+            let remedy =
+                isInPlace ? "add replace: true" : "write trust: {use: \(name), replace: true}"
+            context.error(
+                .trustReplaced,
+                "\"\(name)\" would replace \"\(before.policy.name)\" \(origin), which holds pins",
+                at: node,
+                hint: isDisabled
+                    ? "disabled never wins over a policy; keep their hosts apart"
+                    : "\(remedy) if that is meant"
+            )
+        }
+    }
+}

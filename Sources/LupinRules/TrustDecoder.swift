@@ -1,0 +1,296 @@
+// What `trust:` says: named policies, those written in place, and what a policy must not leave out.
+
+import LupinCore
+
+/// The policies under `trust:` at the top of the file.
+struct TrustDefinitions {
+    struct Definition {
+        /// nil where a problem was told: the name is known all the same.
+        var policy: NamedTrustPolicy?
+        var entry: YAMLNode.Entry
+    }
+
+    static let builtIn = [
+        "system": NamedTrustPolicy.system,
+        "disabled": NamedTrustPolicy(name: "disabled", policy: .disabled),
+    ]
+
+    /// In the order of the file.
+    fileprivate(set) var all: [Definition] = []
+
+    /// Every name that a rule may use.
+    var names: [String] { ["system", "disabled"] + all.map(\.entry.key) }
+
+    /// The policy called `name`; `.some(nil)` where it is defined and broken.
+    func policy(_ name: String) -> NamedTrustPolicy?? {
+        if let policy = Self.builtIn[name] { return policy }
+        return all.first { $0.entry.key == name }.map(\.policy)
+    }
+}
+
+struct TrustDecoder {
+    /// Deeper than this nobody can tell what a policy demands.
+    private static let depthMax = 8
+    private static let kinds = ["all", "any", "system", "pins", "certificates", "revocation"]
+    private static let options = ["chain", "host", "self_signed"]
+
+    let context: DecodingContext
+
+    // MARK: Names
+
+    func definitions(_ node: YAMLNode) -> TrustDefinitions {
+        var definitions = TrustDefinitions()
+        let example = "{acme: {all: [system, {pins: […]}]}}"
+        let entries = context.entries(node, of: "names and policies", example: example) ?? []
+        for entry in entries {
+            if TrustDefinitions.builtIn[entry.key] != nil {
+                context.error(
+                    .name,
+                    "the trust policy \"\(entry.key)\" is built in",
+                    atKey: entry,
+                    hint: "choose another name"
+                )
+                continue
+            }
+            let policy = policy(entry.value).map { NamedTrustPolicy(name: entry.key, policy: $0) }
+            definitions.all.append(.init(policy: policy, entry: entry))
+        }
+        return definitions
+    }
+
+    /// Tells definitions that no rule uses.
+    func warnOfUnused(_ definitions: TrustDefinitions, by rules: [Rule]) {
+        let used = Set(rules.compactMap(\.trust?.policy.name))
+        for definition in definitions.all where !used.contains(definition.entry.key) {
+            context.warning(
+                .name,
+                "no rule uses the trust policy \"\(definition.entry.key)\"",
+                atKey: definition.entry,
+                hint: "write trust: \(definition.entry.key) in a rule, or take it out"
+            )
+        }
+    }
+
+    /// `trust:` of a rule: a name, `{use, replace}`, or a policy in place, which may say `replace`.
+    func trust(
+        _ entry: YAMLNode.Entry,
+        _ definitions: TrustDefinitions
+    ) -> (policy: NamedTrustPolicy, replaces: Bool)? {
+        guard case .map(let entries) = entry.value.content else {
+            return used(entry.value, definitions).map { (policy: $0, replaces: false) }
+        }
+        var replaces: Bool? = false
+        var policy: NamedTrustPolicy?
+        for part in entries where part.key == "replace" { replaces = context.boolean(part.value) }
+        var rest = entries.filter { $0.key != "replace" }
+        if let use = rest.first(where: { $0.key == "use" }) {
+            rest.removeAll { $0.key == "use" }
+            for other in rest {
+                let known = ["use", "replace"]
+                context.unknownKey(other, in: "trust", known: known)
+            }
+            policy = used(use.value, definitions)
+        } else {
+            let node = YAMLNode(content: .map(rest), place: entry.value.place)
+            let name = "trust@\(entry.keyPlace.line)"
+            policy = self.policy(node).map { NamedTrustPolicy(name: name, policy: $0) }
+        }
+        guard let policy, let replaces else { return nil }
+        return (policy: policy, replaces: replaces)
+    }
+
+    private func used(_ node: YAMLNode, _ definitions: TrustDefinitions) -> NamedTrustPolicy? {
+        guard let name = context.text(node, expected: "a trust policy", example: "system") else {
+            return nil
+        }
+        if let policy = definitions.policy(name) { return policy }
+        context.undefinedName(node, name, of: "trust policy", defined: definitions.names)
+        return nil
+    }
+
+    // MARK: One policy
+
+    private func policy(_ node: YAMLNode) -> TrustPolicy? {
+        policy(node, depth: 0).map { $0.grounded(isCovered: false) }
+    }
+
+    private func policy(_ node: YAMLNode, depth: Int) -> TrustPolicy? {
+        switch node.content {
+        case .map(let entries):
+            return policy(entries, at: node, depth: depth)
+        case .scalar("system", _):
+            return .system(host: true)
+        case .scalar("disabled", _):
+            return .disabled
+        case .scalar(let text, _) where !text.isEmpty:
+            context.error(
+                .name,
+                "unknown trust policy \"\(text)\"",
+                at: node,
+                hint: "a policy inside another is system, disabled, or written in place"
+            )
+        case .list, .scalar:
+            context.error(
+                .type,
+                "expected a trust policy, found \(node.kindText)",
+                at: node,
+                hint: "write all: [system, {pins: […]}]"
+            )
+        }
+        return nil
+    }
+
+    private func policy(
+        _ entries: [YAMLNode.Entry],
+        at node: YAMLNode,
+        depth: Int
+    ) -> TrustPolicy? {
+        let demands = entries.filter { Self.kinds.contains($0.key) }
+        var isComplete = true
+        for entry in entries where !(Self.kinds + Self.options).contains(entry.key) {
+            context.unknownKey(entry, in: "trust", known: Self.kinds + Self.options)
+            isComplete = false
+        }
+        guard isComplete, isSelfSignedWithCertificates(entries, demands) else { return nil }
+        guard let demand = demands.first else {
+            context.error(
+                .key,
+                "a trust policy demands nothing",
+                at: node,
+                hint: "write one of \(Self.kinds.joined(separator: ", "))"
+            )
+            return nil
+        }
+        if demands.count > 1 {
+            context.error(
+                .type,
+                "\"\(demand.key)\" and \"\(demands[1].key)\" are two policies",
+                atKey: demands[1],
+                hint: "write all: [{\(demand.key): …}, {\(demands[1].key): …}]"
+            )
+            return nil
+        }
+        guard let flags = flags(entries, of: demand.key) else { return nil }
+        switch demand.key {
+        case "all": return policies(demand, depth).map { .all($0) }
+        case "any": return policies(demand, depth).map { .any($0) }
+        case "system": return system(demand.value)
+        case "pins": return context.pins(demand, flags)
+        case "certificates": return context.certificates(demand, flags)
+        default: return context.revocation(demand.value)
+        }
+    }
+
+    private func policies(_ entry: YAMLNode.Entry, _ depth: Int) -> [TrustPolicy]? {
+        guard depth < Self.depthMax else {
+            context.error(
+                .range,
+                "trust policies are nested too deeply",
+                atKey: entry,
+                hint: "at most \(Self.depthMax) of all and any inside each other"
+            )
+            return nil
+        }
+        let items = context.items(entry.value)
+        if items.isEmpty {
+            context.error(
+                .trustEmpty,
+                "\"\(entry.key)\" lists no policy",
+                atKey: entry,
+                hint: "write \(entry.key): [system]"
+            )
+            return nil
+        }
+        let policies = items.map { policy($0, depth: depth + 1) }
+        return policies.contains(nil) ? nil : policies.compactMap { $0 }
+    }
+
+    private func system(_ node: YAMLNode) -> TrustPolicy? {
+        var host: Bool? = true
+        for entry in context.entries(node, of: "a map", example: "system: {host: false}") ?? [] {
+            if entry.key == "host" {
+                host = context.boolean(entry.value)
+            } else {
+                context.unknownKey(entry, in: "system", known: ["host"])
+                host = nil
+            }
+        }
+        return host.map { .system(host: $0) }
+    }
+
+    // MARK: The keys beside a demand
+
+    /// The keys beside a demand; nil when a problem was told.
+    private func flags(_ entries: [YAMLNode.Entry], of demand: String) -> TrustFlags? {
+        var flags = TrustFlags()
+        let allowed: [String: [String]] = [
+            "pins": ["chain", "host"], "certificates": Self.options,
+        ]
+        for entry in entries where Self.options.contains(entry.key) {
+            guard let value = context.boolean(entry.value) else { return nil }
+            switch entry.key {
+            case "chain": flags.chain = value
+            case "host": flags.host = value
+            default: flags.selfSigned = value
+            }
+            if entry.key != "self_signed", allowed[demand]?.contains(entry.key) != true {
+                let hint = demand == "system" ? "write system: {host: \(value)}" : nil
+                let message = "\"\(entry.key)\" does not belong to \"\(demand)\""
+                context.error(.key, message, atKey: entry, hint: hint)
+                return nil
+            }
+        }
+        return flags
+    }
+
+    /// Alamofire's forerunner refused the same: without certificates anybody's would do.
+    private func isSelfSignedWithCertificates(
+        _ entries: [YAMLNode.Entry],
+        _ demands: [YAMLNode.Entry]
+    ) -> Bool {
+        guard let entry = entries.first(where: { $0.key == "self_signed" }),
+            entry.value.scalarText != "false"
+        else { return true }
+        let hasCertificates = demands.contains {
+            $0.key == "certificates" && !context.items($0.value).isEmpty
+        }
+        if hasCertificates { return true }
+        context.error(
+            .trustSelfSigned,
+            "\"self_signed\" without certificates would accept anybody's",
+            atKey: entry,
+            hint: "write the files of the certificates: certificates: [ca.pem]"
+        )
+        return false
+    }
+}
+
+extension TrustPolicy {
+    /// The policy with `system` beside every `revocation` that stands alone.
+    ///
+    /// That a certificate is not withdrawn says nothing about whose it is. Alamofire's evaluator
+    /// checks the chain and the name too.
+    fileprivate func grounded(isCovered: Bool) -> TrustPolicy {
+        switch self {
+        case .revocation:
+            return isCovered ? self : .all([.system(host: true), self])
+        case .all(let policies):
+            let covers = isCovered || policies.contains(where: \.saysWho)
+            return .all(policies.map { $0.grounded(isCovered: covers) })
+        case .any(let policies):
+            return .any(policies.map { $0.grounded(isCovered: isCovered) })
+        case .system, .certificates, .pins, .disabled:
+            return self
+        }
+    }
+
+    /// Whether a server that passes has proved something about itself.
+    private var saysWho: Bool {
+        switch self {
+        case .system, .certificates, .pins: true
+        case .revocation, .disabled: false
+        case .all(let policies): policies.contains(where: \.saysWho)
+        case .any(let policies): policies.allSatisfy(\.saysWho)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// What a trust policy demands of a server: pins, certificates, and that none was withdrawn.
+
+import LupinCore
+
+/// The keys beside `pins:` and `certificates:`.
+struct TrustFlags {
+    var chain = true
+    var host = true
+    var selfSigned = false
+}
+
+// MARK: Pins and certificates
+
+extension DecodingContext {
+    func pins(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
+        let items = self.items(entry.value)
+        if items.isEmpty {
+            error(
+                .trustEmpty,
+                "the list of pins is empty",
+                atKey: entry,
+                hint: "write [\"sha256/…\"], two of them at best"
+            )
+            return nil
+        }
+        let digests = items.map(pin)
+        guard !digests.contains(nil) else { return nil }
+        var pins = PinnedKeys(digests.compactMap { $0 })
+        pins.demandsChain = flags.chain
+        pins.demandsHost = flags.host
+        if Set(pins.digests).count == 1 {
+            warning(
+                .trustPin,
+                "one pin and no backup: a new key at the server would lock everybody out",
+                atKey: entry,
+                hint: "add the pin of a key that is kept aside"
+            )
+        }
+        return .pins(pins)
+    }
+
+    /// `sha256/` and the base64 of 32 bytes (RFC 7469 §2.4).
+    private func pin(_ node: YAMLNode) -> [UInt8]? {
+        let example = "sha256/ and the 44 characters of a SHA-256 in base64"
+        guard let text = self.text(node, expected: "a pin", example: example) else { return nil }
+        let prefix = "sha256/"
+        if text.hasPrefix(prefix),
+            let digest = Base64Text.decode(Array(text.dropFirst(prefix.count).utf8)),
+            digest.count == 32
+        {
+            return digest
+        }
+        error(
+            .trustPin,
+            "\"\(text)\" is not the SHA-256 of a public key",
+            at: node,
+            hint: "write \(DecodingContext.meantPin(text).map { prefix + $0 } ?? example)"
+        )
+        return nil
+    }
+
+    /// The base64 that another spelling of a pin stands for: curl's, none at all, or hexadecimal.
+    private static func meantPin(_ text: String) -> String? {
+        var body = text[...]
+        for prefix in ["sha256//", "sha256/", "sha256=", "sha256:", "SHA256:"]
+        where body.hasPrefix(prefix) {
+            body = body.dropFirst(prefix.count)
+            break
+        }
+        if Base64Text.decode(Array(body.utf8))?.count == 32 { return String(body) }
+        let digits = body.utf8.filter { $0 != UInt8(ascii: ":") }.map(\.hexDigit)
+        guard digits.count == 64, !digits.contains(nil) else { return nil }
+        let values = digits.compactMap { $0 }
+        return Base64Text.encode(
+            stride(from: 0, to: 64, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+        )
+    }
+
+    func certificates(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
+        let items = self.items(entry.value)
+        if items.isEmpty {
+            error(
+                .trustEmpty,
+                "the list of certificates is empty",
+                atKey: entry,
+                hint: "write [ca.pem]"
+            )
+            return nil
+        }
+        let files = items.map(certificates)
+        guard !files.contains(nil) else { return nil }
+        var pinned = PinnedCertificates(files.compactMap { $0 }.flatMap { $0 })
+        pinned.areAnchors = flags.selfSigned
+        pinned.demandsChain = flags.chain
+        pinned.demandsHost = flags.host
+        return .certificates(pinned)
+    }
+
+    // MARK: Revocation
+
+    func revocation(_ node: YAMLNode) -> TrustPolicy? {
+        var demand = RevocationDemand()
+        let example = "{method: any, require: true}"
+        guard let entries = self.entries(node, of: "a map", example: example) else { return nil }
+        for entry in entries {
+            switch entry.key {
+            case "method":
+                guard let method = revocationMethod(entry.value) else { return nil }
+                demand.method = method
+            case "require":
+                guard let value = boolean(entry.value) else { return nil }
+                demand.isRequired = value
+            case "network":
+                guard let value = boolean(entry.value) else { return nil }
+                demand.usesNetwork = value
+            default:
+                let known = ["method", "require", "network"]
+                unknownKey(entry, in: "revocation", known: known)
+                return nil
+            }
+        }
+        return .revocation(demand)
+    }
+
+    private func revocationMethod(_ node: YAMLNode) -> RevocationDemand.Method? {
+        guard let text = text(node, expected: "a method", example: "any") else {
+            return nil
+        }
+        switch text {
+        case "any": return .any
+        case "ocsp": return .ocsp
+        case "crl": return .crl
+        default:
+            unknownWord(node, text, for: "method", known: ["any", "ocsp", "crl"])
+            return nil
+        }
+    }
+}

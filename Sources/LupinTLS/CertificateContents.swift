@@ -1,0 +1,167 @@
+// What stands in a certificate's encoding, for the questions that OpenSSL has no answer to.
+
+/// The fields of a certificate as they are encoded (RFC 5280 §4.1).
+struct CertificateContents {
+    /// An extension as it is encoded.
+    struct Extension {
+        /// Content bytes of the object identifier.
+        var identifier: [UInt8]
+        var isCritical: Bool
+        var value: [UInt8]
+    }
+
+    /// 1, 2 or 3.
+    private(set) var version = 1
+    /// Content bytes.
+    private(set) var serial: [UInt8] = []
+    private(set) var hasSubject = false
+    /// Each a tag and its contents: first and last second of validity.
+    private(set) var times: [DERReader.Value] = []
+    /// Identifier and parameters of the public key's algorithm.
+    private(set) var keyAlgorithm: [UInt8] = []
+    private(set) var extensions: [Extension] = []
+
+    /// Nil if the bytes are no certificate.
+    init?(_ encoding: [UInt8]) {
+        var outer = DERReader(encoding)
+        guard let certificate = outer.next(tag: 0x30) else { return nil }
+        var parts = DERReader(certificate)
+        guard let signed = parts.next(tag: 0x30) else { return nil }
+        var fields = DERReader(signed)
+        if let wrapped = fields.next(tag: 0xA0) {
+            var inner = DERReader(wrapped)
+            guard let number = inner.next(tag: 0x02), let last = number.last else { return nil }
+            version = Int(last) + 1
+        }
+        guard let serial = fields.next(tag: 0x02), fields.next(tag: 0x30) != nil,
+            fields.next(tag: 0x30) != nil, let validity = fields.next(tag: 0x30),
+            let subject = fields.next(tag: 0x30), let key = fields.next(tag: 0x30)
+        else { return nil }
+        self.serial = Array(serial)
+        hasSubject = !subject.isEmpty
+        var validityReader = DERReader(validity)
+        while let time = validityReader.next() { times.append(time) }
+        var keyReader = DERReader(key)
+        keyAlgorithm = keyReader.next(tag: 0x30).map(Array.init) ?? []
+        while let field = fields.next() {
+            guard field.tag == 0xA3 else { continue }
+            guard let extensions = Self.extensions(field.contents) else { return nil }
+            self.extensions = extensions
+        }
+    }
+
+    /// The extension with an identifier; nil for none.
+    func value(_ identifier: [UInt8]) -> Extension? {
+        extensions.first { $0.identifier == identifier }
+    }
+
+    /// Extensions of a certificate or list, of which each may be there once only; nil for no DER.
+    static func extensions(_ wrapped: ArraySlice<UInt8>) -> [Extension]? {
+        var outer = DERReader(wrapped)
+        guard let list = outer.next(tag: 0x30) else { return nil }
+        var reader = DERReader(list)
+        var extensions: [Extension] = []
+        while let part = reader.next(tag: 0x30) {
+            var fields = DERReader(part)
+            guard let identifier = fields.next(tag: 0x06) else { return nil }
+            let isCritical = fields.next(tag: 0x01).map { $0.first != 0 } ?? false
+            guard let value = fields.next(tag: 0x04) else { return nil }
+            extensions.append(
+                Extension(
+                    identifier: Array(identifier),
+                    isCritical: isCritical,
+                    value: Array(value)
+                )
+            )
+        }
+        return reader.isAtEnd ? extensions : nil
+    }
+}
+
+extension CertificateContents {
+    /// Content bytes of the object identifiers of extensions.
+    enum Identifier {
+        static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
+        static let basicConstraints: [UInt8] = [0x55, 0x1D, 0x13]
+        static let nameConstraints: [UInt8] = [0x55, 0x1D, 0x1E]
+        static let listLocations: [UInt8] = [0x55, 0x1D, 0x1F]
+        static let policyConstraints: [UInt8] = [0x55, 0x1D, 0x24]
+        static let purposes: [UInt8] = [0x55, 0x1D, 0x25]
+        /// No revocation is ever said of the certificate (RFC 9608).
+        static let noRevocation: [UInt8] = [0x55, 0x1D, 0x38]
+        static let authorityAccess: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x01]
+        static let listScope: [UInt8] = [0x55, 0x1D, 0x1C]
+        static let authorityKey: [UInt8] = [0x55, 0x1D, 0x23]
+    }
+
+    /// Object identifiers of the extendedKeyUsage extension; nil if it is absent or no DER.
+    var purposes: [[UInt8]]? {
+        guard let value = value(Identifier.purposes)?.value else { return nil }
+        var outer = DERReader(value)
+        guard let list = outer.next(tag: 0x30) else { return nil }
+        var reader = DERReader(list)
+        var purposes: [[UInt8]] = []
+        while let purpose = reader.next(tag: 0x06) { purposes.append(Array(purpose)) }
+        return reader.isAtEnd && !purposes.isEmpty ? purposes : nil
+    }
+
+    /// Whether basicConstraints says CA:TRUE, whatever keyUsage says to that.
+    var claimsAuthority: Bool {
+        guard let value = value(Identifier.basicConstraints)?.value else { return false }
+        var outer = DERReader(value)
+        guard let fields = outer.next(tag: 0x30) else { return false }
+        var reader = DERReader(fields)
+        return reader.next(tag: 0x01).map { $0.first != 0 } ?? false
+    }
+
+    /// URLs of a kind of service about the issuer: `1.3.6.1.5.5.7.48.1` is OCSP.
+    ///
+    /// Nil if the extension is no DER.
+    func accessLocations(_ method: [UInt8]) -> [String]? {
+        guard let value = value(Identifier.authorityAccess)?.value else { return [] }
+        var outer = DERReader(value)
+        guard let list = outer.next(tag: 0x30), !list.isEmpty else { return nil }
+        var reader = DERReader(list)
+        var urls: [String] = []
+        while let part = reader.next(tag: 0x30) {
+            var fields = DERReader(part)
+            guard let found = fields.next(tag: 0x06), let location = fields.next() else {
+                return nil
+            }
+            guard Array(found) == method, location.tag == 0x86 else { continue }
+            urls.append(String(decoding: location.contents, as: UTF8.self))
+        }
+        return reader.isAtEnd ? urls : nil
+    }
+
+    /// URLs of complete lists of withdrawn certificates that the issuer itself signs.
+    var listLocations: [String] {
+        guard let value = value(Identifier.listLocations)?.value else { return [] }
+        var outer = DERReader(value)
+        guard let list = outer.next(tag: 0x30) else { return [] }
+        var reader = DERReader(list)
+        var urls: [String] = []
+        while let point = reader.next(tag: 0x30) {
+            var fields = DERReader(point)
+            guard let name = fields.next(tag: 0xA0),
+                // Lists for some reasons only, or of somebody else, say too little.
+                fields.isAtEnd
+            else { continue }
+            urls += Self.fullNames(name)
+        }
+        return urls
+    }
+
+    /// The URLs of a DistributionPointName (RFC 5280 §4.2.1.13), which is a fullName.
+    static func fullNames(_ name: ArraySlice<UInt8>) -> [String] {
+        var reader = DERReader(name)
+        guard let full = reader.next(tag: 0xA0) else { return [] }
+        var names = DERReader(full)
+        var urls: [String] = []
+        while let name = names.next() {
+            guard name.tag == 0x86 else { continue }
+            urls.append(String(decoding: name.contents, as: UTF8.self))
+        }
+        return urls
+    }
+}

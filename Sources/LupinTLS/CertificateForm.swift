@@ -1,0 +1,211 @@
+// What is demanded of the certificates of a path beyond what OpenSSL looks at.
+import LupinCore
+
+/// The rules of RFC 5280 and of the CA/Browser Forum that no certificate of the public Web breaks.
+///
+/// Not demanded, since certificates in use break it or nothing is won by it: that the common name
+/// be one of the alternative names, that name constraints be critical or without leading dot, that
+/// extendedKeyUsage be uncritical, and any form of a root's own extensions and serial number.
+enum CertificateForm {
+    /// The first problem of a path that OpenSSL accepted, and where it is.
+    ///
+    /// An anchor that is the server's own certificate was named as such: its form is its owner's
+    /// business.
+    static func problem(
+        of path: [Certificate],
+        _ anchors: TrustAnchors
+    ) -> (TrustProblem, Int)? {
+        for (i, certificate) in path.enumerated() {
+            let name = VerificationError.name(certificate, isServers: i == 0)
+            guard let contents = CertificateContents(certificate.der) else {
+                return (TrustProblem(.malformed, "\(name) is not readable."), i)
+            }
+            guard isKeyAllowed(contents.keyAlgorithm) else {
+                let sentence = "\(name) has a kind of key that servers must not use."
+                return (TrustProblem(.weak, sentence), i)
+            }
+            let isAnchor = i == path.count - 1
+            let isLeaf = i == 0 && !isAnchor
+            if let (kind, flaw) = constraintFlaw(contents, isLeaf: isLeaf) {
+                return (TrustProblem(kind, "\(name) \(flaw)."), i)
+            }
+            guard anchors.demandsWebForm, !isAnchor else { continue }
+            if let flaw = formFlaw(contents) ?? (isLeaf ? leafFlaw(contents) : nil) {
+                return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
+            }
+        }
+        return nil
+    }
+
+    /// Where in a path the first certificate is that constrains names; 0 for none.
+    static func firstConstrained(_ path: [Certificate]) -> Int {
+        path.indices.dropFirst().first { i in
+            CertificateContents(path[i].der)?
+                .value(CertificateContents.Identifier.nameConstraints) != nil
+        } ?? 0
+    }
+
+    // MARK: What protects, everywhere
+
+    /// RSA, P-256, P-384, P-521 and Ed25519; how large RSA must be is OpenSSL's to say.
+    private static func isKeyAllowed(_ algorithm: [UInt8]) -> Bool {
+        var reader = DERReader(algorithm)
+        guard let identifier = reader.next(tag: 0x06) else { return false }
+        switch Array(identifier) {
+        case [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01], [0x2B, 0x65, 0x70]:
+            return true
+        case [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]:
+            let curves: [[UInt8]] = [
+                [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07], [0x2B, 0x81, 0x04, 0x00, 0x22],
+                [0x2B, 0x81, 0x04, 0x00, 0x23],
+            ]
+            return reader.next(tag: 0x06).map { curves.contains(Array($0)) } ?? false
+        default: return false
+        }
+    }
+
+    private static func constraintFlaw(
+        _ contents: CertificateContents,
+        isLeaf: Bool
+    ) -> (TrustProblem.Kind, String)? {
+        if let constraints = contents.value(CertificateContents.Identifier.nameConstraints) {
+            // "MUST be used only in a CA certificate" (RFC 5280 §4.2.1.10).
+            if isLeaf { return (.constraint, "has name constraints, which only authorities may") }
+            guard areNameConstraintsSound(constraints.value) else {
+                return (.constraint, "has name constraints that are malformed")
+            }
+        }
+        guard isLeaf else { return nil }
+        if contents.claimsAuthority {
+            return (.constraint, "is one of an authority, not of a server")
+        }
+        if let flaw = nameFlaw(contents) { return (.malformed, flaw) }
+        return nil
+    }
+
+    /// Whether the bases of DNS and IP constraints can be compared to names at all.
+    private static func areNameConstraintsSound(_ value: [UInt8]) -> Bool {
+        var outer = DERReader(value)
+        guard let fields = outer.next(tag: 0x30), !fields.isEmpty else { return false }
+        var reader = DERReader(fields)
+        while let subtrees = reader.next() {
+            guard subtrees.tag == 0xA0 || subtrees.tag == 0xA1 else { return false }
+            var bases = DERReader(subtrees.contents)
+            while let subtree = bases.next(tag: 0x30) {
+                var base = DERReader(subtree)
+                guard let name = base.next() else { return false }
+                switch name.tag {
+                case 0x82 where !name.contents.allSatisfy(isNameByte): return false
+                case 0x87 where name.contents.count != 8 && name.contents.count != 32: return false
+                default: break
+                }
+            }
+            guard bases.isAtEnd else { return false }
+        }
+        return reader.isAtEnd
+    }
+
+    /// A letter, digit, hyphen, dot or, as in use, an underscore.
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+        default: false
+        }
+    }
+
+    /// What is wrong with the alternative names of a server's certificate.
+    private static func nameFlaw(_ contents: CertificateContents) -> String? {
+        guard let value = contents.value(CertificateContents.Identifier.alternativeNames)?.value
+        else { return nil }
+        var outer = DERReader(value)
+        guard let list = outer.next(tag: 0x30), outer.isAtEnd else {
+            return "has alternative names that are malformed"
+        }
+        var reader = DERReader(list)
+        while let name = reader.next() {
+            switch name.tag {
+            case 0x82 where !isDNSName(name.contents):
+                return "has an alternative name that is no host name"
+            case 0x87 where name.contents.count != 4 && name.contents.count != 16:
+                return "has an alternative name that is no IP address"
+            default: break
+            }
+        }
+        return reader.isAtEnd ? nil : "has alternative names that are malformed"
+    }
+
+    /// Whether bytes are labels parted by dots; asterisks are allowed here, and match elsewhere.
+    private static func isDNSName(_ name: ArraySlice<UInt8>) -> Bool {
+        guard name.count <= 253 else { return false }
+        let labels = name.split(separator: 0x2E, omittingEmptySubsequences: false)
+        return labels.allSatisfy { label in
+            !label.isEmpty && label.count <= 63 && label.allSatisfy { isNameByte($0) || $0 == 0x2A }
+        }
+    }
+
+    // MARK: What the Web demands
+
+    private static func formFlaw(_ contents: CertificateContents) -> String? {
+        guard contents.version == 3 else { return "is not of version 3" }
+        let serial = contents.serial
+        // RFC 5280 §4.1.2.2: positive, and at most 20 octets.
+        guard (1...20).contains(serial.count), serial[0] < 0x80, serial.contains(where: { $0 > 0 })
+        else { return "has a serial number that is zero, negative or too long" }
+        guard contents.times.count == 2, contents.times.allSatisfy(isTimeInForm) else {
+            return "writes its validity in the wrong form"
+        }
+        let identifiers = contents.extensions.map(\.identifier)
+        guard Set(identifiers).count == identifiers.count else {
+            return "has an extension twice"
+        }
+        guard contents.accessLocations([]) != nil else {
+            return "has a malformed authorityInfoAccess extension"
+        }
+        if let constraints = contents.value(CertificateContents.Identifier.policyConstraints),
+            !constraints.isCritical
+        {
+            return "has policy constraints that are not critical"
+        }
+        return nil
+    }
+
+    /// UTCTime through 2049 and GeneralizedTime from 2050 on, in seconds and UTC (§4.1.2.5).
+    private static func isTimeInForm(_ time: DERReader.Value) -> Bool {
+        let digits = time.contents.dropLast()
+        guard time.contents.last == 0x5A, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return false
+        }
+        switch (time.tag, digits.count) {
+        case (0x17, 12): return true
+        case (0x18, 14):
+            return digits.prefix(4).reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 2050
+        default: return false
+        }
+    }
+
+    private static func leafFlaw(_ contents: CertificateContents) -> String? {
+        guard let names = contents.value(CertificateContents.Identifier.alternativeNames) else {
+            return "names no host: it has no subjectAltName"
+        }
+        if names.isCritical, contents.hasSubject {
+            return "has a critical subjectAltName beside a subject"
+        }
+        guard let purposes = contents.purposes else {
+            return "does not say what it is for: it has no extendedKeyUsage"
+        }
+        return purposes.contains(where: isForeignPurpose)
+            ? "is for more than TLS: its extendedKeyUsage says so" : nil
+    }
+
+    /// What CA/Browser Forum BR §7.1.2.7.10 forbids beside serverAuth.
+    private static func isForeignPurpose(_ purpose: [UInt8]) -> Bool {
+        let common: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03]
+        if purpose.count == 8, purpose.starts(with: common) {
+            // Code signing, e-mail, time stamps, OCSP.
+            return [3, 4, 8, 9].contains(purpose[7])
+        }
+        // Any purpose, and precertificates.
+        return purpose == [0x55, 0x1D, 0x25, 0x00]
+            || purpose == [0x2B, 0x06, 0x01, 0x04, 0x01, 0xD6, 0x79, 0x02, 0x04, 0x04]
+    }
+}

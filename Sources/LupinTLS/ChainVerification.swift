@@ -1,0 +1,141 @@
+// How a path from a server's certificate to a trust anchor is found, and what OpenSSL holds it to.
+import COpenSSL
+import LupinCore
+
+/// Path validation by RFC 5280 §6 for a TLS server, as strict as OpenSSL can be.
+///
+/// On top of that comes ``CertificateForm``: what OpenSSL does not look at.
+struct ChainVerification {
+    let anchors: TrustAnchors
+    /// Seconds since 1970.
+    let now: Int64
+
+    /// Certificates between the server's and the anchor; the Web has one to three.
+    private static let intermediatesMax: Int32 = 8
+    /// 112 bits: RSA of 2048 bits and more, and neither SHA-1 nor MD5 but on the anchor.
+    private static let securityLevel: Int32 = 2
+    /// How often an intermediate that spoils the path is left out and another way looked for.
+    private static let detoursMax = 4
+
+    /// The path from the first of `presented` to an anchor, both included.
+    ///
+    /// OpenSSL follows one way only. Where an intermediate spoils that one (expired, constrained,
+    /// or signed by nobody known) it is left out, as there may be another certificate for its key.
+    func path(_ presented: [Certificate]) -> Result<[Certificate], TrustProblem> {
+        guard let leaf = presented.first else {
+            return .failure(TrustProblem(.chain, "The server showed no certificate."))
+        }
+        var helpers = Array(presented.dropFirst())
+        var first: TrustProblem?
+        for _ in 0...Self.detoursMax {
+            let attempt = verify(leaf, helpers)
+            let problem: TrustProblem
+            var culprit = attempt.culprit
+            if let found = attempt.problem {
+                problem = found
+            } else if let (found, index) = CertificateForm.problem(of: attempt.path, anchors) {
+                problem = found
+                culprit = index
+            } else {
+                return .success(attempt.path)
+            }
+            if first == nil { first = problem }
+            guard culprit > 0, culprit < attempt.path.count else { break }
+            let spoiler = attempt.path[culprit].der
+            let count = helpers.count
+            helpers.removeAll { $0.der == spoiler }
+            // What came from the anchors can't be left out.
+            if helpers.count == count { break }
+        }
+        return .failure(first ?? TrustProblem(.chain, "No path to a trusted authority was found."))
+    }
+
+    private struct Attempt {
+        /// As far as OpenSSL got.
+        var path: [Certificate] = []
+        var problem: TrustProblem?
+        /// Where in the path the problem is.
+        var culprit = 0
+    }
+
+    private func verify(_ leaf: Certificate, _ helpers: [Certificate]) -> Attempt {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        let failed = Attempt(problem: TrustProblem(.chain, "OpenSSL could not verify the path."))
+        // Safety: the list lends certificates that `helpers` holds until the end of the function.
+        guard let list = unsafe openssl_chain_new() else { return failed }
+        defer { unsafe openssl_chain_free_list(list) }
+        for helper in helpers { _ = unsafe helper.withX509 { unsafe openssl_chain_push(list, $0) } }
+        guard let verification = unsafe X509_STORE_CTX_new() else { return failed }
+        defer { unsafe X509_STORE_CTX_free(verification) }
+        let isReady = unsafe anchors.withStore { store in
+            unsafe leaf.withX509 { unsafe X509_STORE_CTX_init(verification, store, $0, list) == 1 }
+        }
+        guard isReady, unsafe configure(verification) else { return failed }
+        let result = unsafe X509_verify_cert(verification)
+        var attempt = Attempt()
+        if let chain = unsafe X509_STORE_CTX_get0_chain(verification) {
+            for i in 0..<max(0, unsafe openssl_chain_count(chain)) {
+                guard let certificate = unsafe openssl_chain_get(chain, i) else { continue }
+                unsafe attempt.path.append(Certificate(sharing: certificate))
+            }
+        }
+        if result != 1 {
+            let error = VerificationError(unsafe X509_STORE_CTX_get_error(verification))
+            let depth = Int(unsafe X509_STORE_CTX_get_error_depth(verification))
+            let path = attempt.path.isEmpty ? [leaf] : attempt.path
+            attempt.problem = error.problem(at: depth, of: path)
+            // OpenSSL names the certificate that breaks a constraint, not the one that has it.
+            let isLeafConstrained = depth == 0 && error.isNameConstraint
+            attempt.culprit = isLeafConstrained ? CertificateForm.firstConstrained(path) : depth
+        }
+        withExtendedLifetime((helpers, leaf, anchors)) {}
+        return attempt
+    }
+
+    private func configure(_ verification: OpaquePointer) -> Bool {
+        // Safety: the parameters belong to the verification, which the caller holds.
+        guard unsafe X509_STORE_CTX_set_default(verification, "ssl_server") == 1,
+            let parameters = unsafe X509_STORE_CTX_get0_param(verification)
+        else { return false }
+        var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
+        if anchors.demandsWebForm { flags |= UInt(X509_V_FLAG_X509_STRICT) }
+        if anchors.mayBePartial { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+        guard unsafe X509_VERIFY_PARAM_set_flags(parameters, flags) == 1,
+            unsafe X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1
+        else { return false }
+        unsafe X509_VERIFY_PARAM_set_depth(parameters, Self.intermediatesMax)
+        unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Self.securityLevel)
+        unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(now))
+        unsafe X509_STORE_CTX_set_verify_cb(verification) { unsafe Self.decide($0, $1) }
+        return true
+    }
+
+    /// Forgives the anchor its form, as RFC 5280 §6.1.1 takes it as given, and anybody the last
+    /// second: validity is "through notAfter, inclusive" (§4.1.2.5), and OpenSSL stops before.
+    ///
+    /// Roots in use today would fail: Go Daddy and Starfield Class 2 and ePKI have no keyUsage and
+    /// uncritical basicConstraints, TWCA Global has no subjectKeyIdentifier, and most roots that
+    /// people make by `openssl req -x509` have no keyUsage.
+    private static func decide(_ passed: Int32, _ verification: OpaquePointer?) -> Int32 {
+        // Safety: OpenSSL lends the verification for the call.
+        guard passed == 0 else { return passed }
+        let depth = unsafe X509_STORE_CTX_get_error_depth(verification)
+        let count = unsafe openssl_chain_count(X509_STORE_CTX_get0_chain(verification))
+        let error = unsafe X509_STORE_CTX_get_error(verification)
+        if error == X509_V_ERR_CERT_HAS_EXPIRED,
+            let parameters = unsafe X509_STORE_CTX_get0_param(verification),
+            let certificate = unsafe X509_STORE_CTX_get_current_cert(verification)
+        {
+            let end = unsafe CertificateTime.seconds(X509_get0_notAfter(certificate))
+            return unsafe end == Int64(X509_VERIFY_PARAM_get_time(parameters)) ? 1 : 0
+        }
+        guard depth > 0, depth == count - 1 else { return 0 }
+        switch error {
+        case X509_V_ERR_CA_BCONS_NOT_CRITICAL, X509_V_ERR_CA_CERT_MISSING_KEY_USAGE,
+            X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER:
+            return 1
+        default: return 0
+        }
+    }
+}

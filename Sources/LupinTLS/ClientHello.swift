@@ -1,0 +1,257 @@
+// What a client says first: whether it is TLS, and for which host and protocols it asks.
+package import LupinCore
+
+/// The parts of a ClientHello that decide what becomes of a connection (RFC 8446 §4.1.2).
+package struct ClientHello: Sendable, Hashable {
+    /// The host name of SNI (RFC 6066 §3), as it was sent.
+    package var serverName: String?
+    /// The ALPN offer (RFC 7301), the preferred first, without GREASE values.
+    package var protocols: [String]
+    /// The versions lupin speaks that the client offers, the newest first.
+    package var versions: [TLSVersion]
+
+    package init(
+        serverName: String? = nil,
+        protocols: [String] = [],
+        versions: [TLSVersion] = []
+    ) {
+        self.serverName = serverName
+        self.protocols = protocols
+        self.versions = versions
+    }
+
+    /// What the beginning of a connection is.
+    package enum Reading: Sendable, Hashable {
+        /// A ClientHello as far as one can see; more bytes must come.
+        case needsMore
+        case notTLS
+        /// TLS, but no ClientHello that one could rely on: malformed, or longer than ``countMax``.
+        case unreadable
+        case hello(ClientHello)
+    }
+
+    /// A longer one is not read: real ones have less than 4 KiB.
+    package static let countMax = 16 << 10
+    private static let recordHeaderCount = 5
+    private static let messageHeaderCount = 4
+    /// RFC 8446 §5.1: a record's plain text has at most 2^14 bytes.
+    private static let fragmentMax = 1 << 14
+
+    /// Reads a connection's first bytes, however many have come so far.
+    package static func parse(_ bytes: Span<UInt8>) -> Reading {
+        switch firstRecord(bytes) {
+        case .needsMore: return .needsMore
+        case .notTLS: return .notTLS
+        case .fragment(let range):
+            let fragment = bytes.extracting(range)
+            guard fragment.count >= messageHeaderCount else { return joined(bytes) }
+            let end = messageHeaderCount + messageCount(fragment)
+            guard end <= countMax else { return .unreadable }
+            // Nearly always the first record has it all, and nothing needs to be copied.
+            guard fragment.count < end else {
+                return body(fragment.extracting(messageHeaderCount..<end))
+            }
+            return joined(bytes)
+        }
+    }
+
+    private enum FirstRecord {
+        case needsMore, notTLS
+        /// What has come of it, at least one byte.
+        case fragment(Range<Int>)
+    }
+
+    private static func firstRecord(_ bytes: Span<UInt8>) -> FirstRecord {
+        guard !bytes.isEmpty else { return .needsMore }
+        guard bytes[0] == 22 else { return .notTLS }
+        guard bytes.count > 1 else { return .needsMore }
+        guard bytes[1] == 3 else { return .notTLS }
+        guard bytes.count > 2 else { return .needsMore }
+        guard bytes[2] <= 4 else { return .notTLS }
+        guard bytes.count > recordHeaderCount else {
+            guard bytes.count == recordHeaderCount else { return .needsMore }
+            return isFragmentCount(fragmentCount(bytes, at: 0)) ? .needsMore : .notTLS
+        }
+        let count = fragmentCount(bytes, at: 0)
+        guard isFragmentCount(count), bytes[recordHeaderCount] == 1 else { return .notTLS }
+        return .fragment(recordHeaderCount..<min(bytes.count, recordHeaderCount + count))
+    }
+
+    /// Puts the fragments of several records together, and reads them once they are a message.
+    private static func joined(_ bytes: Span<UInt8>) -> Reading {
+        var message: [UInt8] = []
+        var start = 0
+        // Every turn takes one record with at least one byte, and `countMax` ends it.
+        while start + recordHeaderCount <= bytes.count {
+            let count = fragmentCount(bytes, at: start)
+            guard bytes[start] == 22, bytes[start + 1] == 3, isFragmentCount(count) else {
+                return .unreadable
+            }
+            let first = start + recordHeaderCount
+            let end = first + count
+            message.append(copying: bytes.extracting(first..<min(end, bytes.count)))
+            if message.count >= messageHeaderCount {
+                let whole = messageHeaderCount + messageCount(message.span)
+                guard whole <= countMax else { return .unreadable }
+                if message.count >= whole {
+                    return body(message.span.extracting(messageHeaderCount..<whole))
+                }
+            }
+            start = end
+        }
+        if start < bytes.count, bytes[start] != 22 { return .unreadable }
+        return .needsMore
+    }
+
+    private static func fragmentCount(_ bytes: Span<UInt8>, at start: Int) -> Int {
+        Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
+    }
+
+    private static func isFragmentCount(_ count: Int) -> Bool { count > 0 && count <= fragmentMax }
+
+    private static func messageCount(_ bytes: Span<UInt8>) -> Int {
+        Int(bytes[1]) << 16 | Int(bytes[2]) << 8 | Int(bytes[3])
+    }
+}
+
+// MARK: The message
+
+extension ClientHello {
+    private static func body(_ bytes: Span<UInt8>) -> Reading {
+        var cursor = Cursor(end: bytes.count)
+        // Version, random, session id, cipher suites, compression methods, extensions.
+        guard let version = cursor.number(2, in: bytes), cursor.skip(32),
+            let sessionID = cursor.vector(1, in: bytes), sessionID.count <= 32,
+            let suites = cursor.vector(2, in: bytes), !suites.isEmpty, suites.count % 2 == 0,
+            let compressions = cursor.vector(1, in: bytes), !compressions.isEmpty
+        else { return .unreadable }
+        var hello = ClientHello()
+        if version >= TLSVersion.tls12.number { hello.versions = [.tls12] }
+        // Before TLS 1.3 a hello could end here.
+        if cursor.isAtEnd { return .hello(hello) }
+        guard let all = cursor.vector(2, in: bytes), cursor.isAtEnd else { return .unreadable }
+        var extensions = Cursor(all)
+        var seen: Set<Int> = []
+        while !extensions.isAtEnd {
+            guard let type = extensions.number(2, in: bytes),
+                let content = extensions.vector(2, in: bytes), seen.insert(type).inserted,
+                hello.read(extension: type, at: content, of: bytes)
+            else { return .unreadable }
+        }
+        return .hello(hello)
+    }
+
+    /// Whether the extension is well-formed, or none of those that matter.
+    private mutating func read(
+        extension type: Int,
+        at content: Range<Int>,
+        of bytes: Span<UInt8>
+    ) -> Bool {
+        switch type {
+        case 0: readServerName(at: content, of: bytes)
+        case 16: readProtocols(at: content, of: bytes)
+        case 43: readVersions(at: content, of: bytes)
+        default: true
+        }
+    }
+
+    private mutating func readServerName(at content: Range<Int>, of bytes: Span<UInt8>) -> Bool {
+        var outer = Cursor(content)
+        guard let list = outer.vector(2, in: bytes), outer.isAtEnd else { return false }
+        var cursor = Cursor(list)
+        // Exactly one name, of type host_name: there never was another type.
+        guard cursor.number(1, in: bytes) == 0, let range = cursor.vector(2, in: bytes),
+            cursor.isAtEnd, (1...255).contains(range.count)
+        else { return false }
+        let name = bytes.extracting(range)
+        // Names are A-labels (RFC 6066 §3); whatever else stands there must not reach a log.
+        for i in name.indices where name[i] <= 0x20 || name[i] >= 0x7F { return false }
+        serverName = String(copying: name)
+        return true
+    }
+
+    private mutating func readProtocols(at content: Range<Int>, of bytes: Span<UInt8>) -> Bool {
+        var outer = Cursor(content)
+        guard let list = outer.vector(2, in: bytes), outer.isAtEnd, !list.isEmpty else {
+            return false
+        }
+        var cursor = Cursor(list)
+        while !cursor.isAtEnd {
+            guard let range = cursor.vector(1, in: bytes), !range.isEmpty else { return false }
+            let name = bytes.extracting(range)
+            if !isGREASE(name) { protocols.append(String(copying: name)) }
+        }
+        return true
+    }
+
+    private mutating func readVersions(at content: Range<Int>, of bytes: Span<UInt8>) -> Bool {
+        var outer = Cursor(content)
+        guard let list = outer.vector(1, in: bytes), outer.isAtEnd, !list.isEmpty else {
+            return false
+        }
+        var offered: Set<Int> = []
+        var cursor = Cursor(list)
+        while !cursor.isAtEnd {
+            guard let version = cursor.number(2, in: bytes) else { return false }
+            offered.insert(version)
+        }
+        // RFC 8446 §4.2.1: where this list stands, the hello's own version says nothing.
+        versions = [TLSVersion.tls13, .tls12].filter { offered.contains($0.number) }
+        return true
+    }
+
+    /// Whether the value is one that clients send to see that unknown ones are ignored.
+    private func isGREASE(_ name: Span<UInt8>) -> Bool {
+        name.count == 2 && name[0] == name[1] && name[0] & 0x0F == 0x0A
+    }
+}
+
+extension TLSVersion {
+    /// The version as it stands on the wire.
+    fileprivate var number: Int {
+        switch self {
+        case .tls12: 0x0303
+        case .tls13: 0x0304
+        }
+    }
+}
+
+/// A place in bytes and the end of what may be read from there.
+private struct Cursor {
+    private var position: Int
+    private let end: Int
+
+    init(end: Int) {
+        position = 0
+        self.end = end
+    }
+
+    init(_ range: Range<Int>) {
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    var isAtEnd: Bool { position == end }
+
+    mutating func skip(_ count: Int) -> Bool {
+        guard end - position >= count else { return false }
+        position += count
+        return true
+    }
+
+    /// A big-endian number of `width` bytes.
+    mutating func number(_ width: Int, in bytes: Span<UInt8>) -> Int? {
+        let start = position
+        guard skip(width) else { return nil }
+        var value = 0
+        for i in start..<position { value = value << 8 | Int(bytes[i]) }
+        return value
+    }
+
+    /// Where the content lies of a vector whose length is a number of `width` bytes.
+    mutating func vector(_ width: Int, in bytes: Span<UInt8>) -> Range<Int>? {
+        guard let count = number(width, in: bytes) else { return nil }
+        let start = position
+        return skip(count) ? start..<position : nil
+    }
+}

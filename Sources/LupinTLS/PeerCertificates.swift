@@ -1,0 +1,124 @@
+// The certificates that a peer presented, as they came: nothing here judges them.
+import COpenSSL
+
+/// A peer's certificates, its own first, then whatever else it sent in its order.
+@safe
+package final class PeerCertificates: Sendable {
+    private let stack: LibraryReference
+    /// The OCSP response that came with them, not looked at.
+    package let stapledResponse: [UInt8]?
+    /// Whether a stapled response may still come: in TLS 1.2 it follows the certificates.
+    package let mayBeStapledLater: Bool
+
+    /// Takes over a stack of certificates with one reference to each, which must not be empty.
+    init(
+        owning stack: OpaquePointer,
+        stapledResponse: [UInt8]? = nil,
+        mayBeStapledLater: Bool = false
+    ) {
+        // Safety: the caller's reference is now this object's, which lives as long as the stack.
+        unsafe self.stack = LibraryReference(stack)
+        self.stapledResponse = stapledResponse
+        self.mayBeStapledLater = mayBeStapledLater
+    }
+
+    /// Shares the certificates of a chain that somebody else owns; nil when there is none.
+    ///
+    /// - Parameters:
+    ///   - leaf: The peer's own, should `chain` lack it, as it does on a server.
+    ///   - chain: A `STACK_OF(X509)`.
+    ///   - stapledResponse: The OCSP response that came with them.
+    ///   - mayBeStapledLater: Whether that may still come.
+    convenience init?(
+        sharing leaf: OpaquePointer?,
+        chain: OpaquePointer?,
+        stapledResponse: [UInt8]? = nil,
+        mayBeStapledLater: Bool = false
+    ) {
+        // Safety: each certificate is referenced once more before it is pushed, and an unfinished
+        // stack is freed with its references.
+        guard let stack = unsafe openssl_chain_new() else { return nil }
+        if let leaf = unsafe leaf { unsafe PeerCertificates.push(leaf, to: stack) }
+        if let chain = unsafe chain {
+            for i in 0..<max(0, unsafe openssl_chain_count(chain)) {
+                guard let certificate = unsafe openssl_chain_get(chain, i) else { continue }
+                unsafe PeerCertificates.push(certificate, to: stack)
+            }
+        }
+        guard unsafe openssl_chain_count(stack) > 0 else {
+            unsafe openssl_chain_free(stack)
+            return nil
+        }
+        unsafe self.init(
+            owning: stack,
+            stapledResponse: stapledResponse,
+            mayBeStapledLater: mayBeStapledLater
+        )
+    }
+
+    /// The certificates that `encodings` are in DER, the peer's own first; nil if one is bad.
+    package convenience init?(encodings: [[UInt8]], stapledResponse: [UInt8]? = nil) {
+        // Safety: d2i_X509 reads only the bytes lent to it, and what it makes goes to the stack.
+        guard !encodings.isEmpty, let stack = unsafe openssl_chain_new() else { return nil }
+        for encoding in encodings {
+            guard let certificate = unsafe PeerCertificates.certificate(encoding) else {
+                unsafe openssl_chain_free(stack)
+                ErrorQueue.clear()
+                return nil
+            }
+            unsafe PeerCertificates.push(certificate, to: stack)
+            unsafe X509_free(certificate)
+        }
+        unsafe self.init(owning: stack, stapledResponse: stapledResponse)
+    }
+
+    deinit {
+        // Safety: nobody else holds the stack.
+        unsafe openssl_chain_free(stack.pointer)
+    }
+
+    /// How many there are: at least one.
+    package var count: Int { Int(unsafe openssl_chain_count(stack.pointer)) }
+
+    /// All of them in DER.
+    package var encodings: [[UInt8]] {
+        (0..<count).map { i in
+            // Safety: `i` is within the stack; i2d_X509 writes the length it named before.
+            let certificate = unsafe openssl_chain_get(stack.pointer, Int32(truncatingIfNeeded: i))
+            let length = unsafe i2d_X509(certificate, nil)
+            guard length > 0 else { return [] }
+            return unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { bytes, written in
+                var next = bytes.baseAddress
+                written = Int(max(0, unsafe i2d_X509(certificate, &next)))
+            }
+        }
+    }
+
+    /// Lends the `STACK_OF(X509)` to calls of OpenSSL that neither change nor keep it.
+    func withStack<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        // Safety: `self` holds the stack until `body` has returned.
+        let result = unsafe body(stack.pointer)
+        withExtendedLifetime(self) {}
+        return result
+    }
+
+    /// The certificate that `encoding` is, all of it, with a reference for the caller.
+    private static func certificate(_ encoding: [UInt8]) -> OpaquePointer? {
+        // Safety: d2i_X509 moves `next` behind what it read, which is inside the array.
+        unsafe encoding.withUnsafeBufferPointer { bytes in
+            var next = bytes.baseAddress
+            guard let parsed = unsafe d2i_X509(nil, &next, bytes.count) else { return nil }
+            if let base = bytes.baseAddress, unsafe next == base + bytes.count {
+                return unsafe parsed
+            }
+            unsafe X509_free(parsed)
+            return nil
+        }
+    }
+
+    private static func push(_ certificate: OpaquePointer, to stack: OpaquePointer) {
+        // Safety: the new reference belongs to the stack, or is dropped if that can't grow.
+        unsafe X509_up_ref(certificate)
+        if unsafe openssl_chain_push(stack, certificate) == 0 { unsafe X509_free(certificate) }
+    }
+}

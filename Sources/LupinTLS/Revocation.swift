@@ -1,0 +1,165 @@
+// Whether a certificate was withdrawn: whom to ask, and what the answers come to.
+import COpenSSL
+package import LupinCore
+
+/// What an answer says about one certificate.
+enum RevocationStatus: Equatable {
+    case good
+    /// Since when, in seconds since 1970.
+    case revoked(Int64?)
+    /// The answer is no use; says why.
+    case unusable(String)
+}
+
+/// The question whether one certificate of a verified path was withdrawn by its issuer.
+package struct RevocationCheck {
+    let certificate: Certificate
+    let issuer: Certificate
+    /// Seconds since 1970.
+    let now: Int64
+    private let contents: CertificateContents?
+
+    /// How far the clocks of others may be off.
+    static let skewSeconds: Int64 = 300
+    /// Responders and lists asked for one certificate.
+    private static let locationsMax = 2
+    /// OCSP over HTTP (RFC 6960 §4.2.2.2.1: `id-ad-ocsp`).
+    private static let ocsp: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01]
+
+    init(_ certificate: Certificate, issuer: Certificate, now: Int64) {
+        self.certificate = certificate
+        self.issuer = issuer
+        self.now = now
+        contents = CertificateContents(certificate.der)
+    }
+
+    /// What is known by a stapled response and by the answers in hand, or whom to ask first.
+    ///
+    /// The stapled response, in DER, is about the server's own certificate only.
+    func finding(
+        _ demand: RevocationDemand,
+        stapledResponse: [UInt8]?,
+        _ evidence: RevocationEvidence
+    ) -> RevocationFinding {
+        // A certificate may say that nothing is ever said of it (RFC 9608 §2).
+        guard contents?.value(CertificateContents.Identifier.noRevocation) == nil else {
+            return .good
+        }
+        var reasons: [String] = []
+        if demand.method != .crl, let stapledResponse {
+            switch OCSPResponse.status(stapledResponse, self) {
+            case .good: return .good
+            case .revoked(let time): return .revoked(problem(time))
+            case .unusable(let reason): reasons.append("the stapled response \(reason)")
+            }
+        }
+        guard demand.usesNetwork else {
+            if demand.method == .crl { reasons.append("lists must not be fetched") }
+            if reasons.isEmpty { reasons.append("the server stapled no OCSP response") }
+            return .unknown(reasons.joined(separator: "; "))
+        }
+        let queries = queries(demand.method)
+        if queries.isEmpty { reasons.append("the certificate names nobody to ask") }
+        for query in queries {
+            guard let answer = evidence.answers[query] else { return .pending([query]) }
+            guard let encoding = answer.encoding else {
+                reasons.append(answer.failure)
+                continue
+            }
+            let status =
+                query.kind == .ocsp
+                ? OCSPResponse.status(encoding, self)
+                : RevocationList.status(encoding, location: query.url, self)
+            switch status {
+            case .good: return .good
+            case .revoked(let time): return .revoked(problem(time))
+            case .unusable(let reason): reasons.append("what \(query.url) answered \(reason)")
+            }
+        }
+        return .unknown(reasons.joined(separator: "; "))
+    }
+
+    /// Whom to ask, one after the other.
+    private func queries(_ method: RevocationDemand.Method) -> [RevocationQuery] {
+        var queries: [RevocationQuery] = []
+        if method != .crl, let urls = contents?.accessLocations(Self.ocsp),
+            let body = OCSPResponse.request(self)
+        {
+            queries += Self.usable(urls).map { RevocationQuery(kind: .ocsp, url: $0, body: body) }
+        }
+        if method != .ocsp, let urls = contents?.listLocations {
+            queries += Self.usable(urls).map { RevocationQuery(kind: .crl, url: $0) }
+        }
+        return queries
+    }
+
+    /// The `http:` URLs: an https one would need an answer of its own first.
+    private static func usable(_ urls: [String]) -> [String] {
+        let usable = urls.filter { url in
+            url.lowercased().hasPrefix("http://") && url.utf8.count <= 2048
+                && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        }
+        return Array(usable.prefix(locationsMax))
+    }
+
+    private func problem(_ time: Int64?) -> TrustProblem {
+        let day = time.map { " on \(CertificateTime.text($0))" } ?? ""
+        return TrustProblem(
+            .revoked,
+            "The certificate “\(certificate.subjectText)” was withdrawn by its issuer\(day)."
+        )
+    }
+
+    // MARK: Times
+
+    /// Why an answer of this age is no use; nil if it is.
+    ///
+    /// It was true at `thisUpdate`; at `nextUpdate` there will be a newer one, if that is said.
+    func staleness(thisUpdate: Int64?, nextUpdate: Int64?) -> String? {
+        guard let thisUpdate else { return "has no time" }
+        guard thisUpdate <= now &+ Self.skewSeconds else { return "is of the future" }
+        // "Newer information is available all the time" (RFC 6960 §4.2.2.1): a day is enough.
+        let end = nextUpdate ?? thisUpdate &+ 86_400
+        guard end >= thisUpdate, end >= now &- Self.skewSeconds else { return "is out of date" }
+        return nil
+    }
+
+    /// How long an answer may be kept that nobody has verified yet.
+    private static let keptSecondsMax: Int64 = 3600
+
+    /// Until when an answer may be kept, in seconds since 1970; nil if it should not be.
+    ///
+    /// Answers come without protection, and so a false one must go soon: an hour at most.
+    package static func validUntil(
+        _ encoding: [UInt8],
+        _ kind: RevocationQuery.Kind,
+        now: Int64
+    ) -> Int64? {
+        let end =
+            switch kind {
+            case .ocsp: OCSPResponse.end(encoding)
+            case .crl: RevocationList.end(encoding)
+            }
+        guard let end, end > now else { return nil }
+        return min(end, now &+ keptSecondsMax)
+    }
+}
+
+/// Which algorithms may sign what is said about certificates.
+enum RevocationSignature {
+    /// Whether an `X509_ALGOR` is stronger than SHA-1.
+    static func isStrong(_ algorithm: UnsafePointer<X509_ALGOR>?) -> Bool {
+        var identifier: OpaquePointer?
+        // Safety: the identifier belongs to the algorithm, which the caller holds.
+        unsafe X509_ALGOR_get0(&identifier, nil, nil, algorithm)
+        var digest: Int32 = 0
+        guard unsafe OBJ_find_sigid_algs(OBJ_obj2nid(identifier), &digest, nil) == 1 else {
+            return false
+        }
+        switch digest {
+        // Ed25519 has no digest apart; RSA-PSS names its own in parameters, and none is old.
+        case NID_undef, NID_sha256, NID_sha384, NID_sha512: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// What a list of withdrawn certificates (RFC 5280 §5) says about a certificate.
+import COpenSSL
+
+enum RevocationList {
+    /// What a list in DER that came from `location` says about the certificate.
+    static func status(
+        _ encoding: [UInt8],
+        location: String,
+        _ check: RevocationCheck
+    ) -> RevocationStatus {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        // Safety: the list is freed here; what is asked of it belongs to it.
+        guard let list = unsafe parse(encoding) else { return .unusable("is no list in DER") }
+        defer { unsafe X509_CRL_free(list) }
+        if let flaw = unsafe signatureFlaw(list, check) { return .unusable(flaw) }
+        guard let next = unsafe CertificateTime.seconds(X509_CRL_get0_nextUpdate(list)) else {
+            return .unusable("does not say when the next list comes")
+        }
+        let staleness = check.staleness(
+            thisUpdate: unsafe CertificateTime.seconds(X509_CRL_get0_lastUpdate(list)),
+            nextUpdate: next
+        )
+        if let staleness { return .unusable(staleness) }
+        if let flaw = scopeFlaw(encoding, location: location, check) { return .unusable(flaw) }
+        var entry: OpaquePointer?
+        let found = unsafe check.certificate.withX509 {
+            unsafe X509_CRL_get0_by_cert(list, &entry, $0)
+        }
+        // 2 is an entry that takes another one back; complete lists have none that counts.
+        guard found == 1 else { return .good }
+        return .revoked(
+            unsafe CertificateTime.seconds(X509_REVOKED_get0_revocationDate(entry))
+        )
+    }
+
+    /// When the next list comes, in seconds since 1970; nothing is verified.
+    static func end(_ encoding: [UInt8]) -> Int64? {
+        defer { ErrorQueue.clear() }
+        // Safety: the list is freed here; the time belongs to it.
+        guard let list = unsafe parse(encoding) else { return nil }
+        defer { unsafe X509_CRL_free(list) }
+        return unsafe CertificateTime.seconds(X509_CRL_get0_nextUpdate(list))
+    }
+
+    private static func parse(_ encoding: [UInt8]) -> OpaquePointer? {
+        // Safety: the reader moves `next` behind what it read, which is inside the array.
+        unsafe encoding.withUnsafeBufferPointer { bytes in
+            var next = bytes.baseAddress
+            guard let parsed = unsafe d2i_X509_CRL(nil, &next, bytes.count) else { return nil }
+            if let base = bytes.baseAddress, unsafe next == base + bytes.count {
+                return unsafe parsed
+            }
+            unsafe X509_CRL_free(parsed)
+            return nil
+        }
+    }
+
+    /// Why the list is not one of the certificate's issuer; nil if it is.
+    private static func signatureFlaw(
+        _ list: OpaquePointer,
+        _ check: RevocationCheck
+    ) -> String? {
+        // Safety: names, keys and algorithms belong to objects that are held through the calls.
+        unsafe check.issuer.withX509 { issuer in
+            guard
+                unsafe X509_NAME_cmp(
+                    X509_CRL_get_issuer(list),
+                    X509_get_subject_name(issuer)
+                ) == 0
+            else { return "is one of another issuer" }
+            // All bits are set where there is no keyUsage.
+            guard unsafe X509_get_key_usage(issuer) & UInt32(KU_CRL_SIGN) != 0 else {
+                return "is signed by an issuer that may sign no lists"
+            }
+            var algorithm: UnsafePointer<X509_ALGOR>?
+            unsafe X509_CRL_get0_signature(list, nil, &algorithm)
+            guard unsafe RevocationSignature.isStrong(algorithm) else {
+                return "is signed with a weak algorithm"
+            }
+            guard let key = unsafe X509_get0_pubkey(issuer),
+                unsafe X509_CRL_verify(list, key) == 1
+            else { return "is not signed by the issuer" }
+            return nil
+        }
+    }
+
+    /// Why the list may lack the certificate though it was withdrawn; nil if it can't.
+    private static func scopeFlaw(
+        _ encoding: [UInt8],
+        location: String,
+        _ check: RevocationCheck
+    ) -> String? {
+        guard let extensions = extensions(encoding) else { return "has malformed extensions" }
+        for part in extensions {
+            switch part.identifier {
+            case CertificateContents.Identifier.authorityKey: continue
+            case CertificateContents.Identifier.listScope:
+                if let flaw = scopeFlaw(part.value, location, check) { return flaw }
+            case _ where part.isCritical:
+                // A delta list, for one, is nothing without the one that it belongs to.
+                return "has a critical extension that is not understood"
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// Reads the issuingDistributionPoint extension (§5.2.5).
+    private static func scopeFlaw(
+        _ value: [UInt8],
+        _ location: String,
+        _ check: RevocationCheck
+    ) -> String? {
+        var outer = DERReader(value)
+        guard let fields = outer.next(tag: 0x30) else { return "has a malformed scope" }
+        var reader = DERReader(fields)
+        let isAuthority = check.certificate.isAuthority
+        while let field = reader.next() {
+            let isTrue = field.contents.contains { $0 != 0 }
+            switch field.tag {
+            case 0xA0:
+                guard CertificateContents.fullNames(field.contents).contains(location) else {
+                    return "is a part of the list that another place has"
+                }
+            case 0x81 where isTrue && isAuthority: return "is about servers only"
+            case 0x82 where isTrue && !isAuthority: return "is about authorities only"
+            case 0x83,
+                0x84 where isTrue,
+                0x85 where isTrue:
+                return "is about some reasons only, or about certificates of others"
+            default: continue
+            }
+        }
+        return reader.isAtEnd ? nil : "has a malformed scope"
+    }
+
+    /// The extensions of a list; empty for none, nil for no DER.
+    private static func extensions(
+        _ encoding: [UInt8]
+    ) -> [CertificateContents.Extension]? {
+        var outer = DERReader(encoding)
+        guard let list = outer.next(tag: 0x30) else { return nil }
+        var parts = DERReader(list)
+        guard let signed = parts.next(tag: 0x30) else { return nil }
+        var fields = DERReader(signed)
+        while let field = fields.next() {
+            guard field.tag == 0xA0 else { continue }
+            return CertificateContents.extensions(field.contents)
+        }
+        return fields.isAtEnd ? [] : nil
+    }
+}

@@ -1,0 +1,155 @@
+// What OpenSSL asks in the middle of a call, answered by the connection that made the call.
+import COpenSSL
+import LupinCore
+
+/// The functions that OpenSSL calls back; each finds its connection in the SSL's application data.
+enum TLSCallbacks {
+    /// For either side.
+    static func install(on context: OpaquePointer) {
+        // Safety: each function finds all it needs by the SSL it is called with.
+        unsafe SSL_CTX_set_cert_verify_callback(context, { unsafe TLSCallbacks.judge($0, $1) }, nil)
+    }
+
+    static func install(onClient context: OpaquePointer) {
+        unsafe SSL_CTX_sess_set_new_cb(context) { unsafe TLSCallbacks.keepTicket($0, $1) }
+        unsafe openssl_ctx_set_status_callback(context) { ssl, _ in
+            unsafe TLSCallbacks.judgeStaple(ssl)
+        }
+    }
+
+    static func install(onServer context: OpaquePointer) {
+        unsafe SSL_CTX_set_alpn_select_cb(
+            context,
+            { ssl, chosen, count, offer, length, _ in
+                unsafe TLSCallbacks.chooseProtocol(ssl, chosen, count, offer, length)
+            },
+            nil
+        )
+        unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(context) {
+            unsafe TLSCallbacks.ticketKey($0, $1, $2, $3, $4, $5)
+        }
+    }
+
+    /// Judges the peer's certificates instead of OpenSSL's own verification.
+    private static func judge(
+        _ store: OpaquePointer?,
+        _ argument: UnsafeMutableRawPointer?
+    ) -> Int32 {
+        // Safety: OpenSSL puts the SSL there, and the chain lives as long as the call.
+        let index = SSL_get_ex_data_X509_STORE_CTX_idx()
+        guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index),
+            let connection = unsafe connection(of: OpaquePointer(ssl))
+        else { return 0 }
+        let verdict = unsafe connection.judge(X509_STORE_CTX_get0_untrusted(store))
+        if case .refused(let refusal) = verdict {
+            unsafe X509_STORE_CTX_set_error(store, refusal.verificationError)
+            return 0
+        }
+        return 1
+    }
+
+    /// Comes when a server's first flight is complete, with the stapled response if it sent one.
+    private static func judgeStaple(_ ssl: OpaquePointer?) -> Int32 {
+        // Safety: OpenSSL calls with the SSL of a call under way.
+        guard let connection = unsafe connection(of: ssl) else { return 0 }
+        return connection.judgeStaple() ? 1 : 0
+    }
+
+    /// Keeps what a server gave to resume with; 1 keeps the reference that comes along.
+    private static func keepTicket(_ ssl: OpaquePointer?, _ saved: OpaquePointer?) -> Int32 {
+        // Safety: the reference goes over to the ticket, which is what 1 says.
+        guard let connection = unsafe connection(of: ssl), let saved = unsafe saved else {
+            return 0
+        }
+        connection.newTicket = unsafe TLSTicket(owning: saved)
+        return 1
+    }
+
+    /// Chooses an ALPN protocol from what a client offers.
+    private static func chooseProtocol(
+        _ ssl: OpaquePointer?,
+        _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+        _ chosenCount: UnsafeMutablePointer<UInt8>?,
+        _ offer: UnsafePointer<UInt8>?,
+        _ offerCount: UInt32
+    ) -> Int32 {
+        // Safety: the offer has `offerCount` bytes. What is answered lies in it, as it must: it is
+        // read after this returns.
+        guard let connection = unsafe connection(of: ssl), let offer = unsafe offer else {
+            return SSL_TLSEXT_ERR_NOACK
+        }
+        let list = unsafe Span<UInt8>(_unsafeStart: offer, count: Int(offerCount))
+        guard let range = connection.chooseProtocol(from: list) else {
+            return connection.refusesOtherProtocols
+                ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_NOACK
+        }
+        unsafe chosen?.pointee = offer + range.lowerBound
+        unsafe chosenCount?.pointee = UInt8(truncatingIfNeeded: range.count)
+        return SSL_TLSEXT_ERR_OK
+    }
+
+    /// Gives the key that seals a new ticket, or the one that opens a client's.
+    ///
+    /// The answer is -1 for an error, 0 for "no such key", 1 for yes, 2 for "yes, but make a new
+    /// ticket".
+    private static func ticketKey(
+        _ ssl: OpaquePointer?,
+        _ name: UnsafeMutablePointer<UInt8>?,
+        _ initialValue: UnsafeMutablePointer<UInt8>?,
+        _ cipher: OpaquePointer?,
+        _ mac: OpaquePointer?,
+        _ seals: Int32
+    ) -> Int32 {
+        // Safety: OpenSSL lends 16 bytes each for name and initial value, and two live contexts.
+        guard let connection = unsafe connection(of: ssl),
+            let keys = connection.context.ticketKeys,
+            let name = unsafe name, let initialValue = unsafe initialValue,
+            let cipher = unsafe cipher, let mac = unsafe mac
+        else { return -1 }
+        var key = TicketKey?.none
+        var answer: Int32 = 1
+        if seals == 1 {
+            let current = keys.sealing()
+            guard unsafe RAND_bytes(initialValue, Int32(TicketKey.initialValueCount)) == 1 else {
+                return -1
+            }
+            unsafe current.write(nameTo: name)
+            key = current
+        } else {
+            let span = unsafe Span<UInt8>(_unsafeStart: name, count: TicketKey.nameCount)
+            guard let found = keys.opening(name: span) else { return 0 }
+            key = found.key
+            // A ticket of TLS 1.3 is for one use (RFC 8446 §C.4), so its user gets the next.
+            answer = found.isCurrent && connection.version == .tls12 ? 1 : 2
+        }
+        let isReady = unsafe key?.prepare(
+            cipher: cipher,
+            mac: mac,
+            initialValue: initialValue,
+            seals: seals == 1
+        )
+        return isReady == true ? answer : -1
+    }
+
+    private static func connection(of ssl: OpaquePointer?) -> TLSSession? {
+        // Safety: a TLSSession put itself there and frees the SSL before it goes.
+        unsafe SSL_get_ex_data(ssl, 0).map {
+            unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue()
+        }
+    }
+}
+
+extension CertificateRefusal {
+    /// The error that OpenSSL turns into the alert we mean.
+    fileprivate var verificationError: Int32 {
+        switch self {
+        case .badCertificate: X509_V_ERR_CERT_REJECTED
+        case .badName: X509_V_ERR_HOSTNAME_MISMATCH
+        case .expired: X509_V_ERR_CERT_HAS_EXPIRED
+        case .notYetValid: X509_V_ERR_CERT_NOT_YET_VALID
+        case .revoked: X509_V_ERR_CERT_REVOKED
+        case .unknownAuthority: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+        case .badPurpose: X509_V_ERR_INVALID_PURPOSE
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// Why a TLS connection ended badly, and how that is read from OpenSSL's error queue.
+import COpenSSL
+
+/// Why a TLS connection, or what it is made of, failed.
+///
+/// `reason` is OpenSSL's word for it, fit for a log; it never holds bytes of the connection.
+package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    package enum Kind: Sendable, Hashable {
+        /// The peer gave up and said why.
+        case alertReceived(TLSAlert)
+        /// The peer gave up because of the certificate that we showed.
+        ///
+        /// In TLS 1.3 that can arrive after our handshake is complete, at the first `decrypt`.
+        case peerRejectedOurCertificate(TLSAlert)
+        /// We gave up because of the peer's certificate.
+        case certificateRefused(CertificateRefusal)
+        /// Both sides speak no version in common.
+        case unsupportedVersion
+        /// Both sides have no ALPN protocol in common.
+        case noSharedProtocol
+        /// What the peer sent is no TLS at all.
+        case notTLS
+        /// The peer broke a rule of TLS.
+        case protocolError
+        /// The connection ended without close_notify: what came may be incomplete.
+        case truncated
+        /// A certificate or key of ours is unreadable, or the two don't belong together.
+        case badIdentity
+        /// A setting of ours that OpenSSL doesn't take.
+        case badSetting
+        /// OpenSSL failed for a reason of its own, such as want of memory.
+        case `internal`
+    }
+
+    package let kind: Kind
+    package let reason: String
+
+    package init(_ kind: Kind, reason: String) {
+        self.kind = kind
+        self.reason = reason
+    }
+
+    package var description: String {
+        switch kind {
+        case .alertReceived(let alert): "the peer ended TLS with \(alert.name)"
+        case .peerRejectedOurCertificate(let alert):
+            "the peer rejected our certificate with \(alert.name)"
+        case .certificateRefused(let refusal): "the peer's certificate was refused (\(refusal))"
+        case .unsupportedVersion: "no TLS version in common (\(reason))"
+        case .noSharedProtocol: "no ALPN protocol in common"
+        case .notTLS: "the peer doesn't speak TLS (\(reason))"
+        case .protocolError: "the peer broke the rules of TLS (\(reason))"
+        case .truncated: "the connection ended without close_notify"
+        case .badIdentity: "certificate or key unusable (\(reason))"
+        case .badSetting: "TLS setting unusable (\(reason))"
+        case .internal: "TLS failed (\(reason))"
+        }
+    }
+}
+
+/// OpenSSL's list of what went wrong on this thread.
+enum ErrorQueue {
+    /// Empties the list; what an earlier call left there would pass for the next one's error.
+    static func clear() { ERR_clear_error() }
+
+    /// Empties the list into a failure of this kind.
+    static func failure(_ kind: TLSFailure.Kind) -> TLSFailure {
+        TLSFailure(kind, reason: take().text)
+    }
+
+    /// Empties the list into a failure of a connection.
+    ///
+    /// - Parameters:
+    ///   - hasEnded: Whether the connection's input has ended.
+    ///   - looksLikeTLS: Whether the peer's first byte opens a TLS record.
+    /// - Returns: A failure for the error that says most.
+    static func connectionFailure(hasEnded: Bool, looksLikeTLS: Bool) -> TLSFailure {
+        let (reason, text) = take()
+        return TLSFailure(
+            kind(reason: reason, hasEnded: hasEnded, looksLikeTLS: looksLikeTLS),
+            reason: text
+        )
+    }
+
+    private static func kind(
+        reason: Int32,
+        hasEnded: Bool,
+        looksLikeTLS: Bool
+    ) -> TLSFailure.Kind {
+        // OpenSSL numbers the alerts it received from SSL_AD_REASON_OFFSET on.
+        if let number = UInt8(exactly: reason &- SSL_AD_REASON_OFFSET) {
+            return kind(alert: TLSAlert(rawValue: number))
+        }
+        switch reason {
+        case SSL_R_UNEXPECTED_EOF_WHILE_READING: return .truncated
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
+            SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_UNKNOWN_PROTOCOL:
+            return .unsupportedVersion
+        case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: return .notTLS
+        case SSL_R_WRONG_VERSION_NUMBER: return looksLikeTLS ? .unsupportedVersion : .notTLS
+        case SSL_R_NO_APPLICATION_PROTOCOL: return .noSharedProtocol
+        case 0: return hasEnded ? .truncated : .internal
+        case Int32(ERR_R_MALLOC_FAILURE), Int32(ERR_R_INTERNAL_ERROR): return .internal
+        default: return looksLikeTLS ? .protocolError : .notTLS
+        }
+    }
+
+    private static func kind(alert: TLSAlert) -> TLSFailure.Kind {
+        switch alert {
+        case .protocolVersion: .unsupportedVersion
+        case .noApplicationProtocol: .noSharedProtocol
+        case _ where alert.rejectsCertificate: .peerRejectedOurCertificate(alert)
+        default: .alertReceived(alert)
+        }
+    }
+
+    /// The last error of the TLS layer, or of any when it has none; 0 for an empty list.
+    ///
+    /// The layers below report first, so the last of TLS is the one that says what it means.
+    private static func take() -> (reason: Int32, text: String) {
+        var found: UInt = 0
+        var isTLS = false
+        while true {
+            let code = ERR_get_error()
+            if code == 0 { break }
+            let comesFromTLS = ERR_GET_LIB(code) == ERR_LIB_SSL
+            if comesFromTLS || !isTLS { found = code }
+            isTLS = isTLS || comesFromTLS
+        }
+        guard found != 0 else { return (0, "no reason given") }
+        // Safety: the text is a constant of the library, or null.
+        let text = unsafe ERR_reason_error_string(found).map { unsafe String(cString: $0) }
+        return (isTLS ? ERR_GET_REASON(found) : -1, text ?? "reason \(ERR_GET_REASON(found))")
+    }
+}

@@ -1,0 +1,130 @@
+// What one side of TLS shows of itself: its certificate, the chain behind it, and the key.
+import COpenSSL
+
+/// A certificate with its chain and private key, which belong together.
+@safe
+package final class TLSIdentity: Sendable {
+    private let certificate: LibraryReference
+    private let key: LibraryReference
+    /// The certificates behind the first, the nearest issuer first; nil for none.
+    private let chain: LibraryReference?
+
+    /// Shares objects of OpenSSL that somebody else owns too.
+    ///
+    /// - Parameters:
+    ///   - certificate: An `X509`.
+    ///   - chain: `X509`s behind it, the nearest issuer first.
+    ///   - key: The certificate's `EVP_PKEY`.
+    /// - Throws: `badIdentity` if the key isn't the certificate's.
+    init(
+        certificate: OpaquePointer,
+        chain: [OpaquePointer],
+        key: OpaquePointer
+    ) throws(TLSFailure) {
+        ErrorQueue.clear()
+        // Safety: every object is referenced once more for this one, which gives it back in deinit.
+        guard unsafe X509_check_private_key(certificate, key) == 1 else {
+            throw ErrorQueue.failure(.badIdentity)
+        }
+        var stack: OpaquePointer?
+        if unsafe !chain.isEmpty {
+            unsafe stack = openssl_chain_new()
+            guard let stack = unsafe stack else { throw ErrorQueue.failure(.internal) }
+            unsafe chain.forEach { link in
+                if unsafe openssl_chain_push(stack, link) > 0 { unsafe X509_up_ref(link) }
+            }
+        }
+        unsafe X509_up_ref(certificate)
+        unsafe EVP_PKEY_up_ref(key)
+        self.certificate = unsafe LibraryReference(certificate)
+        self.key = unsafe LibraryReference(key)
+        self.chain = unsafe stack.map { unsafe LibraryReference($0) }
+    }
+
+    /// What PEM texts hold: the certificate followed by its chain, and the key without passphrase.
+    ///
+    /// - Throws: `badIdentity`.
+    package convenience init(certificates: [UInt8], key: [UInt8]) throws(TLSFailure) {
+        ErrorQueue.clear()
+        // Safety: whatever the readers return is freed here; `init` has referenced what it keeps.
+        let parsed = unsafe TLSIdentity.certificates(in: certificates)
+        defer { unsafe parsed.forEach { unsafe X509_free($0) } }
+        guard let leaf = unsafe parsed.first else {
+            ErrorQueue.clear()
+            throw TLSFailure(.badIdentity, reason: "no certificate in PEM")
+        }
+        ErrorQueue.clear()
+        let privateKey = unsafe TLSIdentity.withText(key) { text in
+            // Without a callback OpenSSL would ask the terminal for a passphrase.
+            unsafe PEM_read_bio_PrivateKey(text, nil, { _, _, _, _ in -1 }, nil)
+        }
+        guard let privateKey = unsafe privateKey else {
+            ErrorQueue.clear()
+            throw TLSFailure(.badIdentity, reason: "no readable private key in PEM")
+        }
+        defer { unsafe EVP_PKEY_free(privateKey) }
+        try unsafe self.init(
+            certificate: leaf,
+            chain: Array(parsed.dropFirst()),
+            key: privateKey
+        )
+    }
+
+    deinit {
+        // Safety: these are the references taken in init.
+        unsafe X509_free(certificate.pointer)
+        unsafe EVP_PKEY_free(key.pointer)
+        if let chain { unsafe openssl_chain_free(chain.pointer) }
+    }
+
+    /// Shows the identity on all connections of a context.
+    func use(onContext context: OpaquePointer) throws(TLSFailure) {
+        // Safety: OpenSSL takes references of its own.
+        let result = unsafe SSL_CTX_use_cert_and_key(
+            context,
+            certificate.pointer,
+            key.pointer,
+            chain?.pointer,
+            1
+        )
+        guard result == 1 else { throw ErrorQueue.failure(.badIdentity) }
+    }
+
+    /// Shows the identity on one connection.
+    func use(onConnection ssl: OpaquePointer) throws(TLSFailure) {
+        // Safety: OpenSSL takes references of its own.
+        let result = unsafe SSL_use_cert_and_key(
+            ssl,
+            certificate.pointer,
+            key.pointer,
+            chain?.pointer,
+            1
+        )
+        guard result == 1 else { throw ErrorQueue.failure(.badIdentity) }
+    }
+
+    /// The certificates of a PEM text, each with a reference for the caller.
+    private static func certificates(in text: [UInt8]) -> [OpaquePointer] {
+        // Safety: the reader's results are returned with their references.
+        unsafe withText(text) { bio in
+            var certificates: [OpaquePointer] = unsafe []
+            while let next = unsafe PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) {
+                unsafe certificates.append(next)
+            }
+            return unsafe certificates
+        } ?? []
+    }
+
+    private static func withText<Result>(
+        _ text: [UInt8],
+        _ body: (OpaquePointer) -> Result?
+    ) -> Result? {
+        // Safety: the BIO reads `text` in place and is freed before the bytes can go.
+        unsafe text.withUnsafeBytes { bytes in
+            let length = Int32(truncatingIfNeeded: bytes.count)
+            guard let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, length) else { return nil }
+            defer { unsafe BIO_free(bio) }
+            return unsafe body(bio)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// Which certificates every path must end at: those of the system, of files, or given ones alone.
+import COpenSSL
+package import LupinCore
+
+/// A set of trust anchors, shared by all threads.
+@safe
+package final class TrustAnchors: Sendable {
+    private let store: LibraryReference
+    /// A path may end at a certificate that another one signed.
+    ///
+    /// Only where somebody named just these certificates: an intermediate in a file of roots is
+    /// there to help, not to be believed in.
+    let mayBePartial: Bool
+    /// Whether the form that the Web demands of certificates is demanded below them too.
+    ///
+    /// Not of what people make themselves and name one by one; what protects them is demanded
+    /// always.
+    let demandsWebForm: Bool
+
+    private init(owning store: OpaquePointer, mayBePartial: Bool, demandsWebForm: Bool) {
+        // Safety: the reference is given back in deinit and nowhere else.
+        unsafe self.store = LibraryReference(store)
+        self.mayBePartial = mayBePartial
+        self.demandsWebForm = demandsWebForm
+    }
+
+    deinit {
+        // Safety: this is the reference that `init` took over.
+        unsafe X509_STORE_free(store.pointer)
+    }
+
+    /// Lends the `X509_STORE` to calls of OpenSSL, which locks it by itself.
+    func withStore<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        // Safety: `self` holds the store until `body` has returned.
+        let result = unsafe body(store.pointer)
+        withExtendedLifetime(self) {}
+        return result
+    }
+
+    /// These certificates and no others, in DER; nil if one is unreadable or there is none.
+    package static func only(_ encodings: [[UInt8]]) -> TrustAnchors? {
+        guard !encodings.isEmpty else { return nil }
+        // Safety: the store takes references of its own to what is added.
+        guard let store = unsafe X509_STORE_new() else { return nil }
+        var isPartial = false
+        for encoding in encodings {
+            guard let certificate = try? Certificate.parse(der: encoding),
+                unsafe certificate.withX509({ unsafe X509_STORE_add_cert(store, $0) == 1 })
+            else {
+                unsafe X509_STORE_free(store)
+                ErrorQueue.clear()
+                return nil
+            }
+            if !certificate.isSelfSigned { isPartial = true }
+        }
+        return unsafe TrustAnchors(owning: store, mayBePartial: isPartial, demandsWebForm: false)
+    }
+}
+
+// MARK: Loading
+
+extension TrustAnchors {
+    /// Reads the anchors of `upstream.tls.roots`.
+    ///
+    /// The system's are found as OpenSSL finds them: `SSL_CERT_FILE` and `SSL_CERT_DIR` each take
+    /// the place of what OpenSSL was built with. A file is read now, which takes some 20 ms for 150
+    /// certificates; directories are looked at when a name is searched.
+    ///
+    /// - Throws: `badSetting` for a file that is missing or damaged, and if there is no store at
+    ///   all.
+    package static func load(
+        _ settings: TrustAnchorSettings,
+        environment: [String: String]
+    ) throws(TLSFailure) -> TrustAnchors {
+        ErrorQueue.clear()
+        // Safety: `anchors` owns the store from here on, whatever is thrown below.
+        guard let store = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.internal) }
+        let anchors = unsafe TrustAnchors(owning: store, mayBePartial: false, demandsWebForm: true)
+        var isEmpty = true
+        if settings.usesSystem {
+            try anchors.loadSystem(environment)
+            isEmpty = false
+        }
+        for file in settings.files {
+            try anchors.load(file: file)
+            isEmpty = false
+        }
+        guard !isEmpty else { throw TLSFailure(.badSetting, reason: "no trust anchors are named") }
+        return anchors
+    }
+
+    private func loadSystem(_ environment: [String: String]) throws(TLSFailure) {
+        // Safety: the names are constants of the library.
+        let fileVariable = unsafe String(cString: X509_get_default_cert_file_env())
+        let directoryVariable = unsafe String(cString: X509_get_default_cert_dir_env())
+        let ownFile = unsafe String(cString: X509_get_default_cert_file())
+        let ownDirectory = unsafe String(cString: X509_get_default_cert_dir())
+        let namedFile = environment[fileVariable].flatMap { $0.isEmpty ? nil : $0 }
+        let namedDirectory = environment[directoryVariable].flatMap { $0.isEmpty ? nil : $0 }
+        if let namedFile {
+            try load(file: namedFile)
+        } else {
+            // A system has this file or the directory or both; a want of one is no error.
+            _ = unsafe X509_STORE_load_file(store.pointer, ownFile)
+            ErrorQueue.clear()
+        }
+        let directory = namedDirectory ?? ownDirectory
+        guard unsafe X509_STORE_load_path(store.pointer, directory) == 1 else {
+            throw failure("the directory \(directory)")
+        }
+    }
+
+    private func load(file: String) throws(TLSFailure) {
+        // Safety: the name lives through the call, which adds to the store under its lock.
+        guard unsafe X509_STORE_load_file(store.pointer, file) == 1 else {
+            throw failure("the file \(file)")
+        }
+    }
+
+    private func failure(_ place: String) -> TLSFailure {
+        let failure = ErrorQueue.failure(.badSetting)
+        return TLSFailure(
+            .badSetting,
+            reason: "\(place) holds no usable certificates (\(failure.reason))"
+        )
+    }
+}

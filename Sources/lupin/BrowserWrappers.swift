@@ -1,0 +1,75 @@
+// How browsers of Chromium's family trust lupin, though they read no variable about it.
+import FoundationEssentials
+import LupinIO
+import LupinTLS
+
+/// Programs of the same names in a folder at the front of PATH, which add two options.
+///
+/// Chromium trusts its own roots and those in a database below the user's home, which is not
+/// lupin's to change for the time of one command. It does accept chains with a given public key
+/// if it is told so on its command line, and then only with a profile directory of its own.
+enum BrowserWrappers {
+    /// The names that Chromium and its relatives have on Linux.
+    static let names = [
+        "chromium", "chromium-browser", "chromium-headless-shell", "google-chrome",
+        "google-chrome-stable", "google-chrome-beta", "chrome", "chrome-headless-shell",
+        "microsoft-edge", "microsoft-edge-stable", "brave-browser",
+    ]
+
+    /// Writes a wrapper for each browser that PATH has.
+    ///
+    /// - Returns: Their folder; nil when there is no browser.
+    /// - Throws: What the kernel said about a file.
+    static func write(
+        in folder: String,
+        authority: [UInt8],
+        environment: [String: String]
+    ) throws(SystemError) -> String? {
+        guard let digest = publicKeyDigest(of: authority) else { return nil }
+        let programs = "\(folder)/bin"
+        let search = ProgramSearch(path: environment["PATH"])
+        var hasAny = false
+        for name in names {
+            guard let browser = search.find(name) else { continue }
+            if !hasAny { try WholeFile.makeDirectories(programs) }
+            hasAny = true
+            let script = script(browser, key: digest, profile: "\(folder)/profile")
+            try WholeFile.write(Array(script.utf8), to: "\(programs)/\(name)", isExecutable: true)
+        }
+        return hasAny ? programs : nil
+    }
+
+    /// Options given after ours win, so a profile of the user's choice is kept.
+    private static func script(_ browser: String, key: [UInt8], profile: String) -> String {
+        let key = Data(key).base64EncodedString()
+        return """
+            #!/bin/sh
+            # Written by lupin: has this browser accept certificates of lupin's authority.
+            exec \(Shell.sh.quoted(browser)) --ignore-certificate-errors-spki-list=\(key) \\
+                \(Shell.sh.quoted("--user-data-dir=\(profile)")) "$@"
+
+            """
+    }
+
+    private static func publicKeyDigest(of authority: [UInt8]) -> [UInt8]? {
+        (try? Certificate.parse(pem: authority.span))?.publicKeyDigest
+    }
+}
+
+/// Looks for programs as a shell does.
+struct ProgramSearch {
+    private let folders: [String]
+
+    /// - Parameter path: The value of PATH.
+    init(path: String?) {
+        folders = (path ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map(String.init)
+    }
+
+    /// The first file of that name that may be run.
+    func find(_ name: String) -> String? {
+        folders.lazy.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first {
+            FileStatus(path: $0)?.isRegular == true
+                && FileManager.default.isExecutableFile(atPath: $0)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// The files that have programs trust lupin's authority besides all that they trusted before.
+import FoundationEssentials
+import LupinIO
+
+/// Files below one folder, named by the variables of `ChildEnvironment`.
+///
+/// A user's own file of authorities is copied and added to, never left out: whoever set one has
+/// servers that need it.
+struct BundleFiles {
+    /// Where distributions keep what their programs trust, in the order of Go's and curl's lists.
+    static let systemStores = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ]
+
+    /// The file for each variable that names one; none without an authority.
+    private(set) var bundles: [String: String] = [:]
+    /// nil without an authority, as the next one.
+    private(set) var javaTrust: String?
+    private(set) var wgetSettings: String?
+    let nodeProxy: String
+    /// A folder for the front of PATH; nil when no program needs one.
+    private(set) var programs: String?
+    /// The user's files that could not be read, and so are missing from the bundles.
+    private(set) var unreadable: [String] = []
+
+    private let folder: String
+    private let authority: [UInt8]
+    /// The files made so far, by what they begin with.
+    private var written: [String: String] = [:]
+
+    /// Writes the files.
+    ///
+    /// - Parameters:
+    ///   - folder: An existing directory of the user's own.
+    ///   - authority: The certificate of lupin's authority, in PEM; nil where there is none.
+    ///   - environment: The user's, whose files are copied.
+    ///   - wrapsBrowsers: Whether programs that read no variable get a wrapper in `programs`.
+    /// - Throws: What the kernel said about a file.
+    init(
+        in folder: String,
+        authority: [UInt8]?,
+        environment: [String: String],
+        wrapsBrowsers: Bool
+    ) throws(SystemError) {
+        self.folder = folder
+        self.authority = authority ?? []
+        nodeProxy = "\(folder)/node-proxy.cjs"
+        try WholeFile.write(Array(NodeProxy.source.utf8), to: nodeProxy)
+        guard let authority else { return }
+        if wrapsBrowsers {
+            programs = try BrowserWrappers.write(
+                in: folder,
+                authority: authority,
+                environment: environment
+            )
+        }
+        try writeBundles(environment)
+        let bundle = bundles["SSL_CERT_FILE"] ?? ""
+        let store = JavaTrustStore.bytes(
+            of: CertificateText.certificates(in: WholeFile.content(of: bundle) ?? authority)
+        )
+        javaTrust = "\(folder)/trust.jks"
+        try WholeFile.write(store, to: "\(folder)/trust.jks")
+        let line = "ca_certificate = \(bundle)"
+        let own = environment["WGETRC"] ?? "\(environment["HOME"] ?? "")/.wgetrc"
+        var settings = WholeFile.content(of: own) ?? []
+        // Its end may be ours, from an earlier call.
+        if settings.ends(with: Array("\(line)\n".utf8)) { settings.removeLast(line.utf8.count + 1) }
+        if let last = settings.last, last != 0x0A { settings.append(0x0A) }
+        settings.append(contentsOf: "\(line)\n".utf8)
+        wgetSettings = "\(folder)/wgetrc"
+        try WholeFile.write(settings, to: "\(folder)/wgetrc")
+    }
+
+    /// Each variable's own file comes first, then the general one, then the system's.
+    private mutating func writeBundles(_ environment: [String: String]) throws(SystemError) {
+        // All is read before anything is written: variables of an earlier call name files of ours.
+        var contents: [String: [UInt8]] = [:]
+        let system = Self.systemStores.first { FileStatus(path: $0)?.isRegular == true }
+        let names = ChildEnvironment.bundleNames + ChildEnvironment.additionNames
+        for path in names.compactMap({ environment[$0] }) + [system].compactMap(\.self)
+        where !path.isEmpty && contents[path] == nil {
+            contents[path] = WholeFile.content(of: path)
+            if contents[path] == nil, !unreadable.contains(path) { unreadable.append(path) }
+        }
+        let known = { (path: String?) in path.flatMap { contents[$0] == nil ? nil : $0 } }
+        let general = known(environment["SSL_CERT_FILE"]) ?? system
+        for name in ChildEnvironment.bundleNames {
+            let base = known(environment[name]) ?? general
+            bundles[name] = try file(behind: base, base.flatMap { contents[$0] } ?? [])
+        }
+        for name in ChildEnvironment.additionNames {
+            let base = known(environment[name])
+            bundles[name] = try file(behind: base, base.flatMap { contents[$0] } ?? [])
+        }
+    }
+
+    /// A file with what `base` holds and lupin's authority behind it.
+    private mutating func file(
+        behind base: String?,
+        _ content: [UInt8]
+    ) throws(SystemError) -> String {
+        let key = base ?? ""
+        if let path = written[key] { return path }
+        let name = base == nil ? "authority.pem" : "bundle-\(written.count).pem"
+        let path = "\(folder)/\(name)"
+        var content = content
+        if !content.ends(with: authority) {
+            if let last = content.last, last != 0x0A { content.append(0x0A) }
+            content += authority
+        }
+        try WholeFile.write(content, to: path)
+        written[key] = path
+        return path
+    }
+}
+
+extension [UInt8] {
+    fileprivate func ends(with end: [UInt8]) -> Bool { suffix(end.count).elementsEqual(end) }
+}
+
+/// Certificates as text (RFC 7468).
+enum CertificateText {
+    private static let begin = "-----BEGIN CERTIFICATE-----"
+    private static let end = "-----END CERTIFICATE-----"
+
+    /// The DER of every certificate in a text; what is none is passed over.
+    static func certificates(in pem: [UInt8]) -> [[UInt8]] {
+        var certificates: [[UInt8]] = []
+        var lines: String?
+        for line in pem.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            let text = String(decoding: line, as: UTF8.self)
+            if text == begin {
+                lines = ""
+            } else if text == end, let base64 = lines {
+                if let data = Data(base64Encoded: base64) { certificates.append(Array(data)) }
+                lines = nil
+            } else {
+                lines?.append(text)
+            }
+        }
+        return certificates
+    }
+}
+
+/// Java's own format for certificates, which every version since 1.2 reads.
+///
+/// PKCS#12 would be the standard's: Java takes its certificates for trusted only with an attribute
+/// of Oracle's that OpenSSL 3.0 cannot write.
+enum JavaTrustStore {
+    /// A store of trusted certificates; it has no password, and no checksum that needs one.
+    static func bytes(of certificates: [[UInt8]]) -> [UInt8] {
+        var store: [UInt8] = []
+        append(0xFEED_FEED, bytes: 4, to: &store)
+        append(2, bytes: 4, to: &store)
+        append(UInt64(certificates.count), bytes: 4, to: &store)
+        for (index, certificate) in certificates.enumerated() {
+            append(2, bytes: 4, to: &store)
+            append("authority-\(index)", to: &store)
+            append(0, bytes: 8, to: &store)
+            append("X.509", to: &store)
+            append(UInt64(certificate.count), bytes: 4, to: &store)
+            store.append(contentsOf: certificate)
+        }
+        // Where the checksum is; without a password Java does not look at it.
+        return store + [UInt8](repeating: 0, count: 20)
+    }
+
+    private static func append(_ number: UInt64, bytes: UInt64, to store: inout [UInt8]) {
+        for index in (0..<bytes).reversed() {
+            store.append(UInt8(truncatingIfNeeded: number >> (8 * index)))
+        }
+    }
+
+    private static func append(_ text: String, to store: inout [UInt8]) {
+        append(UInt64(text.utf8.count), bytes: 2, to: &store)
+        store.append(contentsOf: text.utf8)
+    }
+}

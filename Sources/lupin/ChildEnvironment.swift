@@ -1,0 +1,170 @@
+// Which variables send each kind of program through lupin and have it trust lupin's certificates.
+import LupinCore
+
+/// The variables for programs that are to use a proxy; the one list of `exec`, `env` and `doctor`.
+struct ChildEnvironment {
+    /// Names and plain addresses mean the same to all tools: no networks, wildcards or brackets.
+    static let withoutProxy = ["localhost", "127.0.0.1", "::1"]
+
+    /// Tools disagree about the case, so each is written in both.
+    static let proxyNames = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]
+    static let exceptionNames = ["no_proxy", "NO_PROXY"]
+
+    /// Variables that name a file with all the authorities to trust, and who reads them.
+    static let bundleNames = [
+        // OpenSSL's own: Python's ssl and httpx, Ruby, PHP streams, wget2, rustls-native-certs.
+        // Go and .NET follow it too. SSL_CERT_DIR stays: what it adds is trusted besides.
+        "SSL_CERT_FILE",
+        "NIX_SSL_CERT_FILE",
+        "CURL_CA_BUNDLE",
+        "REQUESTS_CA_BUNDLE",
+        "PIP_CERT",
+        "HTTPLIB2_CA_CERTS",
+        "GIT_SSL_CAINFO",
+        "CARGO_HTTP_CAINFO",
+        "AWS_CA_BUNDLE",
+        "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+        "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+        "npm_config_cafile",
+        "BUNDLE_SSL_CA_CERT",
+        "PERL_LWP_SSL_CA_FILE",
+    ]
+
+    /// Variables that name authorities to trust besides the program's own.
+    static let additionNames = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"]
+
+    /// The environment to change.
+    let environment: [String: String]
+    let proxy: ProxyAddress
+    /// nil for the proxy's address alone.
+    let files: BundleFiles?
+
+    /// The variables to set, each once, in the order of a listing.
+    var changes: [(name: String, value: String)] {
+        var changes = Self.proxyNames.map { ($0, proxy.url) }
+        let exceptions = exceptions
+        changes += Self.exceptionNames.map { ($0, exceptions.joined(separator: ",")) }
+        // From 22.21 and 24.5 on; older ones get the file of NODE_OPTIONS.
+        changes.append(("NODE_USE_ENV_PROXY", "1"))
+        if let files {
+            for name in Self.bundleNames + Self.additionNames {
+                if let file = files.bundles[name] { changes.append((name, file)) }
+            }
+            if let settings = files.wgetSettings { changes.append(("WGETRC", settings)) }
+            changes.append(("NODE_OPTIONS", appended("NODE_OPTIONS", nodeOptions(files))))
+            if let folder = files.programs {
+                changes.append(("PATH", "\(folder):\(environment["PATH"] ?? Self.usualPath)"))
+            }
+        }
+        changes.append(("JAVA_TOOL_OPTIONS", appended("JAVA_TOOL_OPTIONS", javaOptions)))
+        return changes
+    }
+
+    /// All names that `changes` may have, for taking them away again.
+    ///
+    /// PATH is not among them.
+    static var names: [String] {
+        proxyNames + exceptionNames + trustNames
+    }
+
+    /// Those of `names` that have to do with certificates, or are files of lupin's.
+    static var trustNames: [String] {
+        ["NODE_USE_ENV_PROXY"] + bundleNames + additionNames
+            + ["WGETRC", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS"]
+    }
+
+    /// The whole environment as `NAME=value` lines, sorted.
+    var lines: [String] {
+        var all = environment
+        for (name, value) in changes { all[name] = value }
+        return all.map { "\($0.key)=\($0.value)" }.sorted()
+    }
+
+    private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
+
+    /// The user's exceptions, then this machine: what runs here is reached directly, as a
+    /// program's tests of itself expect.
+    private var exceptions: [String] {
+        let own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
+        var entries = own.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
+        for name in Self.withoutProxy where !entries.contains(name) { entries.append(name) }
+        return entries
+    }
+
+    // MARK: Node.js
+
+    private func nodeOptions(_ files: BundleFiles) -> String {
+        "--require=\(quoted(files.nodeProxy, escaping: true))"
+    }
+
+    // MARK: Java
+
+    private var javaProxy: String {
+        var options: [String] = []
+        for scheme in ["http", "https"] {
+            options.append("-D\(scheme).proxyHost=\(proxy.host)")
+            options.append("-D\(scheme).proxyPort=\(proxy.port)")
+        }
+        // One property for both schemes. The forms are Java's own: a * and nothing else.
+        var hosts = ["localhost", "127.*", "[::1]"]
+        for entry in exceptions where !Self.withoutProxy.contains(entry) {
+            guard !entry.contains("/"), !entry.contains("|"), !entry.contains(" ") else { continue }
+            let name = entry.hasPrefix("*.") ? entry.dropFirst() : Substring(entry)
+            if !name.hasPrefix(".") { hosts.append(String(name)) }
+            if name != "*" { hosts.append(name.hasPrefix(".") ? "*\(name)" : "*.\(name)") }
+        }
+        options.append("-Dhttp.nonProxyHosts=\(quoted(hosts.joined(separator: "|")))")
+        return options.joined(separator: " ")
+    }
+
+    private var javaOptions: String {
+        // Somebody's own store may hold what lupin cannot know; it stays in force.
+        let own = environment["JAVA_TOOL_OPTIONS"] ?? ""
+        guard let store = files?.javaTrust, !own.contains("javax.net.ssl.trustStore=") else {
+            return javaProxy
+        }
+        return javaProxy + " -Djavax.net.ssl.trustStoreType=JKS"
+            + " -Djavax.net.ssl.trustStore=\(quoted(store))"
+    }
+
+    // MARK: Texts
+
+    /// The value with `addition` behind it, unless it is there already.
+    private func appended(_ name: String, _ addition: String) -> String {
+        guard let own = environment[name], !own.isEmpty else { return addition }
+        return own.contains(addition) ? own : "\(own) \(addition)"
+    }
+
+    /// A word of an option list, in quotation marks where it would fall apart.
+    private func quoted(_ text: String, escaping: Bool = false) -> String {
+        guard text.contains(" ") else { return text }
+        let inner = escaping ? text.replacing("\\", with: "\\\\") : text
+        return "\"\(inner)\""
+    }
+}
+
+/// Where a proxy is, in the forms that programs want.
+struct ProxyAddress: Equatable {
+    /// `http://[user:password@]host:port`.
+    let url: String
+    /// Without the brackets of an IPv6 address.
+    let host: String
+    let port: UInt16
+
+    /// The proxy of a URL as in `http_proxy`.
+    init(url: String) throws(ProxyURLProblem) {
+        let parent = try ParentProxy(url: url)
+        self.url = url.contains("://") ? url : "http://\(url)"
+        host = parent.host.address?.text ?? parent.host.text
+        port = parent.port
+    }
+
+    /// A listener of lupin's, as clients on this machine reach it.
+    init(_ listener: ListenerSettings) {
+        url = listener.proxyURL
+        let isIPv6 = url.hasPrefix("http://[")
+        let end = url.lastIndex(of: ":") ?? url.endIndex
+        host = String(url[..<end].dropFirst(isIPv6 ? 8 : 7).prefix { $0 != "]" })
+        port = listener.port
+    }
+}

@@ -1,0 +1,144 @@
+// The life of one command under lupin: its proxy, its files, its signals, its end.
+import ArgumentParser
+import Logging
+import LupinCore
+import LupinIO
+import LupinProxy
+
+/// Runs a command through a proxy and stays until it ends.
+struct ChildRun: Sendable {
+    /// Which proxy the command gets.
+    enum Choice: Sendable {
+        case given(ProxyAddress)
+        /// One that runs where the rules file says, else its own.
+        case runningOrOwn
+        case own
+    }
+
+    /// The program and its arguments.
+    let command: [String]
+    let choice: Choice
+    /// For a proxy of its own, whose listener the kernel chooses.
+    let configuration: Configuration
+    /// Where a running one may listen.
+    let listeners: [ListenerSettings]
+    let environment: [String: String]
+    let before: SignalsBefore
+
+    /// Returns the exit code: the command's, or why it was not run.
+    func run(on executor: LoopExecutor) async -> ExitCode {
+        let signals: ChildSignals
+        do throws(SystemError) {
+            signals = try ChildSignals(on: executor.loop)
+        } catch {
+            return failure("cannot read signals: \(error.message)")
+        }
+        switch choice {
+        case .given(let address):
+            return await run(through: address, signals)
+        case .runningOrOwn:
+            if let found = await RunningProxy.find(among: listeners, on: executor.loop) {
+                return await run(through: ProxyAddress(found), signals)
+            }
+        case .own: break
+        }
+        let logger = Logger(label: "lupin") { _ in
+            StandardErrorLog(logLevel: .warning, hasTime: false)
+        }
+        let proxy: Proxy
+        do throws(Proxy.StartFailure) {
+            proxy = try await Proxy(
+                configuration,
+                logger: logger,
+                environment: environment,
+                allowsColour: false
+            )
+        } catch {
+            return failure(error.message)
+        }
+        var code = ExitCode.failure
+        if let address = proxy.addresses.first {
+            let listener = ListenerSettings(address: address.address, port: address.port)
+            code = await run(through: ProxyAddress(listener), signals)
+        }
+        await proxy.stop()
+        return code
+    }
+
+    private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
+        let folder: PrivateFolder
+        do throws(SystemError) {
+            folder = try PrivateFolder(in: UserFolder.temporary(environment))
+        } catch {
+            return failure("cannot make a temporary directory: \(error.message)")
+        }
+        let files: BundleFiles
+        do {
+            files = try bundleFiles(in: folder.path)
+        } catch let error as SystemError {
+            return failure("cannot write to \(folder.path): \(error.message)")
+        } catch {
+            return failure("\(error)")
+        }
+        let program = command[0]
+        let launch = ChildLaunch(
+            wrapper(of: program, files) ?? program,
+            Array(command.dropFirst()),
+            environment: ChildEnvironment(
+                environment: environment,
+                proxy: proxy,
+                files: files
+            ).lines
+        )
+        let child: ChildProcess
+        do throws(SystemError) {
+            child = try ChildProcess(launch, signals: before)
+        } catch {
+            _ = failure("cannot run \(program): \(error.message)")
+            return ExitCode(error.isAbsence ? 127 : 126)
+        }
+        let code = await wait(for: child, signals)
+        folder.remove()
+        return ExitCode(code)
+    }
+
+    private func bundleFiles(in folder: String) throws -> BundleFiles {
+        let files = try BundleFiles(
+            in: folder,
+            authority: try Authority.pem(
+                configuration.settings,
+                environment: environment,
+                isNeeded: configuration.needsAuthority
+            ),
+            environment: environment,
+            wrapsBrowsers: true
+        )
+        for path in files.unreadable {
+            StandardError.print("lupin: warning: \(path) cannot be read and is left out")
+        }
+        return files
+    }
+
+    /// The command itself is searched for in lupin's own PATH, which has no wrappers.
+    private func wrapper(of program: String, _ files: BundleFiles) -> String? {
+        guard let folder = files.programs, !program.contains("/") else { return nil }
+        return ProgramSearch(path: folder).find(program)
+    }
+
+    /// Passes signals on until the child has ended.
+    private func wait(for child: ChildProcess, _ signals: ChildSignals) async -> Int32 {
+        while true {
+            switch child.state() {
+            case .ended(let code): return code
+            case .stopped: child.stopAlong()
+            case .running: break
+            }
+            if case .sent(let number) = await signals.next() { child.send(signal: number) }
+        }
+    }
+
+    private func failure(_ text: String) -> ExitCode {
+        StandardError.print("lupin: error: \(text)")
+        return .failure
+    }
+}

@@ -1,0 +1,73 @@
+// What the doctor found, as a table for people and as JSON for programs.
+import FoundationEssentials
+import LupinCore
+
+/// What became of one request of one tool.
+struct DoctorOutcome: Encodable, Equatable {
+    enum Kind: String, Encodable { case ok, failed, skipped }
+
+    var kind: Kind
+    /// The tool's last words, or why it was not tried.
+    var reason: String?
+    /// What to do about it.
+    var fix: String?
+
+    static let ok = DoctorOutcome(kind: .ok)
+    static func skipped(_ reason: String) -> Self { Self(kind: .skipped, reason: reason) }
+}
+
+/// What was found about one tool.
+struct DoctorFinding: Encodable {
+    let name: String
+    let program: String
+    let version: String
+    let plain: DoctorOutcome
+    let intercepted: DoctorOutcome
+
+    var hasFailed: Bool { plain.kind == .failed || intercepted.kind == .failed }
+}
+
+struct DoctorReport: Encodable {
+    /// The file of lupin's authority, if it has one.
+    let hasAuthority: Bool
+    let findings: [DoctorFinding]
+    /// Tools that are not on this machine.
+    let absent: [String]
+
+    /// One line a tool, and below it what is wrong with it.
+    var table: String {
+        let name = max(4, findings.map(\.name.count).max() ?? 0)
+        let version = max(7, findings.map(\.version.count).max() ?? 0)
+        func row(_ cells: [String]) -> String {
+            let widths = [name, version, 7]
+            let padded = zip(cells, widths).map { cell, width in
+                cell + String(repeating: " ", count: max(0, width - cell.count))
+            }
+            return (padded + cells.dropFirst(3)).joined(separator: "  ")
+        }
+        var lines = [row(["tool", "version", "plain", "intercepted"])]
+        for finding in findings {
+            let (plain, intercepted) = (finding.plain, finding.intercepted)
+            lines.append(
+                row([finding.name, finding.version, plain.kind.rawValue, intercepted.kind.rawValue])
+            )
+            for (title, outcome) in [("plain", plain), ("intercepted", intercepted)]
+            where outcome.kind == .failed {
+                if let reason = outcome.reason { lines.append("    \(title): \(reason)") }
+                if let fix = outcome.fix { lines.append("    to mend it: \(fix)") }
+            }
+        }
+        if !absent.isEmpty { lines.append("not found: \(absent.joined(separator: ", "))") }
+        if !hasAuthority {
+            lines.append("lupin has no authority yet, so nothing was intercepted")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The same in JSON, indented.
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}

@@ -1,0 +1,243 @@
+// The doctor at work: a proxy that answers by itself, and one tool after the other asking it.
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Logging
+import LupinCore
+import LupinIO
+import LupinProxy
+
+/// Tests the tools of this machine.
+struct DoctorRun: Sendable {
+    /// How long a tool may take to say its version.
+    private static let versionPatience = Duration.seconds(10)
+    private static let reasonCharactersMax = 200
+
+    /// With the doctor's rules.
+    let configuration: Configuration
+    /// The user's, which say where the authority is.
+    let settings: Settings
+    /// Names of tools; empty for all.
+    let wanted: [String]
+    let printsJSON: Bool
+    let environment: [String: String]
+    let before: SignalsBefore
+
+    /// The signal that ended the test early.
+    private struct Interruption: Error {
+        let number: Int32
+    }
+
+    /// What the tools are tested with.
+    private struct Surroundings {
+        let proxy: ProxyAddress
+        let files: BundleFiles
+        let folder: String
+    }
+
+    /// Returns 1 when a tool has failed.
+    func run(on executor: LoopExecutor) async -> ExitCode {
+        do {
+            return try await examine(on: executor.loop)
+        } catch let error as SystemError {
+            return failure(error.message)
+        } catch let error as Interruption {
+            return ExitCode(128 + error.number)
+        } catch let error as Proxy.StartFailure {
+            return failure(error.message)
+        } catch {
+            return failure("\(error)")
+        }
+    }
+
+    private func examine(on loop: EventLoop) async throws -> ExitCode {
+        let signals = try ChildSignals(on: loop)
+        let folder = try PrivateFolder(in: UserFolder.temporary(environment))
+        let authority = try Authority.pem(settings, environment: environment)
+        let files = try BundleFiles(
+            in: folder.path,
+            authority: authority,
+            environment: environment,
+            wrapsBrowsers: true
+        )
+        var configuration = configuration
+        // Nobody reads them, but errors are always recorded, and standard output is the report's.
+        configuration.settings.log.to = .file("\(folder.path)/records")
+        let logger = Logger(label: "lupin") { _ in
+            StandardErrorLog(logLevel: .error, hasTime: false)
+        }
+        let proxy = try await Proxy(
+            configuration,
+            logger: logger,
+            environment: environment,
+            allowsColour: false
+        )
+        guard let address = proxy.addresses.first else { return .failure }
+        let listener = ListenerSettings(address: address.address, port: address.port)
+        let surroundings = Surroundings(
+            proxy: ProxyAddress(listener),
+            files: files,
+            folder: folder.path
+        )
+        let report: Result<DoctorReport, any Error>
+        do {
+            report = .success(
+                try await self.report(surroundings, hasAuthority: authority != nil, signals)
+            )
+        } catch {
+            report = .failure(error)
+        }
+        await proxy.stop()
+        folder.remove()
+        let found = try report.get()
+        print(printsJSON ? try found.json() : found.table)
+        return found.findings.contains(where: \.hasFailed) ? .failure : .success
+    }
+
+    private func report(
+        _ surroundings: Surroundings,
+        hasAuthority: Bool,
+        _ signals: ChildSignals
+    ) async throws -> DoctorReport {
+        var findings: [DoctorFinding] = []
+        var absent: [String] = []
+        for probe in DoctorProbe.all(isRoot: geteuid() == 0) where isWanted(probe) {
+            if Terminal.isStandardError, !printsJSON {
+                StandardError.print("testing \(probe.name)")
+            }
+            if let finding = try await examine(probe, surroundings, signals) {
+                findings.append(finding)
+            } else {
+                absent.append(probe.name)
+            }
+        }
+        return DoctorReport(hasAuthority: hasAuthority, findings: findings, absent: absent)
+    }
+
+    private func isWanted(_ probe: DoctorProbe) -> Bool {
+        wanted.isEmpty || wanted.contains { probe.name.split(separator: " ").contains($0[...]) }
+    }
+
+    /// nil when the tool is not there.
+    private func examine(
+        _ probe: DoctorProbe,
+        _ surroundings: Surroundings,
+        _ signals: ChildSignals
+    ) async throws -> DoctorFinding? {
+        let search = ProgramSearch(path: environment["PATH"])
+        guard let program = probe.programs.lazy.compactMap(search.find).first else { return nil }
+        let output = "\(surroundings.folder)/output"
+        let lines = environment.map { "\($0.key)=\($0.value)" }
+        var launch = ChildLaunch(program, probe.version, environment: lines)
+        launch.outputFile = output
+        guard try await end(of: launch, within: Self.versionPatience, signals) == 0 else {
+            return nil
+        }
+        let version = text(of: output).firstMatch(of: /\d+(\.\d+)+/).map { String($0.output.0) }
+        for file in probe.files {
+            try WholeFile.write(Array(file.text.utf8), to: "\(surroundings.folder)/\(file.name)")
+        }
+        let plain = try await fetch("http", probe, program, surroundings, signals)
+        var intercepted = DoctorOutcome.skipped("lupin has no authority")
+        if !surroundings.files.bundles.isEmpty {
+            intercepted = try await fetch("https", probe, program, surroundings, signals)
+        }
+        return DoctorFinding(
+            name: probe.name,
+            program: program,
+            version: version ?? "?",
+            plain: plain,
+            intercepted: intercepted
+        )
+    }
+
+    private func fetch(
+        _ scheme: String,
+        _ probe: DoctorProbe,
+        _ program: String,
+        _ surroundings: Surroundings,
+        _ signals: ChildSignals
+    ) async throws -> DoctorOutcome {
+        let path = probe.path.replacing("{scheme}", with: scheme)
+        let url = "\(scheme)://\(DoctorPages.host)\(path)"
+        let fill = { (text: String) in
+            text.replacing("{url}", with: url).replacing("{folder}", with: surroundings.folder)
+        }
+        var environment = environment
+        for (name, value) in probe.environment { environment[name] = fill(value) }
+        let variables = ChildEnvironment(
+            environment: environment,
+            proxy: surroundings.proxy,
+            files: surroundings.files
+        )
+        let wrapped = surroundings.files.programs.flatMap { folder in
+            ProgramSearch(path: folder).find(String(program.split(separator: "/").last ?? ""))
+        }
+        var launch = ChildLaunch(
+            wrapped ?? program,
+            probe.arguments.map(fill),
+            environment: variables.lines
+        )
+        let output = "\(surroundings.folder)/output"
+        launch.outputFile = output
+        let code = try await end(of: launch, within: probe.patience, signals)
+        let said = text(of: output)
+        if code == 0, probe.expected.isEmpty || said.contains(probe.expected) { return .ok }
+        return DoctorOutcome(
+            kind: .failed,
+            reason: code == nil
+                ? "no end within \(probe.patience)" : reason(in: said, code: code ?? 1),
+            fix: scheme == "http" ? probe.plainFix : probe.trustFix
+        )
+    }
+
+    /// The exit code; nil when time was up and it was killed.
+    private func end(
+        of launch: ChildLaunch,
+        within patience: Duration,
+        _ signals: ChildSignals
+    ) async throws -> Int32? {
+        var launch = launch
+        launch.leadsGroup = true
+        let child: ChildProcess
+        do throws(SystemError) {
+            child = try ChildProcess(launch, signals: before)
+        } catch {
+            return error.isAbsence ? 127 : 126
+        }
+        let deadline = SystemCall.monotonicMicroseconds() &+ patience.microseconds
+        var isLate = false
+        while true {
+            if case .ended(let code) = child.state() { return isLate ? nil : code }
+            switch await signals.next(until: isLate ? .max : deadline) {
+            case nil:
+                isLate = true
+                child.killGroup()
+            case .childChanged: break
+            case .fromTerminal(let number), .sent(let number):
+                child.killGroup()
+                throw Interruption(number: number)
+            }
+        }
+    }
+
+    private func text(of path: String) -> String {
+        String(decoding: WholeFile.content(of: path, bytesMax: 1 << 20) ?? [], as: UTF8.self)
+    }
+
+    /// The last line that says something.
+    private func reason(in text: String, code: Int32) -> String {
+        let lines = text.split(whereSeparator: \.isNewline).filter { line in
+            !line.hasPrefix("Picked up ") && line.contains { !$0.isWhitespace }
+        }
+        guard let last = lines.last else { return "it ended with \(code) and said nothing" }
+        var line: [UInt8] = []
+        LogText.append(String(last.prefix(Self.reasonCharactersMax)), as: .plain, to: &line)
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    private func failure(_ text: String) -> ExitCode {
+        StandardError.print("lupin: error: \(text)")
+        return .failure
+    }
+}

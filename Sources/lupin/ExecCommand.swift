@@ -1,0 +1,131 @@
+// `lupin exec`: one command that goes through lupin, with nothing to set up before or after.
+import ArgumentParser
+import LupinCore
+import LupinIO
+
+struct ExecCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "exec",
+        abstract: "Run a command whose requests go through lupin.",
+        discussion: """
+            A lupin that already listens where the rules file says is used; without one, a proxy
+            is started for the command on a port that the kernel chooses. With --rules it always
+            gets a proxy of its own, since a running one may follow other rules.
+
+              lupin exec -- curl https://example.com/
+              lupin exec --rules ./try.yaml -- npm ci
+              lupin exec -- sh -c 'pip download requests; cargo fetch'
+
+            The command gets the variables of proxies and, where lupin has an authority, those of
+            certificates for curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and
+            others: each points to a file with all that was trusted before and lupin's authority.
+            Browsers of Chromium's family found in PATH run with a fresh profile and trust it too.
+            Java says "Picked up JAVA_TOOL_OPTIONS" on standard error; nothing can silence it.
+
+            Records of a proxy that was started go to `log.to` if that is a file, else to
+            lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the
+            command's standard output: `lupin tail` reads them; `log: off` keeps none. Signals
+            are passed on. What the command leaves running in the background loses the proxy
+            when it ends.
+
+            Exit codes: those of the command; 126 it cannot be run, 127 there is none,
+            128 and the signal that ended it.
+            """
+    )
+
+    @Option(
+        name: .customLong("rules"),
+        help: ArgumentHelp("The rules file of a proxy to start.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var rulesFile: String?
+
+    @Option(help: ArgumentHelp("Where a proxy that is started puts records.", valueName: "file"))
+    var log: String?
+
+    @Option(help: ArgumentHelp("Use the lupin at this address, and start none.", valueName: "url"))
+    var proxy: String?
+
+    @Argument(parsing: .captureForPassthrough, help: "The command and its arguments.")
+    var command: [String]
+
+    /// The command without the `--` before it.
+    private var words: [String] { Array(command.first == "--" ? command[1...] : command[...]) }
+
+    func validate() throws {
+        guard let program = words.first, !program.isEmpty else {
+            throw ValidationError("there is no command to run; write it behind --")
+        }
+        if let proxy {
+            do throws(ProxyURLProblem) {
+                _ = try ProxyAddress(url: proxy)
+            } catch {
+                throw ValidationError("--proxy: \(error.message)")
+            }
+            if log != nil { throw ValidationError("--log is for a proxy that is started") }
+        }
+    }
+
+    func run() throws {
+        let before = ChildSignals.block()
+        let rules = try LocatedRules(explicit: rulesFile)
+        let choice: ChildRun.Choice
+        if let proxy {
+            choice = .given(try ProxyAddress(url: proxy))
+        } else if rulesFile != nil {
+            choice = .own
+        } else {
+            choice = .runningOrOwn
+        }
+        let run = ChildRun(
+            command: words,
+            choice: choice,
+            configuration: rules.configuration.forOneCommand(log: log, LocatedRules.environment),
+            listeners: rules.configuration.settings.listeners,
+            environment: LocatedRules.environment,
+            before: before
+        )
+        let code = try ControlLoop.run { await run.run(on: $0) }
+        if code != .success { throw code }
+    }
+}
+
+extension Configuration {
+    /// The configuration of a proxy for one command: a free port, and records in a file.
+    fileprivate func forOneCommand(
+        log: String?,
+        _ environment: [String: String]
+    ) -> Configuration {
+        var copy = self
+        copy.settings.listeners = [ListenerSettings(address: .v4(0x7F00_0001), port: 0)]
+        // The command is over: what still runs belongs to nobody who waits.
+        copy.settings.timeouts.drain = min(copy.settings.timeouts.drain, .seconds(2))
+        if let log {
+            copy.settings.log.to = .file(log)
+        } else if copy.settings.log.to == .off {
+            copy.settings.log.to = .nowhere
+        } else if copy.settings.log.to == .stdout {
+            copy.settings.log.to = Self.usualLog(environment)
+        }
+        return copy
+    }
+
+    /// Below the user's folder for states, which is made; nowhere if that cannot be.
+    private static func usualLog(_ environment: [String: String]) -> LogSettings.Destination {
+        guard let state = UserFolder.state(environment) else { return .nowhere }
+        do throws(SystemError) {
+            try WholeFile.makeDirectories("\(state)/lupin")
+            return .file("\(state)/lupin/exec.jsonl")
+        } catch {
+            StandardError.print(
+                "lupin: warning: no records: cannot make \(state)/lupin: \(error.message)"
+            )
+            return .nowhere
+        }
+    }
+}
+
+extension LogSettings.Destination {
+    /// Not `off`, which still writes errors to standard output: that is the command's.
+    fileprivate static let nowhere = LogSettings.Destination.file("/dev/null")
+}

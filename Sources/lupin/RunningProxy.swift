@@ -1,0 +1,69 @@
+// Whether a lupin runs already where the rules file says that one listens.
+import LupinCore
+import LupinIO
+
+/// Asks a listener for lupin's own page.
+enum RunningProxy {
+    /// How long somebody may take to answer: it is this machine.
+    private static let patience = Duration.seconds(2)
+    /// The page is shorter; whoever sends more is somebody else.
+    private static let bytesMax = 8 << 10
+    private static let mark = Array("lupin is a local forward proxy".utf8)
+
+    /// The first of the listeners where lupin answers.
+    static func find(
+        among listeners: [ListenerSettings],
+        on loop: EventLoop
+    ) async -> ListenerSettings? {
+        for listener in listeners where listener.port != 0 {
+            if await answers(listener, on: loop) { return listener }
+        }
+        return nil
+    }
+
+    private static func answers(_ listener: ListenerSettings, on loop: EventLoop) async -> Bool {
+        guard let address = IPAddress(ProxyAddress(listener).host) else { return false }
+        let slot = ParkingSlot(on: loop)
+        defer { slot.retire() }
+        let deadline = loop.deadline(in: patience)
+        var connector = Connector(on: loop, slot: slot)
+        guard
+            let channel = try? await connector.connect(
+                to: [address],
+                port: listener.port,
+                until: deadline,
+                interruptions: .cut
+            )
+        else { return false }
+        defer { channel.close() }
+        channel.slot = slot
+        channel.readableReason = .upstreamReadable
+        channel.closedReason = .upstreamReadable
+        // Its own pages are for those who ask for it by its address.
+        let host = SocketAddress(address: address, port: listener.port)
+        let request = "GET / HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+        channel.stage { $0.append(contentsOf: request.utf8) }
+        guard (try? channel.flush()) == true else { return false }
+        var page: [UInt8] = []
+        while page.count < bytesMax, let received = try? channel.receive() {
+            switch received {
+            case .bytes:
+                take(from: channel, to: &page)
+                if page.contains(mark) { return true }
+            case .blocked:
+                let woken = await slot.park(for: .upstreamReadable, until: deadline)
+                if woken.contains(.timedOut) { return false }
+            case .end, .full:
+                return false
+            }
+        }
+        return false
+    }
+
+    private static func take(from channel: Channel, to page: inout [UInt8]) {
+        let input = channel.input
+        let count = input.count
+        for index in 0..<count { page.append(input.bytes[index]) }
+        input.discard(count)
+    }
+}

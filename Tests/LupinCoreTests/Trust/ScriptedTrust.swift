@@ -1,0 +1,70 @@
+// A server under judgement about which everything is known beforehand, and policies in few words.
+
+import LupinCore
+
+/// A server about which everything is known beforehand.
+struct ScriptedTrust: ServerTrust {
+    var presented = [fact(1), fact(2), fact(9)]
+    var signedPath = [fact(1), fact(2)]
+    /// What path there is to which anchors.
+    var paths: [TrustAnchorChoice: [CertificateFacts]] = [
+        .configured: [fact(1), fact(2), fact(3)]
+    ]
+    var name: TrustProblem?
+    var finding = RevocationFinding.good
+
+    func path(to anchors: TrustAnchorChoice) -> Result<[CertificateFacts], TrustProblem> {
+        paths[anchors].map { .success($0) } ?? .failure(TrustProblem(.chain, "No path."))
+    }
+
+    func nameProblem() -> TrustProblem? { name }
+
+    func revocation(
+        _ demand: RevocationDemand,
+        along choices: [TrustAnchorChoice]
+    ) -> RevocationFinding {
+        guard choices.contains(where: { paths[$0] != nil }) else {
+            return .noPath(TrustProblem(.chain, "No path."))
+        }
+        return finding
+    }
+
+    static let wrongName = TrustProblem(.host, "Another host.")
+    static let noPath = ScriptedTrust(paths: [:])
+    static let otherHost = ScriptedTrust(name: wrongName)
+}
+
+func fact(_ number: UInt8) -> CertificateFacts {
+    CertificateFacts(
+        encoding: [number],
+        keyDigest: [UInt8](repeating: number, count: 32),
+        subject: "CN=\(number)",
+        notAfter: Int64(number)
+    )
+}
+
+func pins(_ numbers: UInt8..., chain: Bool = true, host: Bool = true) -> TrustPolicy {
+    var pinned = PinnedKeys(numbers.map { fact($0).keyDigest })
+    pinned.demandsChain = chain
+    pinned.demandsHost = host
+    return .pins(pinned)
+}
+
+func certificates(
+    _ numbers: UInt8...,
+    chain: Bool = true,
+    host: Bool = true,
+    areAnchors: Bool = false
+) -> TrustPolicy {
+    var pinned = PinnedCertificates(numbers.map { [$0] })
+    pinned.demandsChain = chain
+    pinned.demandsHost = host
+    pinned.areAnchors = areAnchors
+    return .certificates(pinned)
+}
+
+func revocation(isRequired: Bool = false) -> TrustPolicy {
+    var demand = RevocationDemand()
+    demand.isRequired = isRequired
+    return .revocation(demand)
+}
