@@ -89,6 +89,10 @@ package enum SettingsDocument {
         return line + String(repeating: " ", count: gap) + "# \(remark)"
     }
 
+    /// Written out, `auth: none` would say that other machines may come in without a password as
+    /// soon as somebody edits the address above it.
+    private static let neverWritten = "listen.auth"
+
     private static func emit(
         _ key: String,
         section: String,
@@ -98,7 +102,7 @@ package enum SettingsDocument {
     ) {
         let name = section.isEmpty ? key : "\(section).\(key)"
         if let setting = SettingsTable.setting(name) {
-            let isHidden = isComment || !setting.isAvailable
+            let isHidden = isComment || !setting.isAvailable || name == Self.neverWritten
             let later = setting.isAvailable || isComment ? "" : " (not available yet)"
             let line = shown("\(key): \(setting.defaultText)", indentation, isHidden, isComment)
             lines.append(commented(line, setting.sentence + later))
