@@ -10,13 +10,12 @@ package struct JSONLine: Sendable {
 
     package init() {}
 
-    /// Bytes that one call of `appendBounded` may append; the longest parts of a record that are
-    /// written at once take half of it, with all numbers of 20 digits.
-    private static let boundedBytesMax = 512
-
-    /// Appends text of limited length: the array is looked at once for all parts of it.
-    mutating func appendBounded(_ body: (inout OutputSpan<UInt8>) -> Void) {
-        bytes.append(addingCapacity: JSONLine.boundedBytesMax, initializingWith: body)
+    /// Appends text of at most `limit` bytes: the array is looked at once for all parts of it.
+    ///
+    /// Limits are to leave half of their room even where all numbers have 20 digits.
+    @inline(__always)
+    mutating func appendBounded(_ limit: Int, _ body: (inout TextCursor) -> Void) {
+        bytes.appendText(atMost: limit, body)
     }
 
     /// Opens the object of a line, or of a list.
@@ -34,7 +33,7 @@ package struct JSONLine: Sendable {
 
     /// Closes as many objects as said.
     mutating func closeObjects(_ count: Int) {
-        appendBounded { output in output.append(repeating: 0x7D, count: count) }
+        for _ in 0..<count { bytes.append(0x7D) }
     }
 
     package mutating func openList(_ key: String) {

@@ -24,7 +24,7 @@ package enum LogText {
         to output: inout [UInt8]
     ) {
         if isPlain(bytes) {
-            output.append(addingCapacity: bytes.count) { output in output.append(copying: bytes) }
+            output.append(copying: bytes)
             return
         }
         let end = cut(bytes)

@@ -22,15 +22,15 @@ extension Array where Element == UInt8 {
             rest /= 10
         }
         let zeros = Swift.max(0, Swift.min(width, 20) &- digits)
-        append(addingCapacity: 20) { output in
-            output.append(repeating: 0x30, count: zeros)
+        appendText(atMost: 40) { output in
+            for _ in 0..<zeros { output.append(0x30) }
             output.append(decimal: value)
         }
     }
 
     /// Appends µs as ms with three decimals; a negative duration counts as 0.
     package mutating func append(milliseconds microseconds: Int64) {
-        append(addingCapacity: 20) { output in output.append(milliseconds: microseconds) }
+        appendText(atMost: 24) { output in output.append(milliseconds: microseconds) }
     }
 }
 
@@ -43,21 +43,21 @@ package struct TimestampText: Sendable {
     private var second = Int64.min
     /// `2026-11-20T22:41:07` of `second`.
     private var text: [UInt8] = []
+    /// The same with its point, as records take it.
+    private var fragment = Fragment("")
 
     package init(utcOffsetSeconds: Int64 = 0) { self.utcOffsetSeconds = utcOffsetSeconds }
 
     /// Appends `2026-11-20T22:41:07.123456Z` (RFC 3339, which ends with year 9999).
     package mutating func append(date microseconds: Int64, to bytes: inout [UInt8]) {
-        bytes.append(addingCapacity: 27) { output in append(date: microseconds, to: &output) }
+        bytes.appendText(atMost: 27) { output in append(date: microseconds, to: &output) }
     }
 
     /// The same, 27 bytes, where there is room for them.
-    mutating func append(date microseconds: Int64, to output: inout OutputSpan<UInt8>) {
+    mutating func append(date microseconds: Int64, to output: inout TextCursor) {
         let fraction = UInt32(truncatingIfNeeded: update(microseconds))
-        output.append(copying: text.span)
-        output.append(0x2E)
-        output.append(threeDigits: fraction / 1000)
-        output.append(threeDigits: fraction % 1000)
+        output.append(fragment)
+        output.append(sixDigits: fraction)
         output.append(0x5A)
     }
 
@@ -78,6 +78,7 @@ package struct TimestampText: Sendable {
         if wanted != second {
             second = wanted
             text = TimestampText.format(second: wanted)
+            fragment = Fragment(String(decoding: text + [0x2E], as: UTF8.self))
         }
         return fraction < 0 ? fraction + 1_000_000 : fraction
     }

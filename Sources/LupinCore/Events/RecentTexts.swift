@@ -106,10 +106,24 @@ struct RecentNames: Sendable {
 }
 
 extension Span<UInt8> {
+    /// A cheaper hash, of the length and the eight bytes at both ends.
+    ///
+    /// Hosts of one domain differ in the first ones, ports and addresses in the last ones.
+    var sparseHash: UInt64 {
+        guard count >= 8 else { return weightedSum }
+        return word(at: 0) &* 31 &+ word(at: count &- 8) &+ UInt64(count)
+    }
+
     /// A cheap hash of short texts: a sum in which every byte has another weight.
     var weightedSum: UInt64 {
         var sum: UInt32 = 0
         for i in indices { sum &+= UInt32(self[i]) &* UInt32(truncatingIfNeeded: i &+ 1) }
         return UInt64(sum)
+    }
+}
+
+extension RulesRecord: Equatable {
+    package static func == (a: RulesRecord, b: RulesRecord) -> Bool {
+        a.version == b.version && a.matched == b.matched && a.steps == b.steps
     }
 }

@@ -23,6 +23,7 @@ package struct RecordFormat: Sendable {
             origins = RecentTexts(empty: OriginText())
         }
     }
+    private let text = RecordText()
     private var timestamp = TimestampText()
     private var names = RecentNames()
     private var rules = RecentTexts<RulesRecord, [UInt8]>(empty: [])
@@ -46,14 +47,7 @@ package struct RecordFormat: Sendable {
         add(record.version, record.bytes, to: &line)
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
         if let trust = record.trust { line.add(trust, redactor) }
-        let attempts = record.attempts.span
-        if !attempts.isEmpty {
-            line.openList("attempts")
-            for i in attempts.indices { add(attempts[i], number: i + 1, to: &line) }
-            line.closeList()
-        }
-        let timing = record.timing
-        line.appendBounded { output in output.append(timing) }
+        addAttempts(record, to: &line)
         if let error = record.error { add(error, to: &line) }
         if let tunnel = record.tunnel { add(tunnel, to: &line) }
         if dropped > 0 { line.add("dropped", UInt64(dropped)) }
@@ -65,31 +59,35 @@ package struct RecordFormat: Sendable {
 
     private mutating func addStart(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         let id = record.id
-        let isTunnel = record.mode == .tunnel
+        let isTunnel = if case .tunnel = record.mode { true } else { false }
         let start = record.startMicroseconds
         let outcome = record.outcome
         let address = record.client.address
         let port = record.client.port
-        line.appendBounded { output in
-            output.append(RecordText.start)
+        line.appendBounded(320) { output in
+            output.append(text.start)
             timestamp.append(date: start, to: &output)
-            output.append(isTunnel ? RecordText.tunnelID : RecordText.exchangeID)
+            output.append(isTunnel ? text.tunnelID : text.exchangeID)
             output.append(hex: id.high)
             output.append(hex: id.low)
-            output.append(RecordText.outcome)
-            output.append(literal: outcome.rawValue)
-            output.append(0x22)
+            if case .ok = outcome {
+                output.append(text.outcomeOK)
+            } else {
+                output.append(text.outcome)
+                output.append(literal: outcome.rawValue)
+                output.append(0x22)
+            }
             guard case .v4(let quad) = address else { return }
-            output.append(RecordText.client)
+            output.append(text.client)
             output.append(quad: quad)
-            output.append(RecordText.port)
+            output.append(text.port)
             output.append(decimal: UInt64(port))
         }
         if case .v6(let high, let low)? = address {
-            line.appendBounded { output in output.append(RecordText.client) }
+            line.appendBounded(320) { output in output.append(text.client) }
             add(v6: high, low, to: &line)
-            line.appendBounded { output in
-                output.append(RecordText.port)
+            line.appendBounded(320) { output in
+                output.append(text.port)
                 output.append(decimal: UInt64(port))
             }
         }
@@ -119,13 +117,23 @@ package struct RecordFormat: Sendable {
 
     private mutating func addRequest(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         let mode = record.mode
-        line.appendBounded { output in
-            output.append(RecordText.mode)
-            output.append(literal: mode.rawValue)
-            output.append(RecordText.request)
+        let size = record.requestBodyBytes
+        guard case .get? = record.request?.method else {
+            line.appendBounded(320) { output in text.add(mode, to: &output) }
+            if let request = record.request { add(request.method, to: &line) }
+            if let size { line.add(bodyBytes: size) }
+            addFields(record, to: &line)
+            return
         }
-        if let request = record.request { add(request.method, to: &line) }
-        if let size = record.requestBodyBytes { line.add(bodyBytes: size) }
+        line.appendBounded(320) { output in
+            text.add(mode, to: &output)
+            output.append(text.get)
+            if let size { text.add(bodyBytes: size, to: &output) }
+        }
+        addFields(record, to: &line)
+    }
+
+    private mutating func addFields(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         if let request = record.request { add(request.fields, record.headers, to: &line) }
         if record.attempts.count > 1 { line.add("resend_count", UInt64(record.attempts.count - 1)) }
     }
@@ -137,10 +145,10 @@ package struct RecordFormat: Sendable {
         }
         let status = response.status
         let size = record.responseBodyBytes
-        line.appendBounded { output in
-            output.append(RecordText.response)
+        line.appendBounded(320) { output in
+            output.append(text.response)
             output.append(decimal: UInt64(status))
-            if let size { output.append(bodyBytes: size) }
+            if let size { text.add(bodyBytes: size, to: &output) }
         }
         add(response.fields, record.headers, to: &line)
         line.closeObjects(2)
@@ -149,8 +157,8 @@ package struct RecordFormat: Sendable {
     private func add(_ method: Method, to line: inout JSONLine) {
         guard case .other(let token) = method else {
             let token = method.token
-            line.appendBounded { output in
-                output.append(RecordText.method)
+            line.appendBounded(320) { output in
+                output.append(text.method)
                 output.append(literal: token)
                 output.append(0x22)
             }
@@ -188,16 +196,20 @@ package struct RecordFormat: Sendable {
         _ bytes: ByteCounts,
         to line: inout JSONLine
     ) {
-        line.appendBounded { output in
-            output.append(RecordText.network)
-            output.append(literal: version.text)
-            output.append(RecordText.clientIn)
+        line.appendBounded(320) { output in
+            if case .http11 = version {
+                output.append(text.networkHTTP11)
+            } else {
+                output.append(text.network)
+                output.append(literal: version.text)
+            }
+            output.append(text.clientIn)
             output.append(decimal: bytes.clientIn)
-            output.append(RecordText.clientOut)
+            output.append(text.clientOut)
             output.append(decimal: bytes.clientOut)
-            output.append(RecordText.upstreamOut)
+            output.append(text.upstreamOut)
             output.append(decimal: bytes.upstreamOut)
-            output.append(RecordText.upstreamIn)
+            output.append(text.upstreamIn)
             output.append(decimal: bytes.upstreamIn)
             output.append(0x7D)
         }
@@ -241,7 +253,7 @@ package struct RecordFormat: Sendable {
             line.closeObject()
             return
         }
-        let hash = origin.authority.utf8Span.span.weightedSum &+ UInt64(origin.scheme.rawValue)
+        let hash = origin.authority.utf8Span.span.sparseHash &+ UInt64(origin.scheme.rawValue)
         let place = recentPlace(hash)
         if !origins.holds(origin, at: place) {
             origins.put(OriginText(origin, redactor), of: origin, at: place)
@@ -261,7 +273,8 @@ package struct RecordFormat: Sendable {
         } else {
             add(path: path, behind: origins.texts[place].parts, to: &line)
         }
-        line.appendBounded { output in output.append(RecordText.urlEnd) }
+        line.bytes.append(0x22)
+        line.bytes.append(0x7D)
     }
 
     private func add(path: Span<UInt8>, behind parts: [UInt8], to line: inout JSONLine) {
@@ -286,6 +299,28 @@ package struct RecordFormat: Sendable {
 
     // MARK: Attempts
 
+    /// Appends the attempts and the timing of the whole.
+    private mutating func addAttempts(
+        _ record: borrowing ExchangeRecord,
+        to line: inout JSONLine
+    ) {
+        let total = record.timing
+        let attempts = record.attempts.span
+        if let usual = UsualAttempt(only: attempts) {
+            line.appendBounded(832) { output in
+                text.add(usual, to: &output)
+                text.add(total, to: &output)
+            }
+            return
+        }
+        if !attempts.isEmpty {
+            line.openList("attempts")
+            for i in attempts.indices { add(attempts[i], number: i + 1, to: &line) }
+            line.closeList()
+        }
+        line.appendBounded(320) { output in text.add(total, to: &output) }
+    }
+
     private mutating func add(
         _ attempt: borrowing AttemptRecord,
         number: Int,
@@ -293,11 +328,11 @@ package struct RecordFormat: Sendable {
     ) {
         let cause = attempt.cause
         let isFirst = number == 1
-        line.appendBounded { output in
+        line.appendBounded(320) { output in
             if !isFirst { output.append(0x2C) }
-            output.append(RecordText.number)
+            output.append(text.number)
             output.append(decimal: UInt64(number))
-            output.append(RecordText.cause)
+            output.append(text.cause)
             output.append(literal: cause.rawValue)
             output.append(0x22)
         }
@@ -305,8 +340,8 @@ package struct RecordFormat: Sendable {
         if attempt.status > 0 { line.add("status", UInt64(attempt.status)) }
         if let error = attempt.error { add(error, to: &line) }
         let decision = attempt.decision
-        line.appendBounded { output in
-            output.append(RecordText.decision)
+        line.appendBounded(320) { output in
+            output.append(text.decision)
             output.append(literal: decision.rawValue)
             output.append(0x22)
         }
@@ -315,38 +350,37 @@ package struct RecordFormat: Sendable {
         let isReused = attempt.isReused
         let isReplayable = attempt.isReplayable
         let version = attempt.version
-        line.appendBounded { output in
-            output.append(RecordText.delay, delay)
-            if isReused { output.append(RecordText.reused) }
-            if !isReplayable { output.append(RecordText.notReplayable) }
+        line.appendBounded(320) { output in
+            output.append(text.delay, delay)
+            text.addFlags(isReused: isReused, isReplayable: isReplayable, to: &output)
             if let version {
-                output.append(RecordText.version)
+                output.append(text.version)
                 output.append(literal: version.text)
                 output.append(0x22)
             }
         }
         if let peer = attempt.peer { add(peer: peer, port: attempt.peerPort, to: &line) }
         let timing = attempt.timing
-        line.appendBounded { output in
-            output.append(timing)
+        let tls = attempt.tls
+        line.appendBounded(336) { output in
+            text.add(tls, to: &output)
+            text.add(timing, to: &output)
             output.append(0x7D)
         }
     }
 
     /// Appends `140.82.121.6:443` or `[::1]:443`.
     private mutating func add(peer: IPAddress, port: UInt16, to line: inout JSONLine) {
-        line.appendBounded { output in
-            output.append(RecordText.peer)
-            if case .v4(let quad) = peer { output.append(quad: quad) } else { output.append(0x5B) }
-        }
-        if case .v6(let high, let low) = peer {
+        switch peer {
+        case .v4(let quad):
+            line.appendBounded(64) { output in text.add(peer: quad, port: port, to: &output) }
+        case .v6(let high, let low):
+            line.add("peer")
+            line.bytes.append(contentsOf: #""["#.utf8)
             add(v6: high, low, to: &line)
-            line.bytes.append(0x5D)
-        }
-        line.appendBounded { output in
-            output.append(0x3A)
-            output.append(decimal: UInt64(port))
-            output.append(0x22)
+            line.bytes.append(contentsOf: "]:".utf8)
+            line.bytes.append(decimal: UInt64(port))
+            line.bytes.append(0x22)
         }
     }
 
@@ -364,11 +398,5 @@ package struct RecordFormat: Sendable {
         line.add("received", tunnel.receivedBytes)
         if let closer = tunnel.closedBy { line.add("closed_by", literal: closer.rawValue) }
         line.closeObject()
-    }
-}
-
-extension RulesRecord: Equatable {
-    package static func == (a: RulesRecord, b: RulesRecord) -> Bool {
-        a.version == b.version && a.matched == b.matched && a.steps == b.steps
     }
 }

@@ -1,66 +1,137 @@
 // What of a record's line is constant, and the small parts that recur in it.
 
 /// The constant text of a line.
-enum RecordText {
-    static let start = Fragment(#"{"schema":\#(RecordFormat.schema),"ts":""#)
-    static let exchangeID = Fragment(#"","event":"exchange","id":""#)
-    static let tunnelID = Fragment(#"","event":"tunnel","id":""#)
-    static let outcome = Fragment(#"","outcome":""#)
-    static let client = Fragment(#","client":{"address":""#)
-    static let port = Fragment(#"","port":"#)
-    static let mode = Fragment(#","mode":""#)
-    static let request = Fragment(#"","http":{"request":{"#)
-    static let method = Fragment(#""method":""#)
-    static let body = Fragment(#","body":{"size":"#)
-    static let response = Fragment(#"},"response":{"status_code":"#)
-    static let urlEnd = Fragment(#""}"#)
-    static let network = Fragment(#","network":{"protocol":{"name":"http","version":""#)
-    static let clientIn = Fragment(#""}},"bytes":{"client_in":"#)
-    static let clientOut = Fragment(#","client_out":"#)
-    static let upstreamOut = Fragment(#","upstream_out":"#)
-    static let upstreamIn = Fragment(#","upstream_in":"#)
-    static let number = Fragment(#"{"n":"#)
-    static let cause = Fragment(#","why":""#)
-    static let decision = Fragment(#","decision":""#)
-    static let delay = Fragment(#","delay":"#)
-    static let reused = Fragment(#","reused":true"#)
-    static let notReplayable = Fragment(#","replayable":false"#)
-    static let version = Fragment(#","protocol":""#)
-    static let peer = Fragment(#","peer":""#)
-    static let timing = Fragment(#","timing":"#)
-    static let blocked = Fragment(#","blocked":"#)
-    static let dns = Fragment(#","dns":"#)
-    static let tcp = Fragment(#","tcp":"#)
-    static let send = Fragment(#","send":"#)
-    static let wait = Fragment(#","wait":"#)
-    static let receive = Fragment(#","receive":"#)
-    static let total = Fragment(#","total":"#)
+///
+/// A class that who writes lines holds: each look at a static constant asks whether it is made yet,
+/// and a struct of this size would be copied whole.
+final class RecordText: Sendable {
+    let start = Fragment(#"{"schema":\#(RecordFormat.schema),"ts":""#)
+    let exchangeID = Fragment(#"","event":"exchange","id":""#)
+    let tunnelID = Fragment(#"","event":"tunnel","id":""#)
+    let outcome = Fragment(#"","outcome":""#)
+    let outcomeOK = Fragment(#"","outcome":"ok""#)
+    let client = Fragment(#","client":{"address":""#)
+    let port = Fragment(#"","port":"#)
+    let mode = Fragment(#","mode":""#)
+    let request = Fragment(#"","http":{"request":{"#)
+    let requestOverHTTP = Fragment(#","mode":"http","http":{"request":{"#)
+    let method = Fragment(#""method":""#)
+    let get = Fragment(#""method":"GET""#)
+    let body = Fragment(#","body":{"size":"#)
+    let response = Fragment(#"},"response":{"status_code":"#)
+    let network = Fragment(#","network":{"protocol":{"name":"http","version":""#)
+    let networkHTTP11 = Fragment(
+        #","network":{"protocol":{"name":"http","version":"1.1"#
+    )
+    let clientIn = Fragment(#""}},"bytes":{"client_in":"#)
+    let clientOut = Fragment(#","client_out":"#)
+    let upstreamOut = Fragment(#","upstream_out":"#)
+    let upstreamIn = Fragment(#","upstream_in":"#)
+    let number = Fragment(#"{"n":"#)
+    let cause = Fragment(#","why":""#)
+    let onlyAttempt = Fragment(#","attempts":[{"n":1,"why":"first""#)
+    let attemptsEnd = Fragment("}]")
+    let status = Fragment(#","status":"#)
+    let deliver = Fragment(#","decision":"deliver""#)
+    let decision = Fragment(#","decision":""#)
+    let delay = Fragment(#","delay":"#)
+    let reused = Fragment(#","reused":true"#)
+    let notReplayable = Fragment(#","replayable":false"#)
+    let versionHTTP11 = Fragment(#","protocol":"1.1""#)
+    let version = Fragment(#","protocol":""#)
+    let peer = Fragment(#","peer":""#)
+    let tls12 = Fragment(#","tls":"1.2""#)
+    let tls13 = Fragment(#","tls":"1.3""#)
+    let timing = Fragment(#","timing":"#)
+    let blocked = Fragment(#","blocked":"#)
+    let dns = Fragment(#","dns":"#)
+    let tcp = Fragment(#","tcp":"#)
+    let tls = Fragment(#","tls":"#)
+    let send = Fragment(#","send":"#)
+    let wait = Fragment(#","wait":"#)
+    let receive = Fragment(#","receive":"#)
+    let total = Fragment(#","total":"#)
 }
 
-extension OutputSpan<UInt8> {
+extension RecordText {
     /// Appends `,"timing":{…}` with the phases that are known, if any is.
-    mutating func append(_ timing: Timing) {
-        if timing.isEmpty { return }
-        append(RecordText.timing)
-        let start = count
-        append(RecordText.blocked, timing.blocked)
-        append(RecordText.dns, timing.dns)
-        append(RecordText.tcp, timing.tcp)
-        append(RecordText.send, timing.send)
-        append(RecordText.wait, timing.wait)
-        append(RecordText.receive, timing.receive)
-        append(RecordText.total, timing.total)
+    func add(_ value: Timing, to output: inout TextCursor) {
+        if value.isEmpty { return }
+        output.append(timing)
+        let start = output.count
+        output.append(blocked, value.blocked)
+        output.append(dns, value.dns)
+        output.append(tcp, value.tcp)
+        output.append(tls, value.tls)
+        output.append(send, value.send)
+        output.append(wait, value.wait)
+        output.append(receive, value.receive)
+        output.append(total, value.total)
         // Every phase begins with a comma; before the first one stands a brace instead.
-        self[start] = 0x7B
-        append(0x7D)
+        output.replace(at: start, by: 0x7B)
+        output.append(0x7D)
     }
 
-    mutating func append(bodyBytes: UInt64) {
-        append(RecordText.body)
-        append(decimal: bodyBytes)
-        append(0x7D)
+    func add(bodyBytes: UInt64, to output: inout TextCursor) {
+        output.append(body)
+        output.append(decimal: bodyBytes)
+        output.append(0x7D)
     }
 
+    /// Appends `,"mode":"http","http":{"request":{`.
+    func add(_ value: ExchangeRecord.Mode, to output: inout TextCursor) {
+        if case .http = value { return output.append(requestOverHTTP) }
+        output.append(mode)
+        output.append(literal: value.rawValue)
+        output.append(request)
+    }
+
+    func addFlags(isReused: Bool, isReplayable: Bool, to output: inout TextCursor) {
+        if isReused { output.append(reused) }
+        if !isReplayable { output.append(notReplayable) }
+    }
+
+    /// Appends `,"attempts":[{…}]`.
+    func add(_ attempt: borrowing UsualAttempt, to output: inout TextCursor) {
+        output.append(onlyAttempt)
+        if attempt.status > 0 {
+            output.append(status)
+            output.append(decimal: UInt64(attempt.status))
+        }
+        output.append(deliver)
+        output.append(delay, attempt.delayMicroseconds)
+        addFlags(
+            isReused: attempt.isReused,
+            isReplayable: attempt.isReplayable,
+            to: &output
+        )
+        output.append(versionHTTP11)
+        if let quad = attempt.quad { add(peer: quad, port: attempt.peerPort, to: &output) }
+        add(attempt.tls, to: &output)
+        add(attempt.timing, to: &output)
+        output.append(attemptsEnd)
+    }
+
+    /// Appends `,"tls":"1.3"`, or nothing in clear.
+    func add(_ version: TLSVersion?, to output: inout TextCursor) {
+        switch version {
+        case nil: break
+        case .tls12?: output.append(tls12)
+        case .tls13?: output.append(tls13)
+        }
+    }
+
+    /// Appends `,"peer":"140.82.121.6:443"`.
+    func add(peer quad: UInt32, port: UInt16, to output: inout TextCursor) {
+        output.append(peer)
+        output.append(quad: quad)
+        output.append(0x3A)
+        output.append(decimal: UInt64(port))
+        output.append(0x22)
+    }
+}
+
+extension TextCursor {
     mutating func append(_ key: Fragment, _ milliseconds: Int64?) {
         guard let milliseconds else { return }
         append(key)
@@ -68,10 +139,45 @@ extension OutputSpan<UInt8> {
     }
 }
 
+/// An attempt as nearly all exchanges have it, with none of its texts: a copy counts no references.
+struct UsualAttempt {
+    let status: UInt16
+    let isReused: Bool
+    let isReplayable: Bool
+    let delayMicroseconds: Int64?
+    /// The IPv4 address that was connected to.
+    let quad: UInt32?
+    let peerPort: UInt16
+    let tls: TLSVersion?
+    let timing: Timing
+
+    /// Nil unless there is one alone, over HTTP/1.1 and IPv4, and it went well.
+    ///
+    /// Read part by part where it lies: passed on, an attempt would be copied with its texts.
+    init?(only attempts: Span<AttemptRecord>) {
+        guard attempts.count == 1, case .first = attempts[0].cause,
+            case .deliver = attempts[0].decision, case .http11? = attempts[0].version,
+            case nil = attempts[0].url, case nil = attempts[0].error, attempts[0].reason.isEmpty
+        else { return nil }
+        switch attempts[0].peer {
+        case .v4(let address)?: quad = address
+        case nil: quad = nil
+        case .v6?: return nil
+        }
+        status = attempts[0].status
+        isReused = attempts[0].isReused
+        isReplayable = attempts[0].isReplayable
+        delayMicroseconds = attempts[0].delayMicroseconds
+        peerPort = attempts[0].peerPort
+        tls = attempts[0].tls
+        timing = attempts[0].timing
+    }
+}
+
 extension Timing {
     /// Whether no phase is known.
     package var isEmpty: Bool {
-        blocked == nil && dns == nil && tcp == nil && send == nil && wait == nil
+        blocked == nil && dns == nil && tcp == nil && tls == nil && send == nil && wait == nil
             && receive == nil && total == nil
     }
 }

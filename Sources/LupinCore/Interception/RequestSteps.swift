@@ -169,11 +169,8 @@ extension FieldSection {
         storage += value
         storage.append(0x0D)
         storage.append(0x0A)
-        return Line(
-            name: nameRange,
-            value: valueRange,
-            known: FieldName(name.span),
-            isContiguous: true
-        )
+        let known = FieldName(name.span)
+        names.insert(known)
+        return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
     }
 }

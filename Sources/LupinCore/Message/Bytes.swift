@@ -43,13 +43,31 @@ extension UInt8 {
     }
 }
 
+extension UInt64 {
+    /// The eight bytes of a word, each with an ASCII upper-case letter turned to lower case.
+    @inlinable package var asciiLowercased: UInt64 {
+        let low = self & 0x7F7F_7F7F_7F7F_7F7F
+        // The top bit of a byte tells: at least `A`; beyond `Z`.
+        let fromA = low &+ 0x3F3F_3F3F_3F3F_3F3F
+        let beyondZ = low &+ 0x2525_2525_2525_2525
+        let isLetter = fromA & ~beyondZ & ~self & 0x8080_8080_8080_8080
+        return self | isLetter &>> 2
+    }
+}
+
 extension Span where Element == UInt8 {
     /// Whether both are equal when ASCII letters are compared without case.
     @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         var i = 0
+        while count &- i >= 8 {
+            let (a, b) = (word(at: i), other.word(at: i))
+            if a != b, a.asciiLowercased != b.asciiLowercased { return false }
+            i &+= 8
+        }
         while i < count {
-            if self[i].asciiLowercased != other[i].asciiLowercased { return false }
+            let (a, b) = (self[i], other[i])
+            if a != b, a.asciiLowercased != b.asciiLowercased { return false }
             i &+= 1
         }
         return true
@@ -68,6 +86,14 @@ extension Span where Element == UInt8 {
             UInt64(bytes[4]) | UInt64(bytes[5]) &<< 8 | UInt64(bytes[6]) &<< 16
             | UInt64(bytes[7]) &<< 24
         return low | high &<< 32
+    }
+
+    /// The four bytes from `start` on as one number, the first of them lowest.
+    @inlinable @inline(__always) package func halfWord(at start: Int) -> UInt64 {
+        let bytes = extracting(start...).extracting(first: 4)
+        precondition(bytes.count == 4, "half a word has four bytes")
+        return UInt64(bytes[0]) | UInt64(bytes[1]) &<< 8 | UInt64(bytes[2]) &<< 16
+            | UInt64(bytes[3]) &<< 24
     }
 
     /// Whether the bytes are exactly those of `text`.

@@ -80,26 +80,16 @@
 /// All known names, so that the one that some bytes spell is found in a step.
 package struct FieldNameTable: Sendable {
     fileprivate static let slotMask = 255
-    /// No known name is longer.
-    fileprivate static let countMax = 32
 
-    /// A hash table; `.other` where it is empty.
-    private var slots = [FieldName](repeating: .other, count: slotMask + 1)
-    /// How many letters each name has, by its raw value.
-    private var counts: [UInt8] = []
-    /// The names in lower case, `countMax` places for each.
-    private var letters: [UInt8] = []
+    /// A hash table of all names; the entry of `.other` where it is empty.
+    private var slots = [Entry](repeating: Entry(.other), count: slotMask + 1)
 
     fileprivate init() {
-        for name in FieldName.allCases {
+        for name in FieldName.allCases where name != .other {
             let spelling = Array(name.spelling.lowercased().utf8)
-            counts.append(UInt8(spelling.count))
-            letters += spelling
-            letters += Array(repeating: 0, count: FieldNameTable.countMax - spelling.count)
-            guard name != .other else { continue }
             var slot = FieldNameTable.slot(spelling.span)
-            while slots[slot] != .other { slot = (slot + 1) & FieldNameTable.slotMask }
-            slots[slot] = name
+            while slots[slot].name != .other { slot = (slot + 1) & FieldNameTable.slotMask }
+            slots[slot] = Entry(name)
         }
     }
 
@@ -112,16 +102,12 @@ package struct FieldNameTable: Sendable {
 
     /// The table as one head's lines ask it: no reference is counted for a line.
     package var lookup: Lookup {
-        @_lifetime(borrow self) get {
-            Lookup(slots: slots.span, counts: counts.span, letters: letters.span)
-        }
+        @_lifetime(borrow self) get { Lookup(slots: slots.span) }
     }
 
     /// A look into the table, for as long as it is borrowed.
     package struct Lookup: ~Escapable {
-        fileprivate let slots: Span<FieldName>
-        fileprivate let counts: Span<UInt8>
-        fileprivate let letters: Span<UInt8>
+        fileprivate let slots: Span<Entry>
 
         /// The known name that `bytes` spell in any case, else `.other`.
         ///
@@ -129,44 +115,76 @@ package struct FieldNameTable: Sendable {
         package func name(spelledBy bytes: Span<UInt8>) -> FieldName {
             guard bytes.count >= 2 else { return .other }
             var slot = FieldNameTable.slot(bytes)
+            let ends = NameEnds(bytes)
             // The table is never full, so an empty slot ends every search.
-            while slots[slot] != .other {
-                let name = slots[slot]
-                let index = Int(name.rawValue)
-                if Int(counts[index]) == bytes.count {
-                    let start = index &* FieldNameTable.countMax
-                    let spelling = letters.extracting(start..<start &+ bytes.count)
-                    if bytes.equalsInAnyCase(spelling) { return name }
-                }
+            while slots[slot].name != .other {
+                if slots[slot].isSpelled(by: bytes, ends) { return slots[slot].name }
                 slot = (slot &+ 1) & FieldNameTable.slotMask
             }
             return .other
         }
     }
+
+    /// One known name, ready to be compared.
+    fileprivate struct Entry: Sendable {
+        let name: FieldName
+        private let count: Int
+        private let ends: NameEnds
+        /// What stands between the ends of the longest names.
+        private let middle: NameEnds
+
+        init(_ name: FieldName) {
+            let spelling = Array(name.spelling.lowercased().utf8)
+            precondition(spelling.count <= 32, "a name has two ends of eight bytes and a middle")
+            self.name = name
+            count = spelling.count
+            ends = NameEnds(spelling.span)
+            middle = NameEnds(spelling.span.extracting(Entry.middle(spelling.count)))
+        }
+
+        /// Where the bytes are that the ends don't cover; nowhere in names of up to 16 bytes.
+        @inline(__always) private static func middle(_ count: Int) -> Range<Int> {
+            count > 16 ? 8..<(count &- 8) : 0..<0
+        }
+
+        @inline(__always) func isSpelled(by bytes: Span<UInt8>, _ found: NameEnds) -> Bool {
+            guard bytes.count == count, ends.equalInAnyCase(found) else { return false }
+            if count <= 16 { return true }
+            return middle.equalInAnyCase(NameEnds(bytes.extracting(Entry.middle(count))))
+        }
+    }
 }
 
-extension Span where Element == UInt8 {
-    /// Whether the bytes are `spelling`, a name in lower case of the same length, in any case.
-    ///
-    /// Eight bytes at a time; the last eight may overlap those before.
-    @inline(__always) fileprivate func equalsInAnyCase(_ spelling: Span<UInt8>) -> Bool {
-        var i = 0
-        guard count >= 8 else {
-            while i < count {
-                let difference = self[i] ^ spelling[i]
-                // Of the bytes of a name only lower-case letters have bit 6, so only they may
-                // differ in bit 5.
-                if difference & ~((spelling[i] & 0x40) &>> 1) != 0 { return false }
-                i &+= 1
-            }
-            return true
+/// The first and the last eight bytes of a name, which may overlap: all of it up to 16 bytes.
+private struct NameEnds: Sendable {
+    private let head: UInt64
+    private let tail: UInt64
+
+    @inline(__always) init(_ bytes: Span<UInt8>) {
+        let count = bytes.count
+        if count >= 8 {
+            head = bytes.word(at: 0)
+            tail = bytes.word(at: count &- 8)
+            return
         }
-        while true {
-            let expected = spelling.word(at: i)
-            let difference = word(at: i) ^ expected
-            if difference & ~((expected & 0x4040_4040_4040_4040) &>> 1) != 0 { return false }
-            if count &- i <= 8 { return true }
-            i = Swift.min(i &+ 8, count &- 8)
+        var all: UInt64 = 0
+        if count >= 4 {
+            all = bytes.halfWord(at: 0) | bytes.halfWord(at: count &- 4) &<< 32
+        } else if count > 0 {
+            all =
+                UInt64(bytes[0]) | UInt64(bytes[count &>> 1]) &<< 8
+                | UInt64(bytes[count &- 1]) &<< 16
         }
+        head = all
+        tail = all
+    }
+
+    /// Whether `found`, of a name of the same length, spells this one, which is in lower case.
+    @inline(__always) func equalInAnyCase(_ found: NameEnds) -> Bool {
+        // Of the bytes of a name only lower-case letters have bit 6, so only they may differ in
+        // bit 5.
+        let inHead = (head ^ found.head) & ~((head & 0x4040_4040_4040_4040) &>> 1)
+        let inTail = (tail ^ found.tail) & ~((tail & 0x4040_4040_4040_4040) &>> 1)
+        return inHead | inTail == 0
     }
 }

@@ -29,12 +29,17 @@ public struct FieldSection: Sendable {
     ///
     /// Offsets stay valid while bytes are only ever appended.
     @usableFromInline package var storage: [UInt8]
+    /// The lines; those that are added bring their name into `names`.
     @usableFromInline package var lines: [Line]
+    /// The known names of all lines there are, and perhaps of some that were removed: what is not
+    /// in here need not be looked for.
+    @usableFromInline package var names: FieldNameSet
 
     /// An empty section.
     @inlinable public init() {
         storage = []
         lines = []
+        names = FieldNameSet()
     }
 
     /// Whether there is no line at all.
@@ -44,6 +49,7 @@ public struct FieldSection: Sendable {
     package mutating func removeAll() {
         storage.removeAll(keepingCapacity: true)
         lines.removeAll(keepingCapacity: true)
+        names = FieldNameSet()
     }
 }
 
@@ -69,11 +75,13 @@ extension FieldSection {
     }
 
     package func first(_ known: FieldName) -> Line? {
+        guard names.contains(known) else { return nil }
         for line in lines where line.known == known { return line }
         return nil
     }
 
     package func count(of known: FieldName) -> Int {
+        guard names.contains(known) else { return 0 }
         var count = 0
         for line in lines where line.known == known { count += 1 }
         return count
@@ -86,6 +94,7 @@ extension FieldSection {
 
     /// Whether some line of a known field lists `member`, separated by commas; case is ignored.
     package func lists(_ member: String, in known: FieldName) -> Bool {
+        guard names.contains(known) else { return false }
         var found = false
         forEachMember(of: known) { bytes in
             let utf8 = member.utf8
@@ -98,6 +107,7 @@ extension FieldSection {
     ///
     /// Commas inside quoted strings do not separate.
     package func forEachMember(of known: FieldName, _ body: (Span<UInt8>) -> Void) {
+        guard names.contains(known) else { return }
         for line in lines where line.known == known {
             let value = storage.span.extracting(line.value.range)
             var start = 0
@@ -168,6 +178,7 @@ extension FieldSection {
         return ByteRange(start..<storage.count)
     }
 
+    /// A line at the end of the storage, whose name counts as being there.
     private mutating func makeLine(name: String, value: String) -> Line {
         let nameRange = store(name)
         storage.append(0x3A)
@@ -176,6 +187,7 @@ extension FieldSection {
         storage.append(0x0D)
         storage.append(0x0A)
         let known = FieldName(storage.span.extracting(nameRange.range))
+        names.insert(known)
         return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
     }
 }

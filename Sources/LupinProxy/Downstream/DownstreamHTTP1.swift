@@ -95,8 +95,8 @@ final class DownstreamHTTP1: Downstream {
     }
 
     private func begin(_ request: ParsedRequest) -> ParsedRequest {
-        method = request.head.method
-        isHTTP10 = request.head.minorVersion == 0
+        method = request.method
+        isHTTP10 = request.minorVersion == 0
         mayHalfClose = isHTTP10
         keepsAlive = request.keepAlive
         isLastRequest = !request.keepAlive

@@ -36,9 +36,8 @@ extension Exchange {
         let isDirect = snapshot.isDirect && plan?.proxy == nil
         let isPlain = target.origin.scheme == .http
         let hop = isDirect && isPlain ? target.directHop : try nextHop(to: target)
-        let original = request
-        markHopByHop(for: hop)
         if plan?.steps.isEmpty ?? true, !hasDotSegments {
+            markHopByHop(for: hop)
             return AdaptedRequest(
                 head: request,
                 origin: target.origin,
@@ -47,6 +46,9 @@ extension Exchange {
                 target: isDirect && isPlain ? target : nil
             )
         }
+        // Kept before the marks, which would otherwise be made in a copy each time.
+        let original = request
+        markHopByHop(for: hop)
         return try applySteps(target.origin, hop, original)
     }
 
@@ -191,7 +193,7 @@ extension Exchange {
             let attempt = Attempt(adapted, of: self, replay: replay)
             do throws(LupinError) {
                 let response = try await attempt.run()
-                attempt.close(status: response.head.status, decision: .deliver, reason: "")
+                attempt.close(status: response.status, decision: .deliver, reason: "")
                 return response
             } catch {
                 let result = attempt.evaluate(error, retries: attempts.count)

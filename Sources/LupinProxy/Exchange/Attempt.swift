@@ -220,7 +220,7 @@ final class Attempt {
         )
         while true {
             if let response = try upstream.nextHead() {
-                if !response.head.isInterim { return try received(response) }
+                if !response.isInterim { return try received(response) }
                 try count(interim: response.head)
                 if response.head.status == 100, holdsBody {
                     holdsBody = false

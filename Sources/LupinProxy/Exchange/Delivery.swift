@@ -7,11 +7,10 @@ extension Exchange {
     /// Delivers the origin's response.
     ///
     /// From its first byte on there is no way back.
-    func deliver(_ response: consuming ParsedResponse) async throws(LupinError) {
+    func deliver(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
         let (framing, contentLength) = (response.framing, response.contentLength)
-        var head = response.head
-        _ = consume response
+        var head = response.takeHead()
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,

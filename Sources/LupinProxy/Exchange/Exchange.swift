@@ -67,7 +67,7 @@ final class Exchange {
         self.resources = resources
         self.snapshot = snapshot
         self.enclosure = enclosure
-        self.request = request?.head ?? RequestHead()
+        self.request = request?.takeHead() ?? RequestHead()
         framing = request?.framing ?? .none
         expectsContinue = request?.expectsContinue ?? false
         acceptsTrailers = request?.acceptsTrailers ?? false
@@ -107,7 +107,7 @@ final class Exchange {
             } else {
                 let adapted = try adapt(for: known)
                 let response = try await obtainResponse(to: adapted)
-                if response.head.status == 101 {
+                if response.status == 101 {
                     try await upgrade(response)
                 } else {
                     try await deliver(response)
@@ -170,6 +170,7 @@ final class Exchange {
     /// Completes the record, hands it to the log and says what becomes of the connection.
     func finish() -> Ending {
         downstream.attach(nil)
+        let lastUpstream = upstream
         releaseUpstream()
         // Moved out: filled and handed over as it is, none of its parts is copied.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
@@ -177,6 +178,13 @@ final class Exchange {
         complete(&finished)
         let outcome = finished.outcome
         resources.record(finished)
+        if let lastUpstream, var response = finished.response {
+            // Nobody else needs the fields now: their memory serves the connection's next response.
+            finished.response = nil
+            var fields = FieldSection()
+            swap(&fields, &response.fields)
+            lastUpstream.recycle(fields)
+        }
         switch outcome {
         case .aborted: return .gone
         case .truncated: return .close

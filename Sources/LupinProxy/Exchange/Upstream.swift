@@ -27,6 +27,8 @@ protocol Upstream: AnyObject {
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
     /// Ends the hold after a complete exchange: the connection is kept when it can be.
     func release(to pool: UpstreamPool)
+    /// Takes back the memory of a response's fields that nobody needs any longer.
+    func recycle(_ fields: consuming FieldSection)
     /// Ends the hold in the middle of things: the connection is of no more use.
     func abort()
 }

@@ -48,27 +48,62 @@ package final class RecordSink {
     private static let chunkBytes = 64 << 10
 
     private let writer: RecordWriter
-    private var style: RecordStyle
     private var isOff: Bool
-    private var format: RecordFormat
-    private var text: SummaryText
-    private var line = JSONLine()
-    private var lines = 0
-    private var announced = 0
+    private var pending: PendingLines
 
     package init(writer: RecordWriter, log: LogSettings, style: RecordStyle, redactor: Redactor) {
         self.writer = writer
-        self.style = style
         isOff = log.to == .off
-        format = RecordFormat(redactor: redactor)
-        text = SummaryText(isColoured: false)
+        pending = PendingLines(style, redactor)
         adopt(log: log, style: style, redactor: redactor)
     }
 
     /// Goes on with other settings, after a reload.
     package func adopt(log: LogSettings, style: RecordStyle, redactor: Redactor) {
-        self.style = style
         isOff = log.to == .off
+        pending.adopt(style, redactor)
+    }
+
+    /// What hides secrets in everything this worker says.
+    package var redactor: Redactor { pending.format.redactor }
+
+    /// Whether lines wait for `flush()`: then a timer should be armed.
+    package var isPending: Bool { pending.lines > 0 }
+
+    /// Formats the record's line, unless `log: off` holds for it.
+    package func record(_ record: borrowing ExchangeRecord) {
+        guard record.isDue, !isOff || record.outcome != .ok else { return }
+        let count = pending.add(record, dropped: writer.takeDropped())
+        if count >= RecordSink.chunkBytes { flush() }
+    }
+
+    /// Hands over what has been collected.
+    ///
+    /// Never blocks.
+    package func flush() {
+        guard pending.lines > 0 else { return }
+        writer.submit(pending.take(chunkBytes: RecordSink.chunkBytes))
+    }
+}
+
+/// Lines that were not handed over yet, and what makes them.
+///
+/// One value, so that a record is one access to a property of the sink, at 120 instructions each.
+private struct PendingLines {
+    private(set) var format: RecordFormat
+    private(set) var lines = 0
+    private var style: RecordStyle
+    private var text = SummaryText(isColoured: false)
+    private var line = JSONLine()
+    private var announced = 0
+
+    init(_ style: RecordStyle, _ redactor: Redactor) {
+        self.style = style
+        format = RecordFormat(redactor: redactor)
+    }
+
+    mutating func adopt(_ style: RecordStyle, _ redactor: Redactor) {
+        self.style = style
         format.redactor = redactor
         if case .text(let isColoured, let columns, let utcOffsetSeconds) = style {
             text = SummaryText(
@@ -79,16 +114,8 @@ package final class RecordSink {
         }
     }
 
-    /// What hides secrets in everything this worker says.
-    package var redactor: Redactor { format.redactor }
-
-    /// Whether lines wait for `flush()`: then a timer should be armed.
-    package var isPending: Bool { lines > 0 }
-
-    /// Formats the record's line, unless `log: off` holds for it.
-    package func record(_ record: borrowing ExchangeRecord) {
-        guard record.isDue, !isOff || record.outcome != .ok else { return }
-        let dropped = writer.takeDropped()
+    /// Formats a record's line and returns the bytes that wait now.
+    mutating func add(_ record: borrowing ExchangeRecord, dropped: Int) -> Int {
         announced += dropped
         switch style {
         case .json: format.appendJSON(record, dropped: dropped, to: &line)
@@ -97,26 +124,23 @@ package final class RecordSink {
             text.append(summary, to: &line.bytes)
         }
         lines += 1
-        if line.bytes.count >= RecordSink.chunkBytes { flush() }
+        return line.bytes.count
     }
 
-    /// Hands over what has been collected.
-    ///
-    /// Never blocks.
-    package func flush() {
-        guard lines > 0 else { return }
-        var chunk: [UInt8] = []
-        if line.bytes.count >= RecordSink.chunkBytes / 2 {
+    /// All lines, for the writer.
+    mutating func take(chunkBytes: Int) -> RecordWriter.Chunk {
+        var bytes: [UInt8] = []
+        if line.bytes.count >= chunkBytes / 2 {
             // Handed over without a copy; the next buffer need not grow, which would copy it whole.
-            chunk = line.bytes
-            line.bytes = []
-            line.bytes.reserveCapacity(RecordSink.chunkBytes + 4096)
+            swap(&bytes, &line.bytes)
+            line.bytes.reserveCapacity(chunkBytes + 4096)
         } else {
-            chunk.append(contentsOf: line.bytes)
+            bytes.append(contentsOf: line.bytes)
             line.bytes.removeAll(keepingCapacity: true)
         }
-        writer.submit(RecordWriter.Chunk(bytes: chunk, lines: lines, announced: announced))
+        let chunk = RecordWriter.Chunk(bytes: bytes, lines: lines, announced: announced)
         lines = 0
         announced = 0
+        return chunk
     }
 }

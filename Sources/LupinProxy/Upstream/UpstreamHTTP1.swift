@@ -111,6 +111,8 @@ final class UpstreamHTTP1: Upstream {
         }
     }
 
+    func recycle(_ fields: consuming FieldSection) { parser.recycle(fields) }
+
     /// With RST: a FIN would wait behind all that the peer has not read yet, and to the other end
     /// of a tunnel it would look like the proper end.
     func abort() { channel.close(reset: true) }
@@ -134,7 +136,7 @@ final class UpstreamHTTP1: Upstream {
 
     private func take() -> ParsedResponse {
         let response = parser.take()
-        if !response.head.isInterim {
+        if !response.isInterim {
             mayPersist = response.keepAlive
             reader.begin(response.framing)
         }

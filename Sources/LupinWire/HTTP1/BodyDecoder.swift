@@ -6,12 +6,13 @@ package import LupinCore
 /// A class, kept by its connection from body to body: its owner reads it at every step, and a
 /// struct would be copied each time.
 package final class BodyDecoder {
-    private(set) var bodyFraming: BodyFraming
+    private var bodyFraming: BodyFraming
     private let side: MessageSide
     private let limits: HTTP1Limits
     /// Bytes that are due where the length is known; `.max` until close.
     private var due: UInt64
     private var isClosed = false
+    /// Kept from one chunked body to the next.
     private var chunks: ChunkedDecoder?
 
     package init(_ framing: BodyFraming, side: MessageSide, limits: HTTP1Limits) {
@@ -29,13 +30,16 @@ package final class BodyDecoder {
     package func begin(_ framing: BodyFraming) {
         bodyFraming = framing
         isClosed = false
-        if chunks != nil { chunks = nil }
         switch framing {
         case .none: due = 0
         case .length(let count): due = count
         case .chunked:
             due = 0
-            chunks = ChunkedDecoder(side: side, limits: limits)
+            if let chunks, chunks.isComplete {
+                chunks.restart()
+            } else {
+                chunks = ChunkedDecoder(side: side, limits: limits)
+            }
         case .untilClose: due = .max
         }
     }
@@ -51,12 +55,15 @@ package final class BodyDecoder {
     }
 
     /// The trailers of a complete chunked body; else empty.
-    package var trailers: FieldSection { chunks?.trailers ?? FieldSection() }
+    package var trailers: FieldSection {
+        guard case .chunked = bodyFraming, let chunks else { return FieldSection() }
+        return chunks.trailers
+    }
 
     /// Bytes that may go past the decoder: what is due of a length, `.max` until close; nil where
     /// every byte must be looked at.
     package var remaining: UInt64? {
-        switch framing {
+        switch bodyFraming {
         case .none, .length: due
         case .untilClose: isClosed ? 0 : .max
         case .chunked: nil
@@ -70,8 +77,7 @@ package final class BodyDecoder {
     package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
-        if framing == .chunked { return try chunks?.decode(&bytes) ?? (0, 0) }
-        guard let remaining else { return (0, 0) }
+        guard let remaining else { return try chunks?.decode(&bytes) ?? (0, 0) }
         let count = Int(min(remaining, UInt64(bytes.count)))
         pass(UInt64(count))
         return (count, count)
@@ -87,11 +93,11 @@ package final class BodyDecoder {
     ///
     /// - Throws: `truncatedBody` unless the body is complete with that (RFC 9112 §8).
     package func connectionClosed() throws(MessageProblem) {
-        if framing == .untilClose { isClosed = true }
+        if case .untilClose = bodyFraming { isClosed = true }
         guard isComplete else { throw MessageProblem(side, .truncatedBody) }
     }
 
     private func pass(_ count: UInt64) {
-        if case .length = framing { due -= count }
+        if case .length = bodyFraming { due -= count }
     }
 }

@@ -1,17 +1,20 @@
-// Bulk copies and constant words: the only place of HTTP/1.1 that says `unsafe`.
+// Bulk copies, unchecked reads and constant words: how bytes are moved and seen at little cost.
 import LupinCore
 
 extension Array where Element == UInt8 {
     /// Appends all of `bytes` by one copy.
     @inline(__always) mutating func appendBulk(_ bytes: Span<UInt8>) {
         // Safety: the pointer is used inside the closure only, and `append` copies what it names.
-        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
-    }
-
-    /// Appends the bytes of a text that is known when this is compiled.
-    @inline(__always) mutating func append(_ text: StaticString) {
-        // Safety: the bytes of the text live as long as the program, and `append` copies them.
-        text.withUTF8Buffer { unsafe append(contentsOf: $0) }
+        append(addingCapacity: bytes.count) { output in
+            unsafe output.withUnsafeMutableBufferPointer { room, count in
+                unsafe bytes.withUnsafeBufferPointer { source in
+                    guard let target = room.baseAddress, let first = source.baseAddress
+                    else { return }
+                    unsafe (target + count).initialize(from: first, count: source.count)
+                    count += source.count
+                }
+            }
+        }
     }
 }
 
@@ -30,6 +33,36 @@ extension MutableSpan where Element == UInt8 {
 }
 
 extension Span where Element == UInt8 {
+    /// The eight bytes from `start` on as one number, the first of them lowest.
+    ///
+    /// For loops that compare `start` with the end themselves: checked again, a word would cost
+    /// twice as much.
+    @inline(__always) func uncheckedWord(at start: Int) -> UInt64 {
+        assert(start >= 0 && start <= count - 8)
+        // Safety: the caller has seen that eight bytes stand at `start`.
+        return unsafe UInt64(
+            littleEndian: bytes.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: start,
+                as: UInt64.self
+            )
+        )
+    }
+
+    /// The byte at `place`, for code that has just compared `place` with the end.
+    @inline(__always) func uncheckedByte(at place: Int) -> UInt8 {
+        assert(place >= 0 && place < count)
+        // Safety: the caller has seen that a byte stands there.
+        return unsafe self[unchecked: place]
+    }
+
+    /// The bytes in `range`, for code that has just found its ends here.
+    @_lifetime(copy self)
+    @inline(__always) func uncheckedExtracting(_ range: Range<Int>) -> Span<UInt8> {
+        assert(range.lowerBound >= 0 && range.upperBound <= count)
+        // Safety: the caller has found both ends in these bytes.
+        return unsafe extracting(unchecked: range)
+    }
+
     /// Whether the bytes are `word`, compared without ASCII case.
     @inline(__always) func spells(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }

@@ -7,10 +7,11 @@ import LupinCore
 extension Span where Element == UInt8 {
     /// The first place in `start..<end` that holds `wanted`, or nil.
     @inline(__always) func firstIndex(of wanted: UInt8, from start: Int, to end: Int) -> Int? {
+        precondition(start >= 0 && end <= count)
         let pattern = UInt64(wanted) &* 0x0101_0101_0101_0101
         var i = start
         while end &- i >= 8 {
-            let difference = word(at: i) ^ pattern
+            let difference = uncheckedWord(at: i) ^ pattern
             let found = difference.bytesBelow(1)
             if found != 0 { return i &+ found.firstFoundByte }
             i &+= 8
@@ -27,7 +28,7 @@ extension Span where Element == UInt8 {
         guard count == other.count else { return false }
         var i = 0
         while count &- i >= 8 {
-            if word(at: i) != other.word(at: i) { return false }
+            if uncheckedWord(at: i) != other.uncheckedWord(at: i) { return false }
             i &+= 8
         }
         while i < count {
@@ -42,9 +43,10 @@ extension Span where Element == UInt8 {
 
     /// The first place in `start..<end` with a byte that is not visible ASCII, or `end`.
     @inline(__always) func endOfVisible(from start: Int, to end: Int) -> Int {
+        precondition(start >= 0 && end <= count)
         var i = start
         while end &- i >= 8 {
-            let word = word(at: i)
+            let word = uncheckedWord(at: i)
             // Above 0x7E: the top bit is set already, or by adding one.
             let above = (word | (word &+ 0x0101_0101_0101_0101)) & .topBits
             let found = word.bytesBelow(0x21) | above
@@ -55,11 +57,30 @@ extension Span where Element == UInt8 {
         return i
     }
 
-    /// The first place in `start..<end` with a byte that no field value may hold, or `end`.
-    @inline(__always) func endOfFieldValue(from start: Int, to end: Int) -> Int {
+    /// The first place in `start..<end` that may hold a byte other than a letter, a digit, a hyphen
+    /// or a dot; where fewer than eight bytes are left nothing is looked at.
+    @inline(__always) func endOfPlainHost(from start: Int, to end: Int) -> Int {
+        precondition(start >= 0 && end <= count)
         var i = start
         while end &- i >= 8 {
-            let word = word(at: i)
+            let word = uncheckedWord(at: i)
+            let low = word | 0x2020_2020_2020_2020
+            let notLetter = low.bytesBelow(0x61) | low.bytesAbove(0x7A)
+            let notDigit = word.bytesBelow(0x2D) | word.bytesAbove(0x39)
+            let slash = (word ^ 0x2F2F_2F2F_2F2F_2F2F).bytesBelow(1)
+            let found = (notLetter & notDigit) | slash | (word & .topBits)
+            if found != 0 { return i &+ found.firstFoundByte }
+            i &+= 8
+        }
+        return i
+    }
+
+    /// The first place in `start..<end` with a byte that no field value may hold, or `end`.
+    @inline(__always) func endOfFieldValue(from start: Int, to end: Int) -> Int {
+        precondition(start >= 0 && end <= count)
+        var i = start
+        while end &- i >= 8 {
+            let word = uncheckedWord(at: i)
             let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
             let found = word.bytesBelow(0x20) | deletes.bytesBelow(1)
             guard found != 0 else {
@@ -67,7 +88,7 @@ extension Span where Element == UInt8 {
                 continue
             }
             i &+= found.firstFoundByte
-            if self[i] != 0x09 { return i }
+            if uncheckedByte(at: i) != 0x09 { return i }
             i &+= 1
         }
         while i < end, self[i].isFieldValueByte { i &+= 1 }
@@ -83,5 +104,19 @@ extension UInt64 {
         (self &- bound &* 0x0101_0101_0101_0101) & ~self & .topBits
     }
 
+    /// Marks the bytes above `bound`, which is below 0x7F, among those below 0x80.
+    @inline(__always) fileprivate func bytesAbove(_ bound: UInt64) -> UInt64 {
+        (self &+ (0x7F &- bound) &* 0x0101_0101_0101_0101) & .topBits
+    }
+
     @inline(__always) fileprivate var firstFoundByte: Int { trailingZeroBitCount &>> 3 }
+}
+
+extension UInt8 {
+    @inline(__always) var isBlank: Bool { self == 0x20 || self == 0x09 }
+
+    /// Whether a field value may hold the byte (RFC 9110 §5.5), obs-text included.
+    @inline(__always) var isFieldValueByte: Bool {
+        self >= 0x20 ? self != 0x7F : self == 0x09
+    }
 }

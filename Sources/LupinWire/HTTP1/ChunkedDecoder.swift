@@ -8,7 +8,7 @@ package import LupinCore
 ///
 ///     size → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → size …
 ///                             └→ (size 0) trailers → complete
-package struct ChunkedDecoder: Sendable {
+package final class ChunkedDecoder {
     /// Bytes of extensions on one chunk line.
     package static let extensionBytesMax = 4096
     /// Bytes of extensions in a whole body beyond the bytes of its payload.
@@ -37,11 +37,20 @@ package struct ChunkedDecoder: Sendable {
 
     package var isComplete: Bool { phase == .complete }
 
+    /// Gets ready for another body, after a complete one.
+    func restart() {
+        precondition(isComplete, "a decoder is used again only after a complete body")
+        phase = .size
+        extensionTotal = 0
+        payloadTotal = 0
+        trailers = FieldSection()
+    }
+
     /// Decodes as much as there is and moves the payload to the front of `bytes`.
     ///
     /// - Returns: how many bytes were looked at (all of them unless the body ended before), and how
     ///   many bytes of payload now stand at the front.
-    package mutating func decode(
+    package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
         var i = 0
@@ -56,8 +65,9 @@ package struct ChunkedDecoder: Sendable {
                 size -= UInt64(count)
                 if size == 0 { phase = .dataCarriageReturn }
             case .trailers:
-                i += try scanner.feed(bytes.span.extracting(i...))
-                guard scanner.isComplete else { break }
+                let (taken, isRead) = try scanner.feed(bytes.span.extracting(i...))
+                i += taken
+                guard isRead else { break }
                 trailers = scanner.takeFields()
                 phase = .complete
             default:
@@ -69,7 +79,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     /// One byte of the lines around the data.
-    private mutating func readFraming(_ byte: UInt8) throws(MessageProblem) {
+    private func readFraming(_ byte: UInt8) throws(MessageProblem) {
         switch phase {
         case .size: try readSize(byte)
         case .chunkExtension:
@@ -94,7 +104,7 @@ package struct ChunkedDecoder: Sendable {
         }
     }
 
-    private mutating func readSize(_ byte: UInt8) throws(MessageProblem) {
+    private func readSize(_ byte: UInt8) throws(MessageProblem) {
         let digit = byte.hexadecimalDigit
         if digit < 16 {
             // 16 digits fill 64 bits, so nothing is shifted out before the check.
@@ -118,7 +128,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     /// Extensions are dropped; a flood of them must not be cheaper than a body.
-    private mutating func countExtension() throws(MessageProblem) {
+    private func countExtension() throws(MessageProblem) {
         extensionBytes += 1
         extensionTotal += 1
         guard extensionBytes <= ChunkedDecoder.extensionBytesMax,
@@ -126,7 +136,7 @@ package struct ChunkedDecoder: Sendable {
         else { throw problem(.chunkExtensionTooLong) }
     }
 
-    private mutating func beginChunk() {
+    private func beginChunk() {
         phase = size == 0 ? .trailers : .data
         payloadTotal = payloadTotal.addingClamped(size)
         digits = 0

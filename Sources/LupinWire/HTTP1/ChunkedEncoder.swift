@@ -23,11 +23,15 @@ package enum ChunkedEncoder {
         trailers: borrowing FieldSection = FieldSection(),
         to output: inout [UInt8]
     ) {
-        output.append("0\r\n" as StaticString)
-        output.appendLines(of: trailers) { line in
-            !line.isHopByHop && line.known.isAllowedInTrailers
+        output.appendHead(room: trailers.writtenBytes + 8) { cursor in
+            cursor.append("0\r\n" as StaticString)
+            cursor.appendLines(of: trailers, without: notTrailers)
+            cursor.appendLineEnd()
         }
-        output.appendLineEnd()
+    }
+
+    private static let notTrailers = FieldName.allCases.reduce(FieldNameSet()) { names, name in
+        name.isAllowedInTrailers ? names : names.with(name)
     }
 }
 

@@ -7,17 +7,26 @@ struct FramingFields {
     private(set) var codingLines = 0
     private(set) var closes = false
     private(set) var keepsAlive = false
+    /// Where the last line of Content-Length stands.
+    private var lengthLine = 0
 
     /// The greatest length that is accepted: 2^63 - 1.
     static let lengthMax = UInt64(Int64.max)
 
+    private static let names = FieldNameSet().with(.contentLength).with(.transferEncoding)
+        .with(.connection).with(.proxyConnection)
+
     init(_ fields: borrowing FieldSection) {
+        // Most requests say nothing of all this.
+        guard fields.names.meets(FramingFields.names) else { return }
         let storage = fields.storage.span
         let lines = fields.lines.span
         for i in lines.indices {
             switch lines[i].known {
-            case .contentLength: lengthLines += 1
-            case .transferEncoding: codingLines += 1
+            case .contentLength:
+                lengthLines &+= 1
+                lengthLine = i
+            case .transferEncoding: codingLines &+= 1
             case .connection:
                 let options = ConnectionOptions(storage.extracting(lines[i].value.range))
                 if options.close { closes = true }
@@ -68,8 +77,7 @@ extension FramingFields {
         }
         guard lengthLines > 0 else { return .none }
         guard lengthLines == 1 else { throw MessageProblem(.request, .severalLengths) }
-        guard let line = fields.first(.contentLength) else { return .none }
-        let value = fields.storage.span.extracting(line.value.range)
+        let value = fields.storage.span.extracting(fields.lines[lengthLine].value.range)
         guard let length = FramingFields.length(value) else {
             let isList = value.firstIndex(of: 0x2C) != nil
             throw MessageProblem(.request, isList ? .severalLengths : .invalidLength)
@@ -106,8 +114,13 @@ extension FramingFields {
 
     /// The length that all lines and list members agree on (RFC 9110 §8.6), or nil.
     func responseLength(_ fields: borrowing FieldSection) -> UInt64? {
-        var agreed: UInt64?
         let lines = fields.lines.span
+        if lengthLines == 1 {
+            let value = fields.storage.span.extracting(lines[lengthLine].value.range)
+            // Nearly always one number; what is none may yet be a list.
+            if let length = FramingFields.length(value) { return length }
+        }
+        var agreed: UInt64?
         for i in lines.indices where lines[i].known == .contentLength {
             let value = fields.storage.span.extracting(lines[i].value.range)
             var start = 0
@@ -190,6 +203,11 @@ private struct ConnectionOptions {
     private(set) var keepAlive = false
 
     init(_ value: Span<UInt8>) {
+        // Nearly always one of two words.
+        if value.spells("keep-alive") {
+            keepAlive = true
+            return
+        }
         var start = 0
         while start < value.count {
             let end = value.firstIndex(of: 0x2C, from: start, to: value.count) ?? value.count

@@ -9,7 +9,7 @@ import LupinCore
 ///     startLine → startLineFeed → lineStart → name → colon → beforeValue → value → lineFeed
 ///                                     ↑  └→ lastLineFeed → complete                    │
 ///                                     └────────────────────────────────────────────────┘
-struct HeadScanner: Sendable {
+struct HeadScanner {
     private enum Phase: UInt8 {
         case startLine, startLineFeed, lineStart, name, colon, beforeValue, value, lineFeed
         case lastLineFeed, complete
@@ -60,19 +60,26 @@ struct HeadScanner: Sendable {
         phase = isTrailers ? .lineStart : .startLine
     }
 
-    var isComplete: Bool { phase == .complete }
-    /// Whether any byte was kept.
-    var hasBegun: Bool { !fields.storage.isEmpty }
+    private var isComplete: Bool { phase == .complete }
 
     /// Reads on, up to the end of the head, and returns how many bytes were taken.
-    mutating func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
-        guard !isComplete else { return 0 }
+    ///
+    /// Both answers at once: to ask a scanner that a class holds means to copy it.
+    mutating func feed(
+        _ bytes: Span<UInt8>
+    ) throws(MessageProblem) -> (taken: Int, isComplete: Bool) {
+        guard !isComplete else { return (0, true) }
+        let taken = try take(bytes)
+        if hasFolds, isComplete { unfold() }
+        return (taken, isComplete)
+    }
+
+    private mutating func take(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         let before = fields.storage.count
         if before == 0 {
             try scan(bytes)
             let taken = isComplete ? position : bytes.count
             fields.storage.appendBulk(bytes.extracting(first: taken))
-            if hasFolds, isComplete { unfold() }
             return taken
         }
         // One byte more than all limits together: then a limit has spoken, or the head is complete.
@@ -85,7 +92,6 @@ struct HeadScanner: Sendable {
         let taken = storage.count - before - surplus
         storage.removeLast(surplus)
         swap(&storage, &fields.storage)
-        if hasFolds, isComplete { unfold() }
         return taken
     }
 
@@ -265,7 +271,9 @@ extension HeadScanner {
     /// Nothing is refused here: what this passes over is `scanLine`'s, which knows every case.
     private mutating func scanPlainLines(_ bytes: Span<UInt8>) {
         let end = min(bytes.count, sectionStart &+ sectionBytes)
+        // Moved out and back: the table that names are looked up in is borrowed from the scanner.
         var lines: [FieldSection.Line] = []
+        var names = fields.names
         swap(&lines, &fields.lines)
         if lines.count == lines.capacity { lines.reserveCapacity(max(24, 2 * lines.count)) }
         let room = max(min(lines.capacity, fieldsMax) - lines.count, 0)
@@ -274,26 +282,33 @@ extension HeadScanner {
             from: position,
             atMost: room,
             into: &lines,
+            &names,
             table.lookup
         )
         swap(&lines, &fields.lines)
+        fields.names = names
     }
 
     /// Appends the plain lines of `bytes` and returns where the first other one begins.
+    @inline(__always)
     private static func readPlainLines(
         _ bytes: Span<UInt8>,
         from start: Int,
         atMost room: Int,
         into lines: inout [FieldSection.Line],
-        _ names: borrowing FieldNameTable.Lookup
+        _ names: inout FieldNameSet,
+        _ known: borrowing FieldNameTable.Lookup
     ) -> Int {
         var i = start
+        var found = names
         lines.append(addingCapacity: room) { output in
-            while output.freeCapacity > 0, let plain = PlainLine(bytes, from: i, names) {
+            while output.freeCapacity > 0, let plain = PlainLine(bytes, from: i, known) {
                 output.append(plain.line)
+                found.insert(plain.line.known)
                 i = plain.end
             }
         }
+        names = found
         return i
     }
 
@@ -312,11 +327,13 @@ extension HeadScanner {
             return
         }
         let name = open.nameStart..<open.nameEnd
+        let known = table.lookup.name(spelledBy: bytes.extracting(name))
+        fields.names.insert(known)
         fields.lines.append(
             FieldSection.Line(
                 name: ByteRange(name),
                 value: value,
-                known: table.lookup.name(spelledBy: bytes.extracting(name)),
+                known: known,
                 isContiguous: isContiguous
             )
         )
@@ -380,14 +397,5 @@ extension HeadScanner {
         case .request: try RequestLine.check(line, startLine)
         case .response: try StatusLine.check(line)
         }
-    }
-}
-
-extension UInt8 {
-    @inline(__always) var isBlank: Bool { self == 0x20 || self == 0x09 }
-
-    /// Whether a field value may hold the byte (RFC 9110 §5.5), obs-text included.
-    @inline(__always) var isFieldValueByte: Bool {
-        self >= 0x20 ? self != 0x7F : self == 0x09
     }
 }

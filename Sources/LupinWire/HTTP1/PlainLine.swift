@@ -2,6 +2,8 @@
 import LupinCore
 
 /// A field line `name: value` with nothing odd about it.
+///
+/// Every byte that is read unchecked stands before `limit` by the comparison right before it.
 struct PlainLine {
     let line: FieldSection.Line
     /// Behind its CRLF.
@@ -11,25 +13,28 @@ struct PlainLine {
     @inline(__always)
     init?(_ bytes: Span<UInt8>, from start: Int, _ names: borrowing FieldNameTable.Lookup) {
         let limit = bytes.count
-        guard start < limit, bytes[start] > 0x20,
+        guard start >= 0, start < limit, bytes.uncheckedByte(at: start) > 0x20,
             let colon = bytes.firstIndex(of: 0x3A, from: start, to: limit)
         else { return nil }
-        let name = bytes.extracting(start..<colon)
+        let name = bytes.uncheckedExtracting(start..<colon)
         let known = names.name(spelledBy: name)
         guard known != .other || name.isToken else { return nil }
         var valueStart = colon &+ 1
-        while valueStart < limit, bytes[valueStart].isBlank { valueStart &+= 1 }
+        while valueStart < limit, bytes.uncheckedByte(at: valueStart).isBlank { valueStart &+= 1 }
         let carriageReturn = bytes.endOfFieldValue(from: valueStart, to: limit)
         end = carriageReturn &+ 2
-        guard end <= limit, bytes[carriageReturn] == 0x0D, bytes[carriageReturn &+ 1] == 0x0A
+        guard end <= limit, bytes.uncheckedByte(at: carriageReturn) == 0x0D,
+            bytes.uncheckedByte(at: carriageReturn &+ 1) == 0x0A
         else { return nil }
         var valueEnd = carriageReturn
-        while valueEnd > valueStart, bytes[valueEnd &- 1].isBlank { valueEnd &-= 1 }
+        while valueEnd > valueStart, bytes.uncheckedByte(at: valueEnd &- 1).isBlank {
+            valueEnd &-= 1
+        }
         line = FieldSection.Line(
             name: ByteRange(start: start, count: colon &- start),
             value: ByteRange(start: valueStart, count: valueEnd &- valueStart),
             known: known,
-            isContiguous: valueStart == colon &+ 2 && bytes[colon &+ 1] == 0x20
+            isContiguous: valueStart == colon &+ 2 && bytes.uncheckedByte(at: colon &+ 1) == 0x20
                 && valueEnd == carriageReturn
         )
     }

@@ -2,69 +2,105 @@
 package import LupinCore
 
 /// A request head with what the wire said about its connection and its body.
-package struct ParsedRequest: Sendable {
-    package var head = RequestHead()
-    package var framing = BodyFraming.none
+///
+/// A class, because it goes through several hands and a copy costs a reference count for each of
+/// its parts. What is stored is private: what other modules can see is checked for exclusive access
+/// at run time, 90 instructions each time.
+package final class ParsedRequest {
+    private var meaning = Meaning()
+    // Unchecked, because moving a head in or out would look for others who do the same just then.
+    // Safety: nothing is called while the head is accessed, so no access can meet another.
+    @exclusivity(unchecked) private var contents = RequestHead()
+
+    fileprivate init() {}
+
+    package var framing: BodyFraming { meaning.framing }
     /// Whether the client lets the connection live on; never for HTTP/1.0 (RFC 9112 §9.3: “A proxy
     /// server MUST NOT maintain a persistent connection with an HTTP/1.0 client”).
-    package var keepAlive = false
+    package var keepAlive: Bool { meaning.keepAlive }
     /// `Expect: 100-continue` (RFC 9110 §10.1.1); never for HTTP/1.0.
-    package var expectsContinue = false
+    package var expectsContinue: Bool { meaning.expectsContinue }
     /// `TE: trailers`: trailers of the response may be forwarded (RFC 9110 §6.5.1).
-    package var acceptsTrailers = false
+    package var acceptsTrailers: Bool { meaning.acceptsTrailers }
+    package var method: Method { unsafe contents.method }
+    package var minorVersion: UInt8 { unsafe contents.minorVersion }
+
+    /// The head; reading it makes a copy, which `takeHead` does not.
+    package var head: RequestHead {
+        get { unsafe contents }
+        set { unsafe contents = newValue }
+    }
+
+    /// Moves the head out: whoever has it is its only owner and may change it without a copy.
+    package func takeHead() -> RequestHead {
+        var taken = RequestHead()
+        unsafe swap(&taken, &contents)
+        return taken
+    }
+
+    /// What the fields say together.
+    private struct Meaning {
+        var framing = BodyFraming.none
+        var keepAlive = false
+        var expectsContinue = false
+        var acceptsTrailers = false
+    }
 }
 
 /// Reads request heads off a connection, one after the other.
 ///
 /// After a problem the parser is spent, and so is the connection.
-package struct RequestParser: Sendable {
+package final class RequestParser {
     /// Empty lines that are forgiven before a request line (RFC 9112 §2.2: “at least one”).
     private static let emptyLinesMax = 4
 
-    private var scanner: HeadScanner
+    // Unchecked, because every step of a head would look for others who feed the parser just then.
+    // Safety: nothing that could reach the parser is called while its parts are accessed.
+    @exclusivity(unchecked) private var scanner: HeadScanner
     private var emptyLines = 0
     private var isInsideEmptyLine = false
-    private var parsed = ParsedRequest()
-    // Stored, because another module copies the whole parser to ask it a computed property.
-    /// Whether a whole head waits to be taken.
-    package private(set) var isComplete = false
-    /// Whether any byte of a head has come; empty lines before it don't count.
-    package private(set) var hasBegun = false
+    @exclusivity(unchecked) private var parsed = ParsedRequest()
+    private var isWhole = false
+    // Stored, because asking the scanner copies it.
+    private var isUnderWay = false
 
     package init(limits: HTTP1Limits) {
-        scanner = HeadScanner(side: .request, limits: limits)
+        unsafe scanner = HeadScanner(side: .request, limits: limits)
     }
 
+    /// Whether a whole head waits to be taken.
+    package var isComplete: Bool { isWhole }
+
+    /// Whether any byte of a head has come; empty lines before it don't count.
+    package var hasBegun: Bool { isWhole || isUnderWay }
+
     /// Reads on, stops right behind the head and returns how many bytes were taken.
-    package mutating func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
-        guard !isComplete else { return 0 }
-        defer { hasBegun = isComplete || scanner.hasBegun }
+    package func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
+        guard !isWhole else { return 0 }
         var skipped = 0
-        if !scanner.hasBegun {
+        if !isUnderWay {
             skipped = try skipEmptyLines(bytes)
             guard skipped < bytes.count else { return skipped }
         }
-        let taken = try scanner.feed(bytes.extracting(skipped...))
-        if scanner.isComplete { try interpret() }
+        let (taken, isRead) = unsafe try scanner.feed(bytes.extracting(skipped...))
+        isUnderWay = isUnderWay || taken > 0
+        if isRead { try interpret() }
         return skipped + taken
     }
 
     /// The head that was read; the parser is ready for the next one.
     ///
     /// To be called when `isComplete`.
-    package mutating func take() -> ParsedRequest {
-        precondition(isComplete, "a request head is taken only when it is complete")
-        isComplete = false
-        hasBegun = false
-        var taken = ParsedRequest()
-        swap(&taken, &parsed)
-        return taken
+    package func take() -> ParsedRequest {
+        precondition(isWhole, "a request head is taken only when it is complete")
+        isWhole = false
+        return unsafe parsed
     }
 
     /// Takes over the memory of fields that nobody needs any longer, for a head to come.
-    package mutating func recycle(_ fields: consuming FieldSection) { scanner.recycle(fields) }
+    package func recycle(_ fields: consuming FieldSection) { unsafe scanner.recycle(fields) }
 
-    private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
+    private func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         var i = 0
         while i < bytes.count {
             if isInsideEmptyLine {
@@ -90,41 +126,69 @@ package struct RequestParser: Sendable {
 // MARK: Meaning
 
 extension RequestParser {
-    private mutating func interpret() throws(MessageProblem) {
-        let line = scanner.startLine
-        var fields = scanner.takeFields()
+    /// Fills in what the parts of the head say together; whatever can be wrong is found here.
+    private func interpret() throws(MessageProblem) {
+        // Used again unless somebody still holds it: an object costs more than the check.
+        // Safety: each access ends before the next begins, and nothing else is called in one.
+        if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedRequest() }
+        let parsed = unsafe parsed
         emptyLines = 0
-        let meaning = try RequestMeaning(fields, line)
-        // Filled in place: what is returned by value is copied, with its reference counts.
-        parsed.framing = meaning.framing
-        parsed.keepAlive = meaning.keepAlive
-        parsed.expectsContinue = meaning.notes.expectsContinue
-        parsed.acceptsTrailers = meaning.notes.acceptsTrailers
-        parsed.head.method = meaning.method
-        parsed.head.methodRange = ByteRange(start: 0, count: line.firstSpace)
-        parsed.head.minorVersion = meaning.minor
-        swap(&parsed.head.fields, &fields)
-        place(meaning.target, at: line.firstSpace + 1)
-        isComplete = true
+        let line = unsafe scanner.startLine
+        let fields = unsafe scanner.takeFields()
+        try parsed.interpret(line, fields)
+        isWhole = true
+        isUnderWay = false
     }
+}
 
-    private mutating func place(_ target: RequestTarget, at start: Int) {
-        parsed.head.form = target.form
-        parsed.head.scheme = target.scheme
-        if !target.authority.isEmpty {
-            parsed.head.authority = ByteRange(
-                start: start + target.authority.lowerBound,
-                count: target.authority.count
-            )
+extension ParsedRequest {
+    fileprivate func interpret(
+        _ line: HeadScanner.StartLine,
+        _ fields: consuming FieldSection
+    ) throws(MessageProblem) {
+        let storage = fields.storage.span
+        let minor: UInt8 = storage[line.end - 1] == 0x30 ? 0 : 1
+        let method = RequestLine.method(storage.extracting(0..<line.firstSpace))
+        let targetStart = line.firstSpace + 1
+        let targetBytes = storage.extracting(targetStart..<line.lastSpace)
+        let target = try RequestTarget(targetBytes, method: method)
+        let framingFields = FramingFields(fields)
+        let framing = try framingFields.requestFraming(fields, minor: minor)
+        if target.form == .authority, !framing.isEmpty {
+            // RFC 9110 §9.3.6: a CONNECT request has no content; what follows is the tunnel's.
+            throw MessageProblem(.request, .connectWithBody)
         }
-        guard !target.path.isEmpty else { return }
-        parsed.head.pathAndQuery = ByteRange(
-            start: start + target.path.lowerBound,
-            count: target.path.count
+        let notes = try RequestNotes(
+            fields,
+            minor: minor,
+            authority: targetBytes.extracting(target.authority)
         )
-        if parsed.head.fields.storage[parsed.head.pathAndQuery.lowerBound] == 0x3F {
-            parsed.head.supplyPath()
-        }
+        meaning = Meaning(
+            framing: framing,
+            keepAlive: minor > 0 && !framingFields.closes,
+            expectsContinue: notes.expectsContinue,
+            acceptsTrailers: notes.acceptsTrailers
+        )
+        var head = RequestHead()
+        head.method = method
+        head.methodRange = ByteRange(start: 0, count: line.firstSpace)
+        head.minorVersion = minor
+        head.form = target.form
+        head.scheme = target.scheme
+        head.authority = target.authority.moved(by: targetStart)
+        head.pathAndQuery = target.path.moved(by: targetStart)
+        let startsWithQuery = !target.path.isEmpty && targetBytes[target.path.lowerBound] == 0x3F
+        head.fields = fields
+        if startsWithQuery { head.supplyPath() }
+        // Safety: nothing is called while the two are exchanged.
+        unsafe swap(&contents, &head)
+    }
+}
+
+extension Range<Int> {
+    /// The range counted from the start of the head; an empty one stands nowhere.
+    @inline(__always) fileprivate func moved(by distance: Int) -> ByteRange {
+        isEmpty ? .empty : ByteRange(start: lowerBound &+ distance, count: count)
     }
 }
 
@@ -136,39 +200,6 @@ extension RequestHead {
         fields.storage.append(0x2F)
         fields.storage.append(contentsOf: query)
         pathAndQuery = ByteRange(start..<fields.storage.count)
-    }
-}
-
-/// What the parts of a request head say together; everything that can be wrong is found here.
-private struct RequestMeaning {
-    let method: Method
-    let minor: UInt8
-    let target: RequestTarget
-    let framing: BodyFraming
-    let keepAlive: Bool
-    let notes: RequestNotes
-
-    init(
-        _ fields: borrowing FieldSection,
-        _ line: HeadScanner.StartLine
-    ) throws(MessageProblem) {
-        let storage = fields.storage.span
-        minor = storage[line.end - 1] == 0x30 ? 0 : 1
-        method = RequestLine.method(storage.extracting(0..<line.firstSpace))
-        let targetBytes = storage.extracting((line.firstSpace + 1)..<line.lastSpace)
-        target = try RequestTarget(targetBytes, method: method)
-        let framingFields = FramingFields(fields)
-        framing = try framingFields.requestFraming(fields, minor: minor)
-        if target.form == .authority, !framing.isEmpty {
-            // RFC 9110 §9.3.6: a CONNECT request has no content; what follows is the tunnel's.
-            throw MessageProblem(.request, .connectWithBody)
-        }
-        keepAlive = minor > 0 && !framingFields.closes
-        notes = try RequestNotes(
-            fields,
-            minor: minor,
-            authority: targetBytes.extracting(target.authority)
-        )
     }
 }
 

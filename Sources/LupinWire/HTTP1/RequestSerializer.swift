@@ -52,95 +52,99 @@ package enum RequestSerializer {
         _ options: borrowing RequestOptions,
         to output: inout [UInt8]
     ) {
-        output.reserveCapacity(output.count + room(for: head, options))
-        write(head, options, to: &output)
+        output.appendHead(room: room(for: head, options)) { cursor in
+            write(head, options, to: &cursor)
+        }
     }
 
-    /// About how many bytes a head takes, so that the output grows once.
+    /// At least the bytes that a head takes.
     ///
     /// 256 cover what is said in constant words and numbers.
     private static func room(
         for head: borrowing RequestHead,
         _ options: borrowing RequestOptions
     ) -> Int {
-        var room = 256 + head.fields.writtenBytes
+        var room = 256 + head.fields.writtenBytes + head.pathAndQuery.range.count
         room +=
-            head.methodRange.range.count + head.pathAndQuery.range.count + 2
-            * options.authority.utf8.count
-        if let via = options.via { room += via.pseudonym.utf8.count }
-        if let name = options.upgrade { room += name.utf8.count }
-        if let credentials = options.proxyAuthorization { room += credentials.utf8.count }
+            head.methodRange.isEmpty
+            ? head.method.token.utf8.count : head.methodRange.range.count
+        room += 2 * options.authority.utf8.count
+        room += options.via?.pseudonym.utf8.count ?? 0
+        room += options.upgrade?.utf8.count ?? 0
+        room += options.proxyAuthorization?.utf8.count ?? 0
         return room
     }
+
+    private static let saidAnew = FieldNameSet().with(.host).with(.contentLength)
+        .with(.transferEncoding)
 
     private static func write(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
-        to output: inout [UInt8]
+        to cursor: inout HeadCursor
     ) {
         if head.methodRange.isEmpty {
-            output.append(head.method.token)
+            cursor.append(head.method.token)
         } else {
-            output.appendBulk(head.fields.storage.span.extracting(head.methodRange.range))
+            cursor.append(head.fields.storage.span.extracting(head.methodRange.range))
         }
-        output.append(0x20)
-        appendTarget(head, options, to: &output)
-        output.append(" HTTP/1.1\r\nHost: " as StaticString)
-        output.append(options.authority)
-        output.appendLineEnd()
+        cursor.append(0x20)
+        appendTarget(head, options, to: &cursor)
+        cursor.append(" HTTP/1.1\r\nHost: " as StaticString)
+        cursor.append(options.authority)
+        cursor.appendLineEnd()
+        // What HTTP/1.0 expects is to be ignored (RFC 9110 §10.1.1), so it isn't passed on under
+        // the name of HTTP/1.1.
         let isHTTP10 = head.minorVersion == 0
-        output.appendLines(of: head.fields) { line in
-            switch line.known {
-            case .host, .contentLength, .transferEncoding: false
-            // What HTTP/1.0 expects is to be ignored (RFC 9110 §10.1.1), so it isn't passed on
-            // under the name of HTTP/1.1.
-            case .expect: !isHTTP10 && !line.isHopByHop
-            default: !line.isHopByHop
-            }
-        }
-        output.appendFraming(options.framing)
-        if let via = options.via { output.appendVia(via) }
+        cursor.appendLines(
+            of: head.fields,
+            without: isHTTP10 ? saidAnew.with(.expect) : saidAnew
+        )
+        cursor.appendFraming(options.framing)
+        if let via = options.via { cursor.appendVia(via) }
         if let credentials = options.proxyAuthorization {
-            output.appendField("Proxy-Authorization: ", credentials)
+            cursor.appendField("Proxy-Authorization: ", credentials)
         }
-        appendConnection(options, to: &output)
-        output.appendLineEnd()
+        appendConnection(options, to: &cursor)
+        cursor.appendLineEnd()
     }
 
     private static func appendTarget(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
-        to output: inout [UInt8]
+        to cursor: inout HeadCursor
     ) {
         var isBareAuthority = false
         switch options.target {
         case .authority:
-            output.append(options.authority)
+            cursor.append(options.authority)
             return
         case .absolute(let scheme):
-            output.append(scheme == .https ? "https://" as StaticString : "http://")
-            output.append(options.authority)
+            cursor.append("http" as StaticString)
+            if scheme == .https { cursor.append(0x73) }
+            cursor.append("://" as StaticString)
+            cursor.append(options.authority)
             isBareAuthority = true
         case .origin: break
         }
         guard head.pathAndQuery.isEmpty else {
-            output.appendBulk(head.fields.storage.span.extracting(head.pathAndQuery.range))
+            cursor.append(head.fields.storage.span.extracting(head.pathAndQuery.range))
             return
         }
         // RFC 9112 §3.2.4: OPTIONS of an empty path means the server as a whole. A parent gets
         // it as an empty path, the origin as an asterisk.
         switch (head.form, head.method) {
-        case (.asterisk, _), (_, .options): if !isBareAuthority { output.append(0x2A) }
-        default: output.append(0x2F)
+        case (.asterisk, _), (_, .options): if !isBareAuthority { cursor.append(0x2A) }
+        default: cursor.append(0x2F)
         }
     }
 
     private static func appendConnection(
         _ options: borrowing RequestOptions,
-        to output: inout [UInt8]
+        to cursor: inout HeadCursor
     ) {
-        if options.acceptsTrailers { output.append("TE: trailers\r\n" as StaticString) }
-        if let name = options.upgrade { output.appendField("Upgrade: ", name) }
+        if options.acceptsTrailers { cursor.append("TE: trailers\r\n" as StaticString) }
+        if let name = options.upgrade { cursor.appendField("Upgrade: ", name) }
         // RFC 9110 §10.1.4, §7.8: who sends TE or Upgrade MUST name it in Connection.
         let line: StaticString
         switch (options.upgrade != nil, options.acceptsTrailers, options.closes) {
@@ -151,6 +155,6 @@ package enum RequestSerializer {
         case (false, false, true): line = "Connection: close\r\n"
         case (false, false, false): return
         }
-        output.append(line)
+        cursor.append(line)
     }
 }

@@ -53,7 +53,7 @@ struct RequestTarget {
             throw MessageProblem(.request, .unsupportedScheme)
         }
         let start = colon + 3
-        var end = start
+        var end = target.endOfPlainHost(from: start, to: target.count)
         while end < target.count, target[end] != 0x2F, target[end] != 0x3F { end += 1 }
         let bytes = target.extracting(start..<end)
         // RFC 9110 §4.2.4: userinfo in an http URI is to be treated as an error.
@@ -84,6 +84,7 @@ struct AuthorityShape {
             guard i > 2, i < bytes.count, bytes[i] == 0x5D else { return nil }
             i += 1
         } else {
+            i = bytes.endOfPlainHost(from: 0, to: bytes.count)
             while i < bytes.count, bytes[i].isHostByte {
                 if bytes[i] == 0x25 {
                     guard bytes.count - i > 2, bytes[i + 1].hexadecimalDigit < 16,

@@ -35,61 +35,57 @@ package enum ResponseSerializer {
         _ options: borrowing ResponseOptions,
         to output: inout [UInt8]
     ) {
-        output.reserveCapacity(output.count + room(for: head, options))
-        write(head, options, to: &output)
+        output.appendHead(room: room(for: head, options)) { cursor in
+            write(head, options, to: &cursor)
+        }
     }
 
-    /// About how many bytes a head takes, so that the output grows once.
+    /// At least the bytes that a head takes.
     ///
     /// 256 cover what is said in constant words and numbers.
     private static func room(
         for head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions
     ) -> Int {
-        var room = 256 + head.fields.writtenBytes
-        room += head.reason.range.count
-        if let date = options.date { room += date.utf8.count }
-        if let via = options.via { room += via.pseudonym.utf8.count }
-        if let name = options.upgrade { room += name.utf8.count }
+        var room = 256 + head.fields.writtenBytes + head.reason.range.count
+        room += options.date?.utf8.count ?? 0
+        room += options.via?.pseudonym.utf8.count ?? 0
+        room += options.upgrade?.utf8.count ?? 0
         return room
     }
+
+    private static let saidAnew = FieldNameSet().with(.contentLength).with(.transferEncoding)
 
     private static func write(
         _ head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions,
-        to output: inout [UInt8]
+        to cursor: inout HeadCursor
     ) {
-        output.append("HTTP/1.1 " as StaticString)
-        output.appendDecimal(UInt64(head.status))
-        output.append(0x20)
+        cursor.append("HTTP/1.1 " as StaticString)
+        cursor.append(decimal: UInt64(head.status))
+        cursor.append(0x20)
         if head.reason.isEmpty {
-            output.append(StatusPhrases.phrase(head.status))
+            cursor.append(StatusPhrases.phrase(head.status))
         } else {
-            output.appendBulk(head.fields.storage.span.extracting(head.reason.range))
+            cursor.append(head.fields.storage.span.extracting(head.reason.range))
         }
-        output.appendLineEnd()
-        var hasDate = false
-        output.appendLines(of: head.fields) { line in
-            switch line.known {
-            case .contentLength, .transferEncoding: return false
-            case .date: hasDate = true
-            default: break
-            }
-            return !line.isHopByHop
+        cursor.appendLineEnd()
+        cursor.appendLines(of: head.fields, without: saidAnew)
+        if head.status >= 200, head.status != 204 { cursor.appendFraming(options.framing) }
+        if let date = options.date, head.fields.first(.date) == nil {
+            cursor.appendField("Date: ", date)
         }
-        if head.status >= 200, head.status != 204 { output.appendFraming(options.framing) }
-        if !hasDate, let date = options.date { output.appendField("Date: ", date) }
-        if let via = options.via { output.appendVia(via) }
+        if let via = options.via { cursor.appendVia(via) }
         if let name = options.upgrade {
-            output.appendField("Upgrade: ", name)
-            output.append("Connection: Upgrade\r\n" as StaticString)
+            cursor.appendField("Upgrade: ", name)
+            cursor.append("Connection: Upgrade\r\n" as StaticString)
         } else {
             switch options.persistence {
             case .implied: break
-            case .close: output.append("Connection: close\r\n" as StaticString)
-            case .keepAlive: output.append("Connection: keep-alive\r\n" as StaticString)
+            case .close: cursor.append("Connection: close\r\n" as StaticString)
+            case .keepAlive: cursor.append("Connection: keep-alive\r\n" as StaticString)
             }
         }
-        output.appendLineEnd()
+        cursor.appendLineEnd()
     }
 }

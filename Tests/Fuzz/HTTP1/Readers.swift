@@ -3,7 +3,7 @@ import LupinCore
 import LupinWire
 
 func readRequest(_ pieces: [ArraySlice<UInt8>], _ limits: HTTP1Limits) -> Outcome {
-    var parser = RequestParser(limits: limits)
+    let parser = RequestParser(limits: limits)
     var rest = 0
     do throws(MessageProblem) {
         for piece in pieces {
@@ -26,7 +26,7 @@ func readResponse(
     _ limits: HTTP1Limits,
     _ method: Method
 ) -> Outcome {
-    var parser = ResponseParser(limits: limits)
+    let parser = ResponseParser(limits: limits)
     var rest = 0
     do throws(MessageProblem) {
         for piece in pieces {
@@ -89,7 +89,7 @@ private func checkRoundTrip(_ parsed: ParsedRequest) -> String? {
     let options = RequestOptions(target: target, authority: authority, framing: parsed.framing)
     var first: [UInt8] = []
     RequestSerializer.append(head, options, to: &first)
-    var parser = RequestParser(limits: HTTP1Limits())
+    let parser = RequestParser(limits: HTTP1Limits())
     do throws(MessageProblem) {
         guard try parser.feed(first.span) == first.count, parser.isComplete else {
             return "what was sent is not one whole request"
@@ -114,7 +114,7 @@ private func checkRoundTrip(_ parsed: ParsedResponse, _ method: Method) -> Strin
         ? parsed.contentLength.map(BodyFraming.length) ?? .none : parsed.framing
     var first: [UInt8] = []
     ResponseSerializer.append(parsed.head, ResponseOptions(framing: framing), to: &first)
-    var parser = ResponseParser(limits: HTTP1Limits())
+    let parser = ResponseParser(limits: HTTP1Limits())
     do throws(MessageProblem) {
         guard try parser.feed(first.span, requestMethod: method) == first.count,
             parser.isComplete
@@ -145,7 +145,7 @@ private func checkRoundTrip(
     }
     ChunkedEncoder.appendLastChunk(trailers: trailers, to: &encoded)
     let count = encoded.count
-    var decoder = ChunkedDecoder(side: side, limits: HTTP1Limits())
+    let decoder = ChunkedDecoder(side: side, limits: HTTP1Limits())
     var span = encoded.mutableSpan
     do throws(MessageProblem) {
         let (consumed, produced) = try decoder.decode(&span)

@@ -43,6 +43,23 @@ struct TrustRecordFormatTests {
         #expect(json.contains(#""leaf":"\#(pin)","not_after":"#))
     }
 
+    @Test func `an attempt under TLS tells the version and how long the handshake took`() {
+        var record = ExchangeRecord(id: ExchangeID(high: 0, low: 1), startMicroseconds: 0)
+        var attempt = AttemptRecord()
+        attempt.version = .http11
+        attempt.peer = .v4(0x7F00_0001)
+        attempt.peerPort = 443
+        attempt.tls = .tls13
+        attempt.timing.tls = 24_000
+        let tail = #""peer":"127.0.0.1:443","tls":"1.3","timing":{"tls":24.000}}"#
+        record.attempts = [attempt]
+        #expect(jsonLine(of: record, redactor: makeRedactor(secrets: [])).contains(tail))
+        // Written another way where there is more than one.
+        record.attempts = [attempt, attempt]
+        let both = jsonLine(of: record, redactor: makeRedactor(secrets: []))
+        #expect(both.ranges(of: tail).count == 2)
+    }
+
     @Test func `a handshake that failed before there was a certificate has no more than that`() {
         #expect(
             Self.json(TrustRecord(policy: "system", verdict: nil, leaf: nil))

@@ -3,6 +3,16 @@ import LupinCore
 import Testing
 
 struct FieldNameTests {
+    @Test func `every known name has a bit of its own in a set`() {
+        var set = FieldNameSet()
+        for name in FieldName.allCases {
+            #expect(!set.contains(name))
+            set.insert(name)
+            #expect(set.contains(name))
+        }
+        #expect(FieldName.allCases.count <= 64)
+    }
+
     @Test(arguments: FieldName.allCases.dropFirst())
     func `a known name is recognised in any case`(name: FieldName) {
         for text in [name.spelling, name.spelling.lowercased(), name.spelling.uppercased()] {

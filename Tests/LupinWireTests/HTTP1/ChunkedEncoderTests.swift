@@ -40,7 +40,7 @@ struct ChunkedEncoderTests {
         }
         ChunkedEncoder.appendLastChunk(to: &output)
         let count = output.count
-        var decoder = ChunkedDecoder(side: .response, limits: HTTP1Limits())
+        let decoder = ChunkedDecoder(side: .response, limits: HTTP1Limits())
         var span = output.mutableSpan
         let (consumed, produced) = try decoder.decode(&span)
         #expect(consumed == count)

@@ -51,7 +51,7 @@ func readRequest(
     _ pieces: [ArraySlice<UInt8>],
     limits: HTTP1Limits = HTTP1Limits()
 ) -> Verdict {
-    var parser = RequestParser(limits: limits)
+    let parser = RequestParser(limits: limits)
     var rest = 0
     do throws(MessageProblem) {
         for piece in pieces {
@@ -71,7 +71,7 @@ func readResponse(
     to method: Method = .get,
     limits: HTTP1Limits = HTTP1Limits()
 ) -> Verdict {
-    var parser = ResponseParser(limits: limits)
+    let parser = ResponseParser(limits: limits)
     var rest = 0
     do throws(MessageProblem) {
         for piece in pieces {

@@ -10,7 +10,7 @@ struct RecycledFieldsTests {
     private let short = Array("GET /b HTTP/1.1\r\nHost: b\r\n\r\n".utf8)
 
     @Test func `a head read into recycled memory is the next head alone`() throws {
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         _ = try parser.feed(long.span)
         parser.recycle(parser.take().head.fields)
         #expect(!parser.hasBegun)
@@ -19,7 +19,7 @@ struct RecycledFieldsTests {
     }
 
     @Test func `fields that somebody still holds do not change`() throws {
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         _ = try parser.feed(long.span)
         let kept = parser.take()
         parser.recycle(kept.head.fields)
@@ -30,7 +30,7 @@ struct RecycledFieldsTests {
     }
 
     @Test func `what comes back inside a head does not disturb it`() throws {
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         _ = try parser.feed(long.span)
         let used = parser.take().head.fields
         _ = try parser.feed(short.span.extracting(first: 10))
@@ -41,7 +41,7 @@ struct RecycledFieldsTests {
     }
 
     @Test func `a response is read into recycled memory likewise`() throws {
-        var parser = ResponseParser(limits: HTTP1Limits())
+        let parser = ResponseParser(limits: HTTP1Limits())
         let first = Array("HTTP/1.1 200 Fine\r\nServer: a\r\nContent-Length: 3\r\n\r\n".utf8)
         _ = try parser.feed(first.span, requestMethod: .get)
         parser.recycle(parser.take().head.fields)

@@ -326,7 +326,7 @@ struct RequestParserTests {
         let bytes = Array(
             "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /2 HTTP/1.1\r\nHost: b\r\n\r\n".utf8
         )
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         #expect(!parser.hasBegun)
         let first = try parser.feed(bytes.span)
         #expect(parser.hasBegun)
@@ -340,7 +340,7 @@ struct RequestParserTests {
     }
 
     @Test func `an empty line alone does not begin a head`() throws {
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         #expect(try parser.feed(Array("\r\n".utf8).span) == 2)
         #expect(!parser.hasBegun)
         #expect(try parser.feed(Array("G".utf8).span) == 1)
@@ -352,7 +352,7 @@ struct RequestParserTests {
         let sample = Array(
             "GET / HTTP/1.1\r\nHost: a\r\nA: \(String(repeating: "b", count: 60_000))".utf8
         )
-        var parser = RequestParser(limits: HTTP1Limits())
+        let parser = RequestParser(limits: HTTP1Limits())
         let clock = ContinuousClock()
         let start = clock.now
         for byte in sample { _ = try parser.feed([byte].span) }

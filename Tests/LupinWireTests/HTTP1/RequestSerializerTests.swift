@@ -4,7 +4,7 @@ import LupinWire
 import Testing
 
 private func parse(_ text: String) throws -> ParsedRequest {
-    var parser = RequestParser(limits: HTTP1Limits())
+    let parser = RequestParser(limits: HTTP1Limits())
     _ = try parser.feed(Array(text.utf8).span)
     try #require(parser.isComplete)
     return parser.take()
@@ -18,7 +18,7 @@ private func send(_ head: RequestHead, _ options: RequestOptions) -> String {
 
 struct RequestSerializerTests {
     @Test func `a request is said anew with one Host first and one framing field`() throws {
-        var parsed = try parse(
+        let parsed = try parse(
             "POST http://a.example/x?y HTTP/1.1\r\nA: 1\r\nB: 2\r\nhost: b.example\r\n"
                 + "C:3\r\nD:  4 \r\nContent-Length: 05\r\nE: 5\r\nX-Hop: 6\r\nVia: 1.0 p\r\n"
                 + "F: 7\r\n\r\n"

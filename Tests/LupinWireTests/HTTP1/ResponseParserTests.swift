@@ -162,7 +162,7 @@ struct ResponseParserTests {
         framing: BodyFraming,
         contentLength: UInt64?
     ) throws {
-        var parser = ResponseParser(limits: HTTP1Limits())
+        let parser = ResponseParser(limits: HTTP1Limits())
         let head = Array("HTTP/1.1 \(status) x\r\nContent-Length: 7\r\n\r\n".utf8)
         #expect(try parser.feed(head.span, requestMethod: method) == head.count)
         let parsed = parser.take()
@@ -177,7 +177,7 @@ struct ResponseParserTests {
     ])
     func `where no body can be, framing fields are not believed`(lines: String) throws {
         for (method, status) in [(Method.head, 200), (.get, 204), (.get, 304), (.connect, 200)] {
-            var parser = ResponseParser(limits: HTTP1Limits())
+            let parser = ResponseParser(limits: HTTP1Limits())
             let head = Array("HTTP/1.1 \(status) x\r\n\(lines)\r\n".utf8)
             _ = try parser.feed(head.span, requestMethod: method)
             let parsed = parser.take()
@@ -190,7 +190,7 @@ struct ResponseParserTests {
         let bytes = Array(
             "HTTP/1.1 100 \r\n\r\nHTTP/1.1 103 \r\nA: b\r\n\r\nHTTP/1.1 204 \r\n\r\n".utf8
         )
-        var parser = ResponseParser(limits: HTTP1Limits())
+        let parser = ResponseParser(limits: HTTP1Limits())
         var offset = 0
         var statuses: [UInt16] = []
         while offset < bytes.count {
@@ -203,7 +203,7 @@ struct ResponseParserTests {
     @Test func `thousands of folds cost time in proportion`() throws {
         let folds = String(repeating: "\r\n ", count: 20_000)
         let sample = Array("HTTP/1.1 304 x\r\nA: b\(folds)\r\n\r\n".utf8)
-        var parser = ResponseParser(limits: HTTP1Limits())
+        let parser = ResponseParser(limits: HTTP1Limits())
         let clock = ContinuousClock()
         let start = clock.now
         _ = try parser.feed(sample.span, requestMethod: .get)

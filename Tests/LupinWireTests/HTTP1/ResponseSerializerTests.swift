@@ -4,7 +4,7 @@ import LupinWire
 import Testing
 
 private func parse(_ text: String, to method: Method = .get) throws -> ParsedResponse {
-    var parser = ResponseParser(limits: HTTP1Limits())
+    let parser = ResponseParser(limits: HTTP1Limits())
     _ = try parser.feed(Array(text.utf8).span, requestMethod: method)
     try #require(parser.isComplete)
     return parser.take()
@@ -18,7 +18,7 @@ private func send(_ head: ResponseHead, _ options: ResponseOptions) -> String {
 
 struct ResponseSerializerTests {
     @Test func `a response is said anew with one framing field and a Date`() throws {
-        var parsed = try parse(
+        let parsed = try parse(
             "HTTP/1.0 200 Fine\r\nServer: s\r\nContent-Length: 5, 5\r\nX-Hop: 1\r\nA : b\r\n c\r\n"
                 + "Via: 1.1 p\r\n\r\n"
         )

@@ -1,0 +1,156 @@
+// How constant and bounded text gets into a line at the cost of a few stores.
+
+/// The place in zeroed memory where the next byte of a line goes.
+///
+/// Pieces are stored in blocks of fixed size, whatever their length; what a block brings beyond its
+/// text is overwritten by the next piece, or cut off at the end. So no piece needs a loop.
+struct TextCursor: ~Copyable, ~Escapable {
+    /// Bytes that have to follow the longest text, for the block of its last piece.
+    static let slack = Fragment.blockBytes
+
+    private var memory: MutableRawSpan
+    private(set) var count = 0
+
+    @_lifetime(copy memory)
+    fileprivate init(_ memory: consuming MutableRawSpan) { self.memory = memory }
+
+    mutating func append(_ byte: UInt8) {
+        memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count &+= 1
+    }
+
+    @inline(__always) mutating func append(_ fragment: Fragment) {
+        memory.storeBytes(of: fragment.block, toByteOffset: count, as: Fragment.Block.self)
+        count &+= fragment.count
+    }
+
+    /// Appends a word from lupin's own source.
+    mutating func append(literal: String) {
+        let text = literal.utf8Span.span
+        for i in text.indices { append(text[i]) }
+    }
+
+    /// Replaces a byte that was appended.
+    mutating func replace(at place: Int, by byte: UInt8) {
+        memory.storeBytes(of: byte, toByteOffset: place, as: UInt8.self)
+    }
+
+    /// Appends the first `kept` bytes of `word`, the lowest first.
+    @inline(__always) private mutating func append(word: UInt64, kept: Int) {
+        memory.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+        count &+= kept
+    }
+}
+
+// MARK: Numbers
+
+extension TextCursor {
+    /// Appends `value` in decimal: at most 20 bytes.
+    mutating func append(decimal value: UInt64) {
+        if value < 10 { return append(0x30 &+ UInt8(truncatingIfNeeded: value)) }
+        guard value < 100_000_000 else {
+            append(decimal: value / 100_000_000)
+            let rest = UInt32(truncatingIfNeeded: value % 100_000_000)
+            append(word: decimalDigits(rest) | asciiZeros, kept: 8)
+            return
+        }
+        let digits = decimalDigits(UInt32(truncatingIfNeeded: value))
+        // The first digit is the lowest byte; a number of zeros alone keeps one.
+        let zeros = min(digits.trailingZeroBitCount &>> 3, 7)
+        append(word: (digits | asciiZeros) &>> UInt64(zeros &* 8), kept: 8 &- zeros)
+    }
+
+    /// Appends µs as ms with three decimals: at most 20 bytes; a negative duration counts as 0.
+    mutating func append(milliseconds microseconds: Int64) {
+        let (whole, rest) = UInt64(max(0, microseconds)).quotientAndRemainder(dividingBy: 1000)
+        append(decimal: whole)
+        let decimals = decimalDigits(UInt32(truncatingIfNeeded: rest)) | asciiZeros
+        append(word: decimals &>> 32 & ~0xFF | 0x2E, kept: 4)
+    }
+
+    /// Appends a number below 1,000,000 as six digits.
+    mutating func append(sixDigits value: UInt32) {
+        append(word: (decimalDigits(value) | asciiZeros) &>> 16, kept: 6)
+    }
+
+    /// Appends `value` as 16 hex digits, lower case.
+    mutating func append(hex value: UInt64) {
+        append(word: hexDigits(UInt32(truncatingIfNeeded: value &>> 32)).byteSwapped, kept: 8)
+        append(word: hexDigits(UInt32(truncatingIfNeeded: value)).byteSwapped, kept: 8)
+    }
+
+    /// Appends an IPv4 address: at most 15 bytes.
+    mutating func append(quad value: UInt32) {
+        append(decimal: UInt64(value &>> 24))
+        append(0x2E)
+        append(decimal: UInt64(value &>> 16 & 0xFF))
+        append(0x2E)
+        append(decimal: UInt64(value &>> 8 & 0xFF))
+        append(0x2E)
+        append(decimal: UInt64(value & 0xFF))
+    }
+}
+
+private let asciiZeros: UInt64 = 0x3030_3030_3030_3030
+
+/// The eight decimal digits of a number below 100,000,000, one a byte, the first in the lowest.
+///
+/// Halves are halved all at once. The multiplications divide by 100 and by 10, exactly for numbers
+/// as small as these.
+private func decimalDigits(_ value: UInt32) -> UInt64 {
+    let fours = UInt64(value / 10_000) | UInt64(value % 10_000) &<< 32
+    let hundreds = (fours &* 10_486) &>> 20 & 0x0000_007F_0000_007F
+    let twos = hundreds | (fours &- hundreds &* 100) &<< 16
+    let tens = (twos &* 103) &>> 10 & 0x000F_000F_000F_000F
+    return tens | (twos &- tens &* 10) &<< 8
+}
+
+/// The eight hex digits of `value`, one a byte, all at once: four bits to each byte, and 0x27 more
+/// than for a digit where they make a letter.
+private func hexDigits(_ value: UInt32) -> UInt64 {
+    var word = UInt64(value)
+    word = (word | word &<< 16) & 0x0000_FFFF_0000_FFFF
+    word = (word | word &<< 8) & 0x00FF_00FF_00FF_00FF
+    word = (word | word &<< 4) & 0x0F0F_0F0F_0F0F_0F0F
+    let letters = (word &+ 0x0606_0606_0606_0606) &>> 4 & 0x0101_0101_0101_0101
+    return word &+ asciiZeros &+ letters &* 0x27
+}
+
+// MARK: Where it goes
+
+/// A piece of lupin's own text of at most 64 bytes, such as `,"bytes":{"client_in":`.
+///
+/// The bytes lie in the value itself: no reference is counted, and it is copied in four stores.
+struct Fragment: Sendable {
+    fileprivate typealias Block = SIMD64<UInt8>
+    fileprivate static let blockBytes = 64
+
+    fileprivate let block: Block
+    fileprivate let count: Int
+
+    init(_ text: String) {
+        let bytes = Array(text.utf8)
+        precondition(bytes.count <= Fragment.blockBytes, "a fragment is a block at most")
+        var block = Block()
+        for i in bytes.indices { block[i] = bytes[i] }
+        self.block = block
+        count = bytes.count
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// Appends text of at most `limit` bytes: the array is looked at once for all parts of it.
+    @inline(__always)
+    mutating func appendText(atMost limit: Int, _ body: (inout TextCursor) -> Void) {
+        let room = limit &+ TextCursor.slack
+        append(addingCapacity: room) { output in
+            output.append(repeating: 0, count: room)
+            var span = output.mutableSpan
+            // Not `mutableBytes`, which counts as unsafe because it serves other elements too.
+            var cursor = TextCursor(MutableRawSpan(_elements: &span))
+            body(&cursor)
+            let surplus = room - cursor.count
+            output.removeLast(surplus)
+        }
+    }
+}
