@@ -169,9 +169,14 @@ package final class InputBuffer {
     func takeAll(of other: InputBuffer) {
         precondition(isEmpty, "bytes would be lost")
         release()
-        swap(&block, &other.block)
-        swap(&start, &other.start)
-        swap(&end, &other.end)
+        // Stored one by one: a single `inout` of them would have every look at the buffer checked
+        // for exclusive access, 50 times a request.
+        block = other.block
+        start = other.start
+        end = other.end
+        other.block = nil
+        other.start = 0
+        other.end = 0
     }
 
     func release() {

@@ -104,8 +104,10 @@ extension Exchange {
         var facts = AttemptRecord()
         var failures = 0
         while true {
+            let notes = ConnectionNotes()
             do throws(DialFailure) {
-                hold(try await connect(to: hop, isHostFromFile: false, noting: &facts))
+                hold(try await connect(to: hop, isHostFromFile: false, noting: notes))
+                facts.take(notes)
                 attempts.append(facts)
                 return
             } catch {
@@ -120,6 +122,7 @@ extension Exchange {
                         isEveryAddressRefused: error.isEveryAddressRefused
                     )
                 )
+                facts.take(notes)
                 facts.error = error.error
                 failures += 1
                 guard case .retry(let reason) = result else {

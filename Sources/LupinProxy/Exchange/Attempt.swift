@@ -102,17 +102,20 @@ final class Attempt {
             if mayUse(pooled) { return pooled }
             exchange.resources.pool.keep(pooled)
         }
+        let notes = ConnectionNotes()
         do throws(DialFailure) {
             let upstream = try await exchange.connect(
                 to: adapted.hop,
                 isHostFromFile: adapted.isHostFromFile,
-                noting: &facts
+                noting: notes
             )
+            facts.take(notes)
             upstream.isRestricted = isDenied(upstream, to: .v4(0), isHostFromFile: false)
             upstream.isOpenToLocalClients =
                 !isDenied(upstream, to: .v4(0x7F00_0001), isHostFromFile: false)
             return upstream
         } catch {
+            facts.take(notes)
             isEveryAddressRefused = error.isEveryAddressRefused
             throw error.error
         }

@@ -58,8 +58,8 @@ extension Exchange {
 
     /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it.
     private var usesSecret: Bool {
-        guard request.method != .connect, record.origin?.scheme == .https else { return false }
-        return clientCertificate != nil
+        guard clientCertificate != nil else { return false }
+        return request.method != .connect && record.origin?.scheme == .https
     }
 
     /// What the plan says, else the settings.

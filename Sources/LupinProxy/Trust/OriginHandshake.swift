@@ -51,7 +51,7 @@ extension Exchange {
         _ security: OriginSecurity,
         with host: Host,
         _ hop: NextHop,
-        _ facts: inout AttemptRecord
+        _ notes: ConnectionNotes
     ) async throws(LupinError) -> SecuredConnection {
         let begun = slot.loop.now
         let wallSeconds = resources.wallNow / 1_000_000
@@ -96,8 +96,8 @@ extension Exchange {
             record.trust = judge.record
             throw lupinError(error, judge, host: host)
         }
-        facts.timing.tls = Int64(slot.loop.now &- begun)
-        facts.tls = filter.session.version
+        notes.timing.tls = Int64(slot.loop.now &- begun)
+        notes.tls = filter.session.version
         if filter.session.isResumed, let ticket {
             return SecuredConnection(filter, trust: ticket.trust)
         }

@@ -3,14 +3,32 @@ import LupinCore
 import LupinIO
 import LupinWire
 
+/// What making a connection took, as far as it went.
+///
+/// An object, since the way leads through several waits.
+final class ConnectionNotes {
+    var timing = Timing()
+    var peer: SocketAddress?
+    var tls: TLSVersion?
+}
+
+extension AttemptRecord {
+    mutating func take(_ notes: ConnectionNotes) {
+        timing = notes.timing
+        peer = notes.peer?.address
+        peerPort = notes.peer?.port ?? 0
+        tls = notes.tls
+    }
+}
+
 extension Exchange {
-    /// Makes a connection to `hop`, and notes in `facts` what it took.
+    /// Makes a connection to `hop`, and notes what it took.
     ///
     /// `isHostFromFile` says that the host stands literally in the rules file.
     func connect(
         to hop: NextHop,
         isHostFromFile: Bool,
-        noting facts: inout AttemptRecord
+        noting notes: ConnectionNotes
     ) async throws(DialFailure) -> UpstreamHTTP1 {
         let dialer = Dialer(resources, slot, snapshot, client: client.address)
         let (channel, timing) = try await dialer.dial(
@@ -20,11 +38,10 @@ extension Exchange {
             isHostFromFile: isHostFromFile,
             interruptions: interruptions
         )
-        facts.timing = timing
-        facts.peer = channel.peer?.address
-        facts.peerPort = channel.peer?.port ?? 0
+        notes.timing = timing
+        notes.peer = channel.peer
         do throws(LupinError) {
-            return try await secure(channel, to: hop, noting: &facts)
+            return try await secure(channel, to: hop, noting: notes)
         } catch {
             channel.close(reset: true)
             throw DialFailure(error: error)
@@ -34,7 +51,7 @@ extension Exchange {
     private func secure(
         _ channel: Channel,
         to hop: NextHop,
-        noting facts: inout AttemptRecord
+        noting notes: ConnectionNotes
     ) async throws(LupinError) -> UpstreamHTTP1 {
         channel.slot = slot
         channel.readableReason = .upstreamReadable
@@ -42,13 +59,13 @@ extension Exchange {
         let limits = HTTP1Limits(snapshot.limits)
         if let parent = hop.connectedParent, let security = parent.security {
             let way = NextHop.parent(parent)
-            _ = try await shakeHands(channel, security, with: parent.proxy.host, way, &facts)
+            _ = try await shakeHands(channel, security, with: parent.proxy.host, way, notes)
         }
         guard case .secure(let origin, let security, let parent) = hop else {
             return UpstreamHTTP1(channel, to: hop, limits: limits)
         }
         if let parent { try await openPassage(channel, to: origin, through: parent) }
-        let connection = try await shakeHands(channel, security, with: origin.host, hop, &facts)
+        let connection = try await shakeHands(channel, security, with: origin.host, hop, notes)
         return UpstreamHTTP1(channel, to: hop, limits: limits, secured: connection)
     }
 

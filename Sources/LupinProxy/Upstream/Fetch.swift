@@ -28,13 +28,12 @@ struct FetchAnswer {
 extension Exchange {
     /// Runs a fetch on a connection of its own.
     func fetch(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
-        var facts = AttemptRecord()
         let link: UpstreamHTTP1
         do throws(DialFailure) {
             link = try await connect(
                 to: try ownHop(to: fetch.origin),
                 isHostFromFile: false,
-                noting: &facts
+                noting: ConnectionNotes()
             )
         } catch {
             throw error.error
