@@ -106,8 +106,8 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "LupinProxy", "LupinIO", "LupinRules", "LupinCore", "LupinTestKit", "lupin",
-                logging,
+                "LupinProxy", "LupinIO", "LupinTLS", "LupinRules", "LupinCore", "LupinTestKit",
+                "lupin", logging,
             ],
             swiftSettings: strict
         ),

@@ -13,12 +13,19 @@ package final class PlayedOrigin: Sendable {
     package var address: SocketAddress { listener.address }
     /// `127.0.0.1:port`.
     package var authority: String { address.description }
+    /// `host:port`, for a host that is resolved to here.
+    package func authority(_ host: String) -> String { "\(host):\(address.port)" }
     /// `http://127.0.0.1:port/path`.
     package func url(_ path: String = "/") -> String { "http://\(authority)\(path)" }
 
     /// The next connection.
     package func accept() throws -> OriginConnection {
         OriginConnection(try listener.accept(), number: 0)
+    }
+
+    /// The next connection, with TLS on it.
+    package func acceptSecurely(_ server: SecureSocket.Server) throws -> OriginConnection {
+        try accept().secure(server)
     }
 
     /// Whether a connection waits to be accepted now.

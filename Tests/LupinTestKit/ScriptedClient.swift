@@ -1,15 +1,26 @@
 // A client that sends exactly what a test says and reads what comes, strictly.
 import Glibc
 package import LupinIO
+import Synchronization
 
 /// One connection to the proxy.
 package final class ScriptedClient: Sendable {
     package let stream: MessageStream
+    /// The TLS that `stream` is inside of.
+    package let security: SecureSocket?
+    /// The client inside the TLS that was made over this one; it is closed with it.
+    private let inside = Mutex<ScriptedClient?>(nil)
 
     package init(to address: SocketAddress, receiveBuffer: Int32? = nil) throws {
         let socket = try PlainSocket.connect(to: address, receiveBuffer: receiveBuffer)
         socket.sendsAtOnce()
         stream = MessageStream(socket)
+        security = nil
+    }
+
+    private init(in security: SecureSocket) {
+        stream = MessageStream(security.plain)
+        self.security = security
     }
 
     // MARK: Sending
@@ -56,6 +67,27 @@ package final class ScriptedClient: Sendable {
         return try response(to: "CONNECT")
     }
 
+    /// Makes TLS on the connection, on which only the new client may go on.
+    package func secure(_ client: SecureSocket.Client) throws -> ScriptedClient {
+        guard stream.unread.isEmpty else { throw SocketFailure("the proxy speaks before TLS") }
+        let made = ScriptedClient(in: try SecureSocket(over: stream.socket, as: client))
+        inside.withLock { $0 = made }
+        return made
+    }
+
+    /// Makes TLS inside a CONNECT to `authority`, asking for the host that it names.
+    package func connectSecurely(
+        _ authority: String,
+        _ client: SecureSocket.Client? = nil
+    ) throws -> ScriptedClient {
+        let response = try connect(authority)
+        guard response.status == 200 else {
+            throw SocketFailure("CONNECT got \(response.status): \(response.bodyText)")
+        }
+        let host = authority.split(separator: ":").first.map { String($0) }
+        return try secure(client ?? SecureSocket.Client(host))
+    }
+
     /// How the proxy ends the connection, of which nothing more may come.
     package func waitForEnd() throws -> PlainSocket.End {
         let (bytes, end) = try stream.untilEnd()
@@ -72,7 +104,10 @@ package final class ScriptedClient: Sendable {
 
     /// Sends FIN; receiving goes on.
     package func shutdownWrite() { stream.socket.shutdownWrite() }
-    package func close() { stream.socket.close() }
+    package func close() {
+        stream.socket.close()
+        inside.withLock { $0 }?.close()
+    }
     /// Closes with RST.
     package func reset() { stream.socket.reset() }
 }

@@ -23,14 +23,18 @@ package final class ScriptedOrigin: Sendable {
     private let listener: PlainListener
     private let acceptor: HelperThread
     private let state = Mutex(State())
+    private let security: SecureSocket.Server?
     private let script: Script
 
+    /// Listens; with `security` the script runs inside TLS.
     package init(
         at host: SocketAddress = .loopback(port: 0),
+        security: SecureSocket.Server? = nil,
         _ script: @escaping Script
     ) throws {
         listener = try PlainListener(at: host)
         address = listener.address
+        self.security = security
         self.script = script
         acceptor = try HelperThread(name: "test-origin", capacity: 1)
         acceptor.submit { [self] in accept() }
@@ -38,6 +42,8 @@ package final class ScriptedOrigin: Sendable {
 
     /// `127.0.0.1:port`.
     package var authority: String { address.description }
+    /// `host:port`, for a host that is resolved to here.
+    package func authority(_ host: String) -> String { "\(host):\(address.port)" }
     /// `http://127.0.0.1:port/path`.
     package func url(_ path: String = "/") -> String { "http://\(authority)\(path)" }
 
@@ -91,13 +97,11 @@ package final class ScriptedOrigin: Sendable {
 
     private func serve(_ socket: PlainSocket) {
         guard let thread = try? HelperThread(name: "test-script", capacity: 1) else { return }
-        let connection = state.withLock { state in
-            let connection = OriginConnection(socket, number: state.connections.count)
-            state.connections.append(connection)
-            state.threads.append(thread)
-            return connection
-        }
+        state.withLock { $0.threads.append(thread) }
+        let plain = security == nil ? add(socket, security: nil) : nil
         thread.submit { [self] in
+            // Handshakes take their time, and others may connect meanwhile.
+            guard let connection = plain ?? secure(socket) else { return }
             do {
                 try script(connection)
                 connection.recordRest()
@@ -111,17 +115,45 @@ package final class ScriptedOrigin: Sendable {
     }
 }
 
+extension ScriptedOrigin {
+    private func add(_ socket: PlainSocket, security: SecureSocket?) -> OriginConnection {
+        state.withLock { state in
+            let number = state.connections.count
+            let connection = OriginConnection(socket, number: number, security: security)
+            state.connections.append(connection)
+            return connection
+        }
+    }
+
+    /// Makes TLS on a new connection; nil when that comes to nothing, as some tests want.
+    private func secure(_ socket: PlainSocket) -> OriginConnection? {
+        guard let security, let made = try? SecureSocket(over: socket, as: security) else {
+            return nil
+        }
+        return add(made.plain, security: made)
+    }
+}
+
 /// One connection to a scripted origin.
 package final class OriginConnection: Sendable {
     /// From 0, in the order of arrival.
     package let number: Int
     package let stream: MessageStream
+    /// The TLS that `stream` is inside of.
+    package let security: SecureSocket?
     private let isOpen = Atomic(true)
 
-    init(_ socket: PlainSocket, number: Int) {
+    init(_ socket: PlainSocket, number: Int, security: SecureSocket? = nil) {
         stream = MessageStream(socket)
+        self.security = security
         self.number = number
         socket.sendsAtOnce()
+    }
+
+    /// Makes TLS on the connection, on which only the new one may go on.
+    package func secure(_ server: SecureSocket.Server) throws -> OriginConnection {
+        let secured = try SecureSocket(over: stream.socket, as: server)
+        return OriginConnection(secured.plain, number: number, security: secured)
     }
 
     /// The origin's `address:port`.

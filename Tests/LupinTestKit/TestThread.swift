@@ -71,3 +71,11 @@ extension PlainSocket {
         }
     }
 }
+
+extension BytePattern {
+    /// All bytes of a pattern up to `count`.
+    package static func bytes(_ seed: UInt64, _ count: Int) -> [UInt8] {
+        var pattern = BytePattern(seed)
+        return pattern.next(count)
+    }
+}

@@ -4,6 +4,7 @@ import LupinCore
 import LupinIO
 import LupinProxy
 import LupinRules
+import LupinTLS
 import LupinTestKit
 import Synchronization
 import Testing
@@ -23,19 +24,30 @@ final class ProxyFixture: Sendable {
     /// Time, where the test moves it.
     let clock: VirtualClock?
     let logPath: String
+    /// Where the test's files lie: the log, lupin's authority, and what a test adds.
+    let directory: String
+    /// Signs for the origins that the test plays; the proxy trusts nobody else unless its rules
+    /// say so.
+    let authority: TestAuthority
     private let diagnostics = Diagnostics()
     private let stopping = Mutex<Task<Void, Never>?>(nil)
     private let origins = Mutex<[ScriptedOrigin]>([])
     private let clients = Mutex<[ScriptedClient]>([])
 
+    /// Answers for every name with 127.0.0.1, where a test's origins are.
+    static let here: @Sendable (String) -> Resolver.Answer = { _ in .success([.v4(0x7F00_0001)]) }
+
     /// Starts a proxy, runs `body` on a thread where it may block, stops everything and checks
     /// that no socket is left.
     ///
     /// - Parameters:
-    ///   - rules: The rules file without `lupin: 1`. The listener is 127.0.0.1 with a port of the
-    ///     kernel's choice, the log a file, and there is one worker unless it says otherwise.
+    ///   - rules: The rules file without `lupin: 1`; `DIR` in it is the test's directory. The
+    ///     listener is 127.0.0.1 with a port of the kernel's choice, the log a file, and there is
+    ///     one worker unless it says otherwise. `intercept.ca` and `upstream.tls.roots` lead into
+    ///     the test's directory.
     ///   - clock: Moves the proxy's time instead of the system's clock.
     ///   - environment: For `${env:…}` and `upstream.proxy: environment`.
+    ///   - files: What lies in the test's directory, by name.
     ///   - resolve: Answers for names; without it the system is asked.
     ///   - authentication: Whom the listeners ask for a password, in their order.
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
@@ -45,6 +57,7 @@ final class ProxyFixture: Sendable {
         _ rules: String = "",
         clock: VirtualClock? = nil,
         environment: [String: String] = [:],
+        files: [String: [UInt8]] = [:],
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
         authentication: [ClientAuthentication] = [],
         verify: @escaping @Sendable ([UInt8], String) -> Bool = {
@@ -57,6 +70,7 @@ final class ProxyFixture: Sendable {
                 rules,
                 clock: clock,
                 environment: environment,
+                files: files,
                 resolve: resolve,
                 authentication: authentication,
                 verify: verify
@@ -76,16 +90,21 @@ final class ProxyFixture: Sendable {
         _ rules: String,
         clock: VirtualClock?,
         environment: [String: String],
+        files: [String: [UInt8]],
         resolve: @escaping @Sendable (String) -> Resolver.Answer,
         authentication: [ClientAuthentication],
         verify: @escaping @Sendable ([UInt8], String) -> Bool
     ) async throws {
         self.clock = clock
-        logPath = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString).log"
+        let directory = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString)"
+        self.directory = directory
+        logPath = directory + "/log"
+        authority = try TestAuthority()
+        try Self.write(files.merging(["roots.pem": authority.pem]) { $1 }, to: directory)
         let loaded = RulesFile.decode(
-            text: "lupin: 1\n" + rules,
+            text: "lupin: 1\n" + rules.replacingOccurrences(of: "DIR", with: directory),
             fileName: "test.yaml",
-            surroundings: Surroundings(environment: environment)
+            surroundings: Surroundings(environment: environment, readFile: FileAccess.read)
         )
         var configuration = try #require(
             loaded.configuration,
@@ -102,12 +121,14 @@ final class ProxyFixture: Sendable {
             configuration.settings.log.to = .file(logPath)
         }
         configuration.settings.log.format = .json
+        Self.place(&configuration.settings, in: directory)
         proxy = try await Proxy(
             configuration,
             clock: clock?.loopClock ?? .system,
             resolve: resolve,
             verify: verify,
-            logger: diagnostics.logger
+            logger: diagnostics.logger,
+            environment: environment
         )
         for executor in proxy.executors { clock?.add(executor) }
         // By their inodes, since a port may be somebody else's a moment after it was closed.
@@ -115,6 +136,36 @@ final class ProxyFixture: Sendable {
         listeners = Set(
             OpenSocket.all().filter { $0.isListening && ports.contains($0.local) }.map(\.inode)
         )
+    }
+
+    private static func write(_ files: [String: [UInt8]], to directory: String) throws {
+        let manager = FileManager.default
+        try manager.createDirectory(
+            atPath: directory,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        for (name, bytes) in files {
+            _ = manager.createFile(
+                atPath: "\(directory)/\(name)",
+                contents: Data(bytes),
+                attributes: [.posixPermissions: 0o600]
+            )
+        }
+    }
+
+    /// Has what the rules leave open lie in the test's directory.
+    private static func place(_ settings: inout Settings, in directory: String) {
+        if settings.intercept.authority.files == nil {
+            settings.intercept.authority.files = CertificateFiles(
+                certificate: directory + "/ca.pem",
+                key: directory + "/ca.key"
+            )
+        }
+        if settings.upstream.tls.roots == TrustAnchorSettings() {
+            settings.upstream.tls.roots.usesSystem = false
+            settings.upstream.tls.roots.files = [directory + "/roots.pem"]
+        }
     }
 
     // MARK: Parties
@@ -132,9 +183,10 @@ final class ProxyFixture: Sendable {
     /// An origin; what its script throws fails the test.
     func origin(
         at host: SocketAddress = .loopback(port: 0),
+        security: SecureSocket.Server? = nil,
         _ script: @escaping ScriptedOrigin.Script
     ) throws -> ScriptedOrigin {
-        let origin = try ScriptedOrigin(at: host, script)
+        let origin = try ScriptedOrigin(at: host, security: security, script)
         origins.withLock { $0.append(origin) }
         return origin
     }
@@ -144,6 +196,20 @@ final class ProxyFixture: Sendable {
         try origin { connection in
             while try connection.nextRequest() != nil { try connection.send(response) }
         }
+    }
+
+    /// An origin that speaks TLS with a certificate for 127.0.0.1, or for `name`.
+    func secureOrigin(
+        name: String = "127.0.0.1",
+        _ script: @escaping ScriptedOrigin.Script
+    ) throws -> ScriptedOrigin {
+        try origin(security: try authority.server(name), script)
+    }
+
+    /// lupin's own authority, once it has been made.
+    func ownAuthority() throws -> Certificate {
+        let text = try Data(contentsOf: URL(fileURLWithPath: directory + "/ca.pem"))
+        return try Certificate.parse(pem: [UInt8](text).span)
     }
 
     // MARK: Records
@@ -267,7 +333,7 @@ final class ProxyFixture: Sendable {
         }
         await stopping.value
         for executor in proxy.executors { clock?.remove(executor) }
-        try? FileManager.default.removeItem(atPath: logPath)
+        try? FileManager.default.removeItem(atPath: directory)
         for failure in failures { Issue.record("a script failed: \(failure)") }
         // By inode: once it is closed, a port may belong to another test's socket.
         let left = OpenSocket.all().filter { mine.contains($0.inode) }

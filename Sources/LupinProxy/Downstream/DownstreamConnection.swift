@@ -75,11 +75,17 @@ final class DownstreamConnection: ChannelPump {
         if !hasBegun {
             hasBegun = true
             idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+            var refusal: LupinError?
             if let limit = resources.snapshot.limits.clientConnections {
                 isCounted = resources.shared.connections.admit(client.address, limit: limit)
-                if !isCounted { ending = await refuse(.tooManyConnections(limit)) }
+                if !isCounted { refusal = .tooManyConnections(limit) }
             }
-            if ending == .keep, let tls = entrance.tls, await !secure(with: tls) { ending = .gone }
+            // A client that expects TLS could not read a refusal in clear.
+            if let tls = entrance.tls, await !secure(with: tls) {
+                ending = .gone
+            } else if let refusal {
+                ending = await refuse(refusal)
+            }
         }
         var turn = 0
         while ending == .keep {
@@ -103,7 +109,8 @@ final class DownstreamConnection: ChannelPump {
             filter: filter,
             slot: slot,
             readiness: .downstreamReadable | .downstreamWritable,
-            interruptions: .cut,
+            // Nothing was asked for yet, so a stop waits for nothing here.
+            interruptions: .draining | .cut,
             deadline: resources.loop.deadline(in: resources.snapshot.waits.tls)
         )
         do throws(HandshakeFailure) {

@@ -28,12 +28,7 @@ extension Exchange {
         let decision = snapshot.interception(of: subject(at: origin))
         guard case .intercept(let rule, let isConvenienceOnly) = decision else {
             if snapshot.settings.upstream.tls.demandsTrustRule {
-                throw .request(
-                    status: 403,
-                    host: origin.hostAndPort,
-                    detail: "upstream.tls.require_trust_rule is on, and no rule says how to trust "
-                        + "\(origin.host.text)."
-                )
+                throw .noTrustRule(for: origin)
             }
             return nil
         }
@@ -64,6 +59,17 @@ extension Exchange {
     /// Tells the client to go ahead, as for a tunnel.
     func beginInterception() throws(LupinError) {
         _ = try grantTunnel().flush()
+    }
+}
+
+extension LupinError {
+    static func noTrustRule(for origin: Origin) -> LupinError {
+        .request(
+            status: 403,
+            host: origin.hostAndPort,
+            detail: "upstream.tls.require_trust_rule is on, and no rule says how to trust "
+                + "\(origin.host.text)."
+        )
     }
 }
 
@@ -122,7 +128,10 @@ extension DownstreamConnection {
             if !input.isEmpty {
                 switch ClientHello.parse(input.bytes) {
                 case .hello(let hello): return .tls(hello)
-                case .notTLS: return looksLikeHTTP(input.bytes) ? .http : .unknown
+                case .notTLS:
+                    if let isRequest = beginsRequest(input.bytes) {
+                        return isRequest ? .http : .unknown
+                    }
                 case .unreadable: return .unknown
                 case .needsMore:
                     if input.isFull { return .unknown }
@@ -139,21 +148,44 @@ extension DownstreamConnection {
             case .end: return .gone
             case .blocked: break
             }
-            let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+            if resources.isDraining, !hasBegun { return .gone }
+            let woken = await slot.park(
+                for: .downstreamReadable | .draining | .cut,
+                until: deadline
+            )
             if woken.meets(.cut) { return .gone }
             if loop.now >= deadline { return .unknown }
         }
     }
 
-    /// A method of letters begins a request; what else begins that way is no binary protocol that
-    /// would be harmed by an error page.
-    private func looksLikeHTTP(_ bytes: Span<UInt8>) -> Bool {
-        for i in 0..<min(bytes.count, 24) {
-            if bytes[i] == 0x20 { return i > 0 }
-            guard bytes[i].isTokenByte else { return false }
+    /// Whether a request line begins here; nil while that is open.
+    ///
+    /// Other protocols begin with words, too, some with a space behind them (SSH, IRC): so the
+    /// method must be of letters, and behind it must stand what a target begins with.
+    private func beginsRequest(_ bytes: Span<UInt8>) -> Bool? {
+        var i = 0
+        while i < bytes.count, isMethodByte(bytes[i]) { i += 1 }
+        guard i <= Self.methodBytesMax else { return false }
+        guard i < bytes.count else { return nil }
+        guard i > 0, bytes[i] == 0x20 else { return false }
+        let target = bytes.extracting((i + 1)...)
+        guard !target.isEmpty else { return nil }
+        if target[0] == 0x2F { return true }
+        // `OPTIONS *` is a request, `PRI *` the preface of HTTP/2, which is not spoken yet.
+        if target[0] == 0x2A { return i > 3 }
+        for (i, letter) in "http".utf8.enumerated() {
+            guard i < target.count else { return nil }
+            guard target[i] | 0x20 == letter else { return false }
         }
-        return false
+        return true
     }
+
+    private func isMethodByte(_ byte: UInt8) -> Bool {
+        (byte | 0x20) &- 0x61 < 26 || byte == 0x2D
+    }
+
+    /// Longer words are no method that anybody uses.
+    private static let methodBytesMax = 24
 
     private func endTLS(
         _ hello: ClientHello,
@@ -271,10 +303,14 @@ extension Exchange {
 }
 
 extension WorkerResources {
+    /// How long a client that may not have a tunnel gets 403 after it refused a certificate.
+    private static let refusalLifetime = Duration.seconds(60)
+
     /// Remembers that a client refused the certificate that it was shown, and says so once.
     func noteRejection(of interception: Interception, by client: Client, _ snapshot: Snapshot) {
-        let settings = snapshot.settings.intercept
-        let lifetime = settings.tunnelsRejecting ?? .seconds(3600)
+        // Who gets no tunnel may soon have learnt to trust the authority.
+        let tunnelled = interception.mayTunnel ? snapshot.settings.intercept.tunnelsRejecting : nil
+        let lifetime = tunnelled ?? Self.refusalLifetime
         let isNew = shared.rejections.note(
             client.address,
             interception.origin,

@@ -118,7 +118,7 @@ extension Exchange {
         guard target.origin.scheme == .https, snapshot.isDirect, plan?.proxy == nil else {
             return try nextHop(to: target.origin)
         }
-        let security = try originSecurity()
+        let security = try originSecurity(for: target.origin)
         if let hop = target.secureHop, case .secure(_, security, through: nil) = hop { return hop }
         let hop = NextHop.secure(target.origin, security, through: nil)
         target.secureHop = hop
@@ -128,7 +128,7 @@ extension Exchange {
     private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {
         let parent = try parentHop(to: origin)
         if origin.scheme == .https {
-            return .secure(origin, try originSecurity(), through: parent)
+            return .secure(origin, try originSecurity(for: origin), through: parent)
         }
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
@@ -153,7 +153,10 @@ extension Exchange {
         )
     }
 
-    private func originSecurity() throws(LupinError) -> OriginSecurity {
+    private func originSecurity(for origin: Origin) throws(LupinError) -> OriginSecurity {
+        if snapshot.settings.upstream.tls.demandsTrustRule, plan?.trust == nil {
+            throw .noTrustRule(for: origin)
+        }
         var demand = SecurityDemand()
         demand.clientCertificate = clientCertificate
         if let plan {

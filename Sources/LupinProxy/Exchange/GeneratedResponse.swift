@@ -85,8 +85,13 @@ extension Exchange {
     func answerItself(_ target: Target) async throws(LupinError) {
         switch target {
         case .own(let path):
-            guard let page = OwnPages.page(path, request.method, listeners: snapshot.listeners)
-            else {
+            let page = OwnPages.page(
+                path,
+                request.method,
+                listeners: snapshot.listeners,
+                isSecure: snapshot.settings.listeners.first?.tls != nil
+            )
+            guard let page else {
                 throw .request(status: 404, detail: OwnPages.help)
             }
             try await send(page)

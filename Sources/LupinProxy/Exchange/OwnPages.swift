@@ -13,7 +13,8 @@ enum OwnPages {
     static func page(
         _ path: String,
         _ method: Method,
-        listeners: [SocketAddress]
+        listeners: [SocketAddress],
+        isSecure: Bool
     ) -> GeneratedResponse? {
         guard method == .get || method == .head, let listener = listeners.first else { return nil }
         switch path {
@@ -21,38 +22,38 @@ enum OwnPages {
             return GeneratedResponse(
                 status: 200,
                 contentType: "text/plain; charset=utf-8",
-                body: welcome(listener.description)
+                body: welcome("\(isSecure ? "https" : "http")://\(listener)")
             )
         case "/proxy.pac":
             return GeneratedResponse(
                 status: 200,
                 contentType: "application/x-ns-proxy-autoconfig",
-                body: proxyAutoConfiguration(listener.description)
+                body: proxyAutoConfiguration("\(isSecure ? "HTTPS" : "PROXY") \(listener)")
             )
         default: return nil
         }
     }
 
-    private static func welcome(_ address: String) -> String {
+    private static func welcome(_ url: String) -> String {
         """
         lupin is a local forward proxy: it runs every request of your tools through one pipeline \
         of rules and writes one log.
 
         To use it from a shell:
 
-            export http_proxy=http://\(address) https_proxy=http://\(address)
+            export http_proxy=\(url) https_proxy=\(url)
 
         (`lupin env` prints this for sh, fish and PowerShell, upper-case names included.)
-        A browser can be pointed to the proxy configuration at http://\(address)/proxy.pac
+        A browser can be pointed to the proxy configuration at \(url)/proxy.pac
 
         """
     }
 
     /// No `DIRECT` fallback: a browser that silently goes around the proxy helps nobody.
-    private static func proxyAutoConfiguration(_ address: String) -> String {
+    private static func proxyAutoConfiguration(_ proxy: String) -> String {
         """
         function FindProxyForURL(url, host) {
-            return "PROXY \(address)";
+            return "\(proxy)";
         }
 
         """

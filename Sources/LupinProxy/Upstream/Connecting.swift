@@ -96,6 +96,8 @@ extension Exchange {
                     host: origin.hostAndPort,
                     detail: "The parent proxy \(parent.proxy.host.text) answered CONNECT with "
                         + "\(response.head.status).",
+                    // Asking again would get the same refusal, and lock an account in the end.
+                    retry: response.head.status < 500 ? .never : nil,
                     status: 502
                 )
             }

@@ -101,10 +101,11 @@ final class UpstreamHTTP1: Upstream {
 
     func release(to pool: UpstreamPool) {
         channel.pump = nil
+        // Of connections that close, above all: the next one will be a new one.
+        if let secured { pool.keepTicket(of: secured, for: hop) }
         if mayPersist, reader.isComplete, channel.input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
         {
-            if let secured { pool.keepTicket(of: secured, for: hop) }
             pool.keep(self)
         } else {
             channel.close()
