@@ -75,7 +75,12 @@ extension TrustAnchors {
         ErrorQueue.clear()
         // Safety: `anchors` owns the store from here on, whatever is thrown below.
         guard let store = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.internal) }
-        let anchors = unsafe TrustAnchors(owning: store, mayBePartial: false, demandsWebForm: true)
+        // Whoever names a file means what is in it, roots or not (RFC 5280 §6.1.1).
+        let anchors = unsafe TrustAnchors(
+            owning: store,
+            mayBePartial: !settings.files.isEmpty,
+            demandsWebForm: true
+        )
         var isEmpty = true
         if settings.usesSystem {
             try anchors.loadSystem(environment)

@@ -23,7 +23,8 @@ struct Lupin: ParsableCommand {
         version: VersionText.line,
         subcommands: [
             ServeCommand.self, ExecCommand.self, EnvCommand.self, DoctorCommand.self,
-            CheckCommand.self, TailCommand.self, SettingsCommand.self, VersionCommand.self,
+            AuthorityCommand.self, PinCommand.self, TrustCommand.self, CheckCommand.self,
+            TailCommand.self, SettingsCommand.self, VersionCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

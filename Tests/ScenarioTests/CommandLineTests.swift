@@ -10,7 +10,8 @@ struct CommandLineTests {
         let help = try Lupin.run("help")
         #expect(help.code == 0)
         for command in [
-            "serve", "exec", "env", "doctor", "check", "tail", "settings", "version",
+            "serve", "exec", "env", "doctor", "ca", "pin", "trust", "check", "tail", "settings",
+            "version",
         ] {
             #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
             let own = try Lupin.run("help", command)

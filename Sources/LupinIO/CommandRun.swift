@@ -1,0 +1,91 @@
+// How a small command is run to its end: with what output, exit code, and for how long at most.
+import Glibc
+
+/// A program that is run for what it does or says, never for a person to talk with.
+package struct CommandRun: Sendable {
+    /// What a program came to.
+    package struct Outcome: Sendable {
+        /// Its exit code; 128 and the signal if one ended it.
+        package let code: Int32
+        /// What it wrote to standard output and standard error.
+        package let output: String
+        package let hasTimedOut: Bool
+
+        package var hasSucceeded: Bool { code == 0 && !hasTimedOut }
+    }
+
+    /// Output behind this is dropped: nobody reads more of it.
+    private static let outputBytesMax = 4 << 20
+    /// The time between two looks at the child grows up to this.
+    private static let pauseMillisecondsMax: Int32 = 20
+
+    private let environment: [String]
+    private let temporaryFolder: String
+    private let timeLimit: Duration
+
+    /// - Parameters:
+    ///   - environment: The whole environment of the programs.
+    ///   - timeLimit: How long each may run.
+    package init(environment: [String: String], timeLimit: Duration = .seconds(120)) {
+        self.environment = environment.map { "\($0.key)=\($0.value)" }.sorted()
+        let folder = environment["TMPDIR"] ?? ""
+        temporaryFolder = folder.hasPrefix("/") ? folder : "/tmp"
+        self.timeLimit = timeLimit
+    }
+
+    /// Runs a program with empty standard input and waits for its end.
+    ///
+    /// A program whose time is over is killed together with all that it started.
+    /// - Parameters:
+    ///   - program: A path, or a name to be searched for in PATH.
+    ///   - arguments: Without the program's own name.
+    /// - Returns: What came of it.
+    /// - Throws: Why it can't be started.
+    package func run(
+        _ program: String,
+        _ arguments: [String]
+    ) throws(SystemError) -> Outcome {
+        let folder = try PrivateFolder(in: temporaryFolder)
+        let file = "\(folder.path)/output"
+        var launch = ChildLaunch(program, arguments, environment: environment)
+        launch.outputFile = file
+        launch.leadsGroup = true
+        let child = try ChildProcess(launch, signals: SignalsBefore.unchanged())
+        let deadline = SystemCall.monotonicMicroseconds() &+ microseconds
+        var pause: Int32 = 1
+        while true {
+            if case .ended(let code) = child.state() {
+                return outcome(code, file, hasTimedOut: false)
+            }
+            if SystemCall.monotonicMicroseconds() >= deadline { break }
+            TailedFile.pause(milliseconds: pause)
+            pause = min(pause * 2, Self.pauseMillisecondsMax)
+        }
+        child.killGroup()
+        while case .running = child.state() { TailedFile.pause(milliseconds: 1) }
+        return outcome(128 + SIGKILL, file, hasTimedOut: true)
+    }
+
+    private func outcome(_ code: Int32, _ file: String, hasTimedOut: Bool) -> Outcome {
+        let bytes = WholeFile.content(of: file, bytesMax: Self.outputBytesMax) ?? []
+        let output = String(decoding: bytes, as: UTF8.self)
+        return Outcome(code: code, output: output, hasTimedOut: hasTimedOut)
+    }
+
+    private var microseconds: UInt64 {
+        let (seconds, attoseconds) = timeLimit.components
+        let rest = attoseconds / 1_000_000_000_000
+        return UInt64(max(0, seconds)) &* 1_000_000 &+ UInt64(max(0, rest))
+    }
+}
+
+extension SignalsBefore {
+    /// Signals as this thread has them now.
+    fileprivate static func unchanged() -> SignalsBefore {
+        var (mask, none) = (sigset_t(), sigset_t())
+        // Safety: both calls fill the set they are given.
+        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
+        unsafe sigemptyset(&none)
+        return SignalsBefore(mask: mask, defaults: none)
+    }
+}

@@ -1,0 +1,105 @@
+// How files that everybody may read are put among others and taken away, and what lies where.
+import Glibc
+
+/// Files in folders of the system or of other programs.
+package enum PublicFile {
+    /// Writes a file of mode 0644 in one step: others see the old content or the new one.
+    ///
+    /// Missing folders are made with mode 0755.
+    /// - Parameters:
+    ///   - bytes: All of its content.
+    ///   - path: Where it goes.
+    /// - Throws: What the kernel said.
+    package static func write(_ bytes: [UInt8], to path: String) throws(SystemError) {
+        let folder = ProtectedFile.parts(of: path).folder
+        try makeFolder(folder)
+        // A stranger can't foresee the name, and so can't put a link there.
+        let temporary = "\(folder)/.lupin-\(UInt64.random(in: .min ... .max))"
+        let raw = try SystemCall.check {
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+            // Safety: the path is NUL-terminated for the call.
+            return unsafe open(temporary, flags, 0o644)
+        }
+        let descriptor = Descriptor(owning: raw)
+        do throws(SystemError) {
+            var written = 0
+            while written < bytes.count {
+                let count = SystemCall.value {
+                    // Safety: the kernel reads what is left of the array, no more.
+                    unsafe bytes[written...].withUnsafeBytes {
+                        unsafe Glibc.write(descriptor.raw, $0.baseAddress, $0.count)
+                    }
+                }
+                guard count > 0 else {
+                    throw SystemError(code: count == 0 ? ENOSPC : Int32(truncatingIfNeeded: -count))
+                }
+                written += count
+            }
+            // Whatever the umask says: a trust store is no use to those who can't read it.
+            try SystemCall.check { fchmod(raw, 0o644) }
+            try FileRename.rename(temporary, to: path)
+        } catch {
+            try? FileRename.remove(temporary)
+            throw error
+        }
+    }
+
+    /// Whether this process may add files to a folder, or make it if it isn't there.
+    package static func mayWrite(to folder: String) -> Bool {
+        var folder = folder
+        while true {
+            // Safety: the path is NUL-terminated for the calls.
+            if unsafe access(folder, F_OK) == 0 { return unsafe access(folder, W_OK | X_OK) == 0 }
+            let above = ProtectedFile.parts(of: folder).folder
+            if above == folder { return false }
+            folder = above
+        }
+    }
+
+    /// Whether this process may change a file.
+    package static func mayChange(_ path: String) -> Bool {
+        // Safety: the path is NUL-terminated for the call.
+        unsafe access(path, W_OK) == 0
+    }
+
+    /// Whether a path leads to anything.
+    package static func exists(_ path: String) -> Bool { FileStatus(path: path) != nil }
+
+    /// The names in a folder, sorted; none when it can't be read.
+    package static func names(in folder: String) -> [String] {
+        ProcessFiles.names(in: folder).filter { $0 != "." && $0 != ".." }.sorted()
+    }
+
+    /// The file that a path means when all links are followed; nil if there is none.
+    package static func target(of path: String) -> String? {
+        // Safety: realpath allocates the text, which is copied and freed here.
+        guard let text = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(text) }
+        return unsafe String(cString: text)
+    }
+
+    /// Where a program lies in the folders of a search path; nil if nowhere.
+    package static func program(_ name: String, in searchPath: String) -> String? {
+        for folder in searchPath.split(separator: ":") where folder.hasPrefix("/") {
+            let path = "\(folder)/\(name)"
+            // Safety: the path is NUL-terminated for the call.
+            if FileStatus(path: path)?.isRegular == true, unsafe access(path, X_OK) == 0 {
+                return path
+            }
+        }
+        return nil
+    }
+
+    private static func makeFolder(_ path: String) throws(SystemError) {
+        guard !path.isEmpty, !exists(path) else { return }
+        let above = ProtectedFile.parts(of: path).folder
+        if above != path { try makeFolder(above) }
+        do throws(SystemError) {
+            // Safety: the path is NUL-terminated for the call.
+            try SystemCall.check { unsafe mkdir(path, 0o755) }
+        } catch {
+            // Somebody else may have made it meanwhile.
+            if error.code != EEXIST { throw error }
+        }
+    }
+}

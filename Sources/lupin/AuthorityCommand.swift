@@ -1,0 +1,82 @@
+// `lupin ca`: the commands about the local authority, and what they have in common.
+import ArgumentParser
+import LupinCore
+import LupinIO
+import LupinProxy
+import LupinTLS
+
+struct AuthorityCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ca",
+        abstract: "Make, show, export, install or uninstall the local certificate authority.",
+        discussion: """
+            To read what is encrypted, lupin signs a certificate for each host with an authority
+            of your own, which is made on this machine and whose key never leaves it. Tools have
+            to trust that authority:
+
+              lupin ca install       has the system, browsers and Java trust it
+              lupin ca uninstall     takes that back
+            """,
+        subcommands: [
+            AuthorityShowCommand.self, AuthorityCreateCommand.self, AuthorityExportCommand.self,
+            AuthorityInstallCommand.self, AuthorityUninstallCommand.self,
+        ]
+    )
+}
+
+/// The option that says whose settings name the authority's files.
+struct AuthorityOptions: ParsableArguments {
+    @Option(
+        name: .customLong("rules"),
+        help: ArgumentHelp("The rules file, for intercept.ca.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var rulesFile: String?
+
+    func files() throws -> AuthorityFiles {
+        let settings = try LocatedRules(explicit: rulesFile).configuration.settings
+        do throws(AuthorityFailure) {
+            return try AuthorityFiles(
+                settings.intercept.authority,
+                environment: LocatedRules.environment
+            )
+        } catch {
+            throw CommandFailure("\(error)")
+        }
+    }
+}
+
+/// Ends a command with exit code 1 and one sentence.
+struct CommandFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+extension AuthorityFiles {
+    /// The authority, made if there is none; both are told apart by `isNew`.
+    /// - Throws: Why there is none, in a sentence.
+    func forCommand() throws(CommandFailure) -> CertificateAuthority {
+        let now = SystemCall.wallMicroseconds() / 1_000_000
+        if !PublicFile.exists(certificate), ProcessOwner.userName == "root",
+            let user = LocatedRules.environment["SUDO_USER"]
+        {
+            throw CommandFailure(
+                """
+                root has no authority at \(certificate), and one of root's would be no use to \
+                \(user); run the command without sudo
+                """
+            )
+        }
+        do throws(AuthorityFailure) { return try loadOrCreate(now: now) } catch {
+            throw CommandFailure("\(error)")
+        }
+    }
+
+    /// The certificate alone, however old it is and whatever became of its key; nil if there is
+    /// none or it can't be read.
+    var storedCertificate: Certificate? {
+        guard let file = try? FileContent(path: certificate, bytesMax: 1 << 20) else { return nil }
+        return try? Certificate.parse(pem: file.bytes.span)
+    }
+}

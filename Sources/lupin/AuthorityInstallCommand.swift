@@ -1,0 +1,50 @@
+// `lupin ca install`: has the stores of this machine trust the local authority.
+import ArgumentParser
+import LupinIO
+import LupinProxy
+import LupinTLS
+
+struct AuthorityInstallCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "install",
+        abstract: "Have the system, browsers and Java trust the local authority.",
+        discussion: """
+            system   what OpenSSL, GnuTLS, curl, git and most others read; needs root, and
+                     without it says what to run
+            nss      the databases of Chromium, Chrome and Firefox; needs certutil
+            java     the cacerts of each JDK that can be found; needs keytool
+
+              lupin ca install
+              lupin ca install --only nss,java --dry-run
+              lupin ca install --root ./image       the system and Java of a mounted image
+
+            Each step says how to undo it; `lupin ca uninstall` undoes them all. The exit code is
+            1 when something failed or is left to do as root.
+            """
+    )
+
+    @OptionGroup var options: AuthorityOptions
+    @OptionGroup var stores: StoreOptions
+    @Flag(help: "Say what would be done, and do nothing.")
+    var dryRun = false
+
+    func run() throws {
+        let files = try options.files()
+        if dryRun, files.storedCertificate == nil {
+            print("would make an authority first: \(files.certificate)")
+            return
+        }
+        let authority = try files.forCommand()
+        if authority.isNew { print("made the authority \(files.certificate)") }
+        let mark = AuthorityMark(authority.certificate)
+        if !dryRun { try InstalledAuthorities(stores.surroundings).add(mark) }
+        var isComplete = true
+        for store in stores.stores(isDryRun: dryRun) {
+            for report in store.install(mark, authority.certificate, from: files.certificate) {
+                print(report.text(isDryRun: dryRun))
+                if report.isUnfinished { isComplete = false }
+            }
+        }
+        if !isComplete { throw ExitCode.failure }
+    }
+}

@@ -1,0 +1,58 @@
+// `lupin ca show`: what the local authority is, and which stores have it.
+import ArgumentParser
+import LupinCore
+import LupinIO
+import LupinProxy
+import LupinTLS
+
+struct AuthorityShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show the local authority and where it is installed.",
+        discussion: """
+            The exit code is 1 when there is no authority, or when it can't be used.
+
+              lupin ca show
+            """
+    )
+
+    @OptionGroup var options: AuthorityOptions
+    @OptionGroup var stores: StoreOptions
+
+    func run() throws {
+        let files = try options.files()
+        let now = SystemCall.wallMicroseconds() / 1_000_000
+        guard PublicFile.exists(files.certificate) else {
+            throw CommandFailure(
+                "there is no authority at \(files.certificate) yet; `lupin ca create` makes it"
+            )
+        }
+        guard let certificate = files.storedCertificate else {
+            throw CommandFailure("\(files.certificate) holds no readable certificate")
+        }
+        print(
+            """
+            certificate  \(files.certificate)
+            key          \(files.key)
+            subject      \(certificate.subjectText)
+            serial       \(HexText.text(certificate.serial))
+            not before   \(certificate.notBefore.map(TimeText.text) ?? "unreadable")
+            not after    \(certificate.notAfter.map(TimeText.text) ?? "unreadable")
+            SHA-256      \(HexText.colons(certificate.fingerprint))
+            pin          \(PinText.text(certificate.publicKeyDigest))
+            """
+        )
+        let mark = AuthorityMark(certificate)
+        var places: [String] = []
+        for store in stores.stores(isDryRun: true) { places += store.places(of: mark) }
+        if places.isEmpty { places = ["nowhere; see `lupin ca install`"] }
+        for (i, place) in places.enumerated() {
+            print("\(i == 0 ? "installed in " : "             ")\(place)")
+        }
+        do throws(AuthorityFailure) {
+            _ = try files.load(now: now)
+        } catch {
+            throw CommandFailure("it can't be used: \(error)")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// `lupin pin`: the keys of a server's certificates, and the trust policy to paste for them.
+import ArgumentParser
+import LupinCore
+import LupinIO
+import LupinProxy
+import LupinTLS
+
+struct PinCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pin",
+        abstract: "Show the keys of a server's certificates, as pins for a rules file.",
+        discussion: """
+            Connects directly, not through upstream.proxy, and sends nothing but the handshake.
+
+              lupin pin api.example.com
+              lupin pin '[2001:db8::1]:8443' --rules ./try.yaml
+
+            A pin is the SHA-256 of a public key. The exit code is 1 when the certificates lead to
+            no anchor of upstream.tls.roots, or are another host's: then look twice before you pin
+            what they say.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Whom to ask; the port is 443.", valueName: "host[:port]"))
+    var place: PinPlace
+
+    @Option(
+        name: .customLong("rules"),
+        help: ArgumentHelp("The rules file, for upstream.tls.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var rulesFile: String?
+
+    func run() throws {
+        let settings = try LocatedRules(explicit: rulesFile).configuration.settings.upstream.tls
+        SystemCall.ignoreBrokenPipes()
+        let (host, port) = (place.host, place.port)
+        let code: ExitCode
+        do throws(SystemError) {
+            code = try ControlLoop.run { executor in
+                do throws(OriginProbeFailure) {
+                    let shown = try await OriginProbe.certificates(
+                        of: host,
+                        port: port,
+                        settings,
+                        on: executor
+                    )
+                    return PinCommand.report(shown, host, settings)
+                } catch {
+                    StandardError.print("Error: \(error.sentence)")
+                    return .failure
+                }
+            }
+        } catch {
+            StandardError.print("Error: no event loop: \(error.message)")
+            throw ExitCode.failure
+        }
+        if code != .success { throw code }
+    }
+
+    private static func report(
+        _ shown: PeerCertificates,
+        _ host: Host,
+        _ settings: UpstreamTLSSettings
+    ) -> ExitCode {
+        let anchors: TrustAnchors
+        do throws(TLSFailure) {
+            anchors = try TrustAnchors.load(
+                settings.roots,
+                environment: LocatedRules.environment
+            )
+        } catch {
+            StandardError.print("Error: upstream.tls.roots: \(error.reason)")
+            return .failure
+        }
+        let trust = PeerTrust(
+            shown,
+            host: host,
+            anchors: anchors,
+            now: SystemCall.wallMicroseconds() / 1_000_000,
+            evidence: RevocationEvidence()
+        )
+        let report = PinReport(trust, host: host)
+        print(report.text)
+        guard let problem = report.problem else { return .success }
+        StandardError.print("Error: these certificates are not trusted: \(problem.sentence)")
+        return .failure
+    }
+}
+
+/// `HOST`, `HOST:PORT`, `[::1]:PORT`.
+struct PinPlace: ExpressibleByArgument {
+    let host: Host
+    let port: UInt16
+
+    init?(argument: String) {
+        // What holds two colons without brackets is an IPv6 address.
+        if let host = Host(argument) {
+            self.host = host
+            port = 443
+            return
+        }
+        guard let colon = argument.lastIndex(of: ":"),
+            let host = Host(String(argument[..<colon]))
+        else { return nil }
+        let digits = argument[argument.index(after: colon)...]
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = UInt16(digits), port > 0 else {
+            return nil
+        }
+        self.host = host
+        self.port = port
+    }
+}

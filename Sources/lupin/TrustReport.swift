@@ -1,0 +1,77 @@
+// How a verdict on certificates is told: in words, or in JSON for programs.
+import LupinCore
+
+/// A verdict with what it was about.
+struct TrustReport {
+    let policy: String
+    /// What the policy says; nil where it need not be asked.
+    var verdict: TrustVerdict?
+    /// What keeps the policy from being asked.
+    var refusal: TrustProblem?
+    /// The path to the configured anchors; empty where there is none.
+    var path: [CertificateFacts] = []
+
+    init(policy: String) { self.policy = policy }
+
+    var isTrusted: Bool { refusal == nil && verdict?.passed == true }
+
+    private var problem: TrustProblem? { refusal ?? verdict?.problem }
+
+    private var checks: [TrustCheck] { verdict?.checks ?? [] }
+
+    /// Why the policy isn't met.
+    private var reason: String { problem?.sentence ?? "No part of the trust policy is met." }
+
+    /// For people.
+    var text: String {
+        var lines = [
+            isTrusted ? "trusted by policy \(policy)" : "not trusted: \(reason)"
+        ]
+        for check in checks {
+            var line = "  \(check.name): \(check.passed ? "passed" : "failed")"
+            if let match = check.match { line += ", \(match)" }
+            // The reason of the whole stands above already.
+            if !check.note.isEmpty, check.note != problem?.sentence {
+                line += ", \(check.note)"
+            }
+            lines.append(line)
+        }
+        for certificate in path {
+            lines.append("  path: \(certificate.subject) \(PinText.text(certificate.keyDigest))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// One object in one line.
+    var json: String {
+        var line = JSONLine()
+        line.openObject()
+        line.add("trusted", isTrusted)
+        line.add("policy", text: policy)
+        if !isTrusted {
+            line.add("problem", text: problem?.kind.rawValue ?? "chain")
+            line.add("reason", text: reason)
+        }
+        line.openList("checks")
+        for check in checks {
+            line.openObject()
+            line.add("is", text: check.name)
+            line.add("ok", check.passed)
+            if let match = check.match { line.add("match", text: match) }
+            if !check.note.isEmpty { line.add("note", text: check.note) }
+            line.closeObject()
+        }
+        line.closeList()
+        line.openList("path")
+        for certificate in path {
+            line.openObject()
+            line.add("subject", text: certificate.subject)
+            line.add("pin", text: PinText.text(certificate.keyDigest))
+            line.add("not_after", text: TimeText.text(certificate.notAfter))
+            line.closeObject()
+        }
+        line.closeList()
+        line.closeObject()
+        return String(decoding: line.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,322 @@
+// `lupin ca` on somebody's machine: the authority is made, shown, exported, installed and gone.
+import Foundation
+import LupinTLS
+import Testing
+
+struct AuthorityCommandTests {
+    private let place: CommandPlace
+
+    init() throws { place = try CommandPlace() }
+
+    private var certificateFile: String { "\(place.home)/.config/lupin/ca.pem" }
+    private var keyFile: String { "\(place.home)/.config/lupin/ca.key" }
+    private var anchors: String { "\(place.image)/usr/local/share/ca-certificates" }
+
+    /// The authority's certificate; makes it.
+    private func make() throws -> Certificate {
+        #expect(try place.run("ca", "create").code == 0)
+        let text = try #require(place.content(certificateFile))
+        return try Certificate.parse(pem: Array(text.utf8).span)
+    }
+
+    private func digits(_ certificate: Certificate) -> String {
+        certificate.fingerprint.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// The name that everything of this certificate has in stores.
+    private func name(_ certificate: Certificate) -> String {
+        "lupin-\(digits(certificate).prefix(16))"
+    }
+
+    // MARK: The authority itself
+
+    @Test func `create makes an authority once and keeps it`() throws {
+        let first = try place.run("ca", "create")
+        #expect(first.code == 0)
+        #expect(first.output.contains("made CN=lupin local authority ("))
+        #expect(first.output.contains(certificateFile) && first.output.contains(keyFile))
+        let text = place.content(certificateFile)
+        let second = try place.run("ca", "create")
+        #expect(second.code == 0)
+        #expect(second.output == "kept the authority that is there: \(certificateFile)\n")
+        #expect(place.content(certificateFile) == text)
+    }
+
+    @Test func `show says what the authority is and ends with 1 without one`() throws {
+        let none = try place.runAlone("ca", "show")
+        #expect(none.code == 1)
+        #expect(none.errors.contains("there is no authority at \(certificateFile) yet"))
+        let certificate = try make()
+        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        #expect(shown.code == 0)
+        let pin = "sha256/" + Data(certificate.publicKeyDigest).base64EncodedString()
+        #expect(shown.output.contains(pin))
+        #expect(shown.output.contains(certificate.subjectText))
+        #expect(shown.output.contains("installed in nowhere"))
+        let colons = shown.output.filter { $0 != ":" }.lowercased()
+        #expect(colons.contains(digits(certificate)))
+    }
+
+    @Test func `show says why an authority can't be used`() throws {
+        _ = try make()
+        try place.remove(keyFile)
+        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        #expect(shown.code == 1)
+        #expect(shown.output.contains("CN=lupin local authority"))
+        #expect(shown.errors.contains("restore the key"))
+    }
+
+    @Test func `export writes the certificate in each form and never the key`() throws {
+        let certificate = try make()
+        let pem = try place.run("ca", "export")
+        #expect(pem.code == 0)
+        #expect(Array(pem.output.utf8) == certificate.pem)
+        let file = "\(place.home)/out"
+        #expect(try place.run("ca", "export", "der", "--out", file).code == 0)
+        #expect(FileManager.default.contents(atPath: file).map(Array.init) == certificate.der)
+        try place.write(Array("secret words\nno more".utf8), "\(place.home)/password")
+        let sealed = try place.run(
+            "ca",
+            "export",
+            "p12",
+            "--out",
+            file,
+            "--password-file",
+            "\(place.home)/password"
+        )
+        #expect(sealed == Lupin.Result(code: 0, output: "", errors: ""))
+        let bytes = try #require(FileManager.default.contents(atPath: file))
+        #expect(bytes.first == 0x30)
+        #expect(bytes.range(of: Data(certificate.der)) != nil)
+    }
+
+    @Test(arguments: [
+        ["export", "jks"], ["export", "der", "--password-file", "a"], ["install", "--only", "mac"],
+        ["install", "--root", "image"], ["uninstall", "--fingerprint", "12"],
+    ])
+    func `a wrong command line ends with 64`(arguments: [String]) throws {
+        #expect(try Lupin.run(["ca"] + arguments).code == 64)
+    }
+
+    // MARK: The system
+
+    /// An image of Debian whose updates are written down.
+    private func makeImage(updateCode: Int = 0) throws {
+        try place.makeFolder(anchors)
+        let script = "echo \"$@\" >> \"$place/updates\"; echo words; exit \(updateCode)"
+        try place.install("chroot", script)
+    }
+
+    @Test func `the store of an image gets the authority and loses it again`() throws {
+        try makeImage()
+        let certificate = try make()
+        try place.write([1], "\(anchors)/other.crt")
+        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        #expect(installed.code == 0)
+        let file = "\(anchors)/\(name(certificate)).crt"
+        #expect(installed.output.contains("system: added \(file)"))
+        #expect(installed.output.contains("undo: sudo rm \(file) && "))
+        #expect(place.content(file).map { Array($0.utf8) } == certificate.pem)
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
+        #expect(mode as? Int == 0o644)
+        let shown = try place.runAlone("ca", "show", "--root", place.image)
+        #expect(shown.output.contains("installed in \(file)"))
+        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        #expect(removed.code == 0)
+        #expect(removed.output.contains("system: removed \(file)"))
+        #expect(place.names(anchors) == ["other.crt"])
+        let update = "\(place.image) update-ca-certificates"
+        #expect(place.content("\(place.folder.path)/updates") == "\(update)\n\(update) --fresh\n")
+    }
+
+    @Test func `an update that fails leaves nothing behind`() throws {
+        try makeImage(updateCode: 3)
+        _ = try make()
+        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        #expect(installed.code == 1)
+        #expect(installed.output.contains("failed: "))
+        #expect(installed.output.contains("ended with 3: words"))
+        #expect(place.names(anchors) == [])
+    }
+
+    @Test func `a file of somebody else under our name stays`() throws {
+        try makeImage()
+        let file = "\(anchors)/\(name(try make())).crt"
+        try place.write([1], file)
+        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        #expect(removed.code == 0)
+        #expect(removed.output == "the authority is in none of the stores\n")
+        #expect(place.content(file) == "\u{1}")
+    }
+
+    @Test func `a dry run changes nothing`() throws {
+        try makeImage()
+        _ = try make()
+        let installed = try place.run(
+            "ca",
+            "install",
+            "--only",
+            "system",
+            "--dry-run",
+            "--root",
+            place.image
+        )
+        #expect(installed.code == 0)
+        #expect(installed.output.contains("system: would have added \(anchors)/lupin-"))
+        #expect(place.names(anchors) == [])
+        #expect(place.names("\(place.home)/.local") == [])
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may write everywhere"))
+    func `a user is told the one command for root`() throws {
+        try makeImage()
+        _ = try make()
+        try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: anchors)
+        let installed = try place.run("ca", "install", "--only", "system", "--root", place.image)
+        #expect(installed.code == 1)
+        #expect(installed.output.contains("needs root; run:\n  sudo install -m 644 "))
+    }
+
+    // MARK: Browsers
+
+    /// A certutil whose databases are folders with a file for each certificate.
+    ///
+    /// Like the real one it shows all that have the same subject, as those of one day have.
+    private func installCertutil() throws {
+        try place.install(
+            "certutil",
+            """
+            verb=$1; shift
+            while [ $# -gt 0 ]; do
+                case "$1" in
+                -d) db=${2#sql:}; shift ;;
+                -n) name=$2; shift ;;
+                -i) input=$2; shift ;;
+                esac
+                shift
+            done
+            case "$verb" in
+            -N) : > "$db/cert9.db" ;;
+            -A) cat "$input" > "$db/$name.pem" ;;
+            -D) rm "$db/$name.pem" ;;
+            -L) if [ "$name" ]; then cat "$db"/lupin-*.pem; else
+                    echo; for i in "$db"/*.pem; do [ -f "$i" ] && basename "$i" .pem; done; :
+                fi ;;
+            esac
+            """
+        )
+    }
+
+    @Test func `browsers get the authority and lose those of earlier times too`() throws {
+        try installCertutil()
+        let profile = "\(place.home)/.mozilla/firefox/abc.default-release"
+        try place.makeFolder(profile)
+        try place.write([], "\(profile)/cert9.db")
+        let shared = "\(place.home)/.pki/nssdb"
+        let first = name(try make())
+        let installed = try place.run("ca", "install", "--only", "nss")
+        #expect(installed.code == 0)
+        #expect(installed.output.contains("nss: made the empty database \(shared)"))
+        #expect(installed.output.contains("undo: certutil -D -d sql:\(shared) -n \(first)"))
+        #expect(place.names(profile) == ["cert9.db", "\(first).pem"])
+        for file in [certificateFile, keyFile] { try place.remove(file) }
+        let second = name(try make())
+        #expect(first != second)
+        try place.write([], "\(shared)/other.pem")
+        let renewed = try place.run("ca", "install", "--only", "nss")
+        #expect(renewed.output.contains("nss: added \(second) to \(shared)"))
+        #expect(place.names(profile) == ["cert9.db", "\(first).pem", "\(second).pem"].sorted())
+        let again = try place.run("ca", "install", "--only", "nss")
+        #expect(again.output.contains("nss: has it already: \(profile)"))
+        let removed = try place.run("ca", "uninstall", "--only", "nss")
+        #expect(removed.code == 0)
+        #expect(place.names(profile) == ["cert9.db"])
+        #expect(place.names(shared) == ["cert9.db", "other.pem"])
+    }
+
+    @Test func `without certutil a sentence says what to install`() throws {
+        let installed = try place.runAlone("ca", "install", "--only", "nss")
+        #expect(installed.code == 0)
+        #expect(installed.output.contains("certutil isn't installed"))
+        #expect(installed.output.contains("libnss3-tools"))
+        #expect(place.names("\(place.home)/.pki") == [])
+    }
+
+    // MARK: Java
+
+    /// A keytool whose stores are folders with a file for each alias, in an image with one JDK.
+    private func installKeytool(_ certificate: Certificate) throws -> String {
+        let colons = certificate.fingerprint
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
+            .joined(separator: ":")
+        try place.install(
+            "keytool",
+            """
+            case "$1" in -J*) shift ;; esac
+            verb=$1; shift
+            while [ $# -gt 0 ]; do
+                case "$1" in
+                -alias) alias=$2; shift ;;
+                -keystore) store=$2; shift ;;
+                -storepass) [ "$2" = changeit ] || exit 1; shift ;;
+                esac
+                shift
+            done
+            case "$verb" in
+            -importcert) echo "$alias" >> "$store" ;;
+            -delete) grep -vx "$alias" "$store" > "$store.new"; mv "$store.new" "$store" ;;
+            -list) while read -r alias; do
+                    echo "$alias, Nov 20, 2026, trustedCertEntry, "
+                    echo "Certificate fingerprint (SHA-256): \(colons)"
+                done < "$store" ;;
+            esac
+            """
+        )
+        let folder = "\(place.image)/usr/lib/jvm/java-21/lib/security"
+        try place.makeFolder(folder)
+        try place.write([], "\(folder)/cacerts")
+        return "\(folder)/cacerts"
+    }
+
+    private func java(_ verb: String) throws -> Lupin.Result {
+        try place.run("ca", verb, "--only", "java", "--root", place.image)
+    }
+
+    @Test func `a JDK gets the authority and loses it again`() throws {
+        let certificate = try make()
+        let store = try installKeytool(certificate)
+        let installed = try java("install")
+        #expect(installed.code == 0)
+        #expect(installed.output.contains("java: added \(name(certificate)) to \(store)"))
+        #expect(place.content(store) == "\(name(certificate))\n")
+        #expect(try java("install").output == "java: has it already: \(store)\n")
+        let removed = try java("uninstall")
+        #expect(removed.output == "java: removed \(name(certificate)) from \(store)\n")
+        #expect(place.content(store) == "")
+    }
+
+    @Test func `what the system's store gave to Java goes with that store only`() throws {
+        let certificate = try make()
+        let store = try installKeytool(certificate)
+        let copy = "debian:\(name(certificate)).pem\n"
+        try place.write(Array(copy.utf8), store)
+        #expect(try java("install").output.contains("already, from the system's store"))
+        #expect(try java("uninstall").code == 0)
+        #expect(place.content(store) == copy)
+        let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
+        #expect(removed.code == 0)
+        #expect(place.content(store) == "")
+    }
+
+    @Test func `a link out of an image is not followed`() throws {
+        let store = try installKeytool(try make())
+        try place.remove(store)
+        try place.write([], "\(place.home)/cacerts")
+        try FileManager.default.createSymbolicLink(
+            atPath: store,
+            withDestinationPath: "\(place.home)/cacerts"
+        )
+        #expect(try java("install").output == "java: found no JDK with keytool\n")
+        #expect(place.content("\(place.home)/cacerts") == "")
+    }
+}
