@@ -8,6 +8,7 @@ struct Bench {
     let cores: Cores
     let seconds: Double
     let directory: URL
+    let certificates: Certificates
     /// The benchmark's own program, which is the origin and the load too.
     let program: String
     let children: Children
@@ -45,7 +46,10 @@ struct Bench {
         in folder: URL,
         into cell: inout Measurement
     ) throws {
-        let origin = try ChildProcess(own("origin", core: cores.origin), among: children)
+        let origin = try ChildProcess(
+            own("origin", [certificates.origin], core: cores.origin),
+            among: children
+        )
         defer { origin.end() }
         guard let originPort = UInt16(try origin.readLine()) else {
             throw BenchError("the origin found no port")
@@ -53,7 +57,8 @@ struct Bench {
         let place = Contender.Place(
             port: try Self.freePort(),
             originPort: originPort,
-            directory: folder
+            directory: folder,
+            interception: cell.scenario.plan.isIntercepted ? certificates : nil
         )
         let launch = try contender.launch(in: place, core: cores.proxy)
         let proxy = try ChildProcess(launch, among: children)
@@ -82,6 +87,7 @@ struct Bench {
         var few = plan
         few.connections = min(2, plan.connections)
         few.isHeldIdle = false
+        few.rootFile = plan.isIntercepted ? certificates.authority : nil
         few.seconds = 10
         few.requestsMax = plan.bodyBytes > 1 << 20 ? 3 : 20
         let result = try runLoad(few) { _ in }

@@ -74,6 +74,7 @@ struct BenchCommand: ParsableCommand {
             cores: Cores(allowed: allowed),
             seconds: seconds,
             directory: directory,
+            certificates: try Certificates.mint(in: directory),
             program: try Self.ownPath(),
             children: children
         )

@@ -7,6 +7,15 @@ enum Peer: String, CaseIterable, ExpressibleByArgument {
     case nghttpx
     case squid
     case tinyproxy
+
+    /// Why it can't look into TLS; nil when it can.
+    fileprivate var obstacleToInterception: String? {
+        switch self {
+        case .nghttpx, .tinyproxy: "doesn't look into TLS"
+        case .squid where SquidSettings.signer == nil: "needs squid-openssl to look into TLS"
+        case .squid: nil
+        }
+    }
 }
 
 /// A proxy that takes part.
@@ -16,6 +25,8 @@ struct Contender {
         var port: UInt16
         var originPort: UInt16
         var directory: URL
+        /// What to open TLS with; nil for jobs that don't ask for it.
+        var interception: Certificates?
     }
 
     let name: String
@@ -51,8 +62,12 @@ struct Contender {
 
     /// Why it can't do a job; nil when it can.
     func obstacle(to scenario: Scenario) -> String? {
-        switch (kind, scenario) {
-        case (.peer(.nghttpx), .tunnel): "hands CONNECT to another proxy"
+        if scenario.plan.isIntercepted, case .peer(let peer) = kind {
+            return peer.obstacleToInterception
+        }
+        return switch (kind, scenario) {
+        case (.peer(.nghttpx), .tunnel), (.peer(.nghttpx), .smallTunnel):
+            "hands CONNECT to another proxy"
         case (.peer(.tinyproxy), .idle): "keeps no idle connection"
         default: nil
         }
@@ -89,7 +104,7 @@ struct Contender {
         case .lupin(let keepsRecords):
             let records = place.directory.appendingPathComponent("records.jsonl").path
             let log = keepsRecords ? "{to: \"\(records)\", format: json}" : "off"
-            return (["serve", "--rules", file], Self.lupinRules(port: place.port, log: log))
+            return (["serve", "--rules", file], Self.lupinRules(place, log: log))
         case .peer(.nghttpx):
             // As a forward proxy it expects the next proxy behind it; our origin understands the
             // absolute-form that such a one gets.
@@ -101,43 +116,28 @@ struct Contender {
             ]
             return (arguments, nil)
         case .peer(.squid):
-            return (["-N", "-f", file], Self.squidSettings(port: place.port))
+            return (["-N", "-f", file], SquidSettings.text(place))
         case .peer(.tinyproxy):
             return (["-d", "-c", file], Self.tinyproxySettings(port: place.port))
         }
     }
 
-    private static func lupinRules(port: UInt16, log: String) -> String {
-        """
-        lupin: 1
-        workers: 1
-        listen: [{address: "127.0.0.1:\(port)"}]
-        limits: {connections: 8192}
-        log: \(log)
+    private static func lupinRules(_ place: Place, log: String) -> String {
+        let general = """
+            lupin: 1
+            workers: 1
+            listen: [{address: "127.0.0.1:\(place.port)"}]
+            limits: {connections: 8192}
+            log: \(log)
 
-        """
-    }
+            """
+        guard let files = place.interception else { return general }
+        let authority = "{cert: \"\(files.authority)\", key: \"\(files.authorityKey)\"}"
+        return general + """
+            upstream: {tls: {roots: ["\(files.originRoot)"]}}
+            intercept: {mode: all, ca: \(authority)}
 
-    private static func squidSettings(port: UInt16) -> String {
-        """
-        http_port 127.0.0.1:\(port)
-        http_access allow all
-        workers 1
-        cache deny all
-        access_log none
-        cache_log /dev/null
-        cache_store_log none
-        pid_filename none
-        coredump_dir none
-        netdb_filename none
-        pinger_enable off
-        max_filedescriptors 16384
-        shutdown_lifetime 0 seconds
-        client_idle_pconn_timeout 5 minutes
-        server_idle_pconn_timeout 5 minutes
-        visible_hostname bench
-
-        """
+            """
     }
 
     private static func tinyproxySettings(port: UInt16) -> String {

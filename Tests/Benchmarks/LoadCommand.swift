@@ -15,10 +15,13 @@ struct LoadCommand: ParsableCommand {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
         let plan = try JSONDecoder().decode(LoadPlan.self, from: Data(plan.utf8))
+        let tls =
+            plan.isIntercepted
+            ? try ClientTLS(name: plan.originHost, rootFile: plan.rootFile) : nil
         let executor = LoopExecutor()
         let loop = try EventLoop(executor: executor)
         Task(executorPreference: executor) {
-            let generator = LoadGenerator(plan, on: executor.loop)
+            let generator = LoadGenerator(plan, on: executor.loop, tls)
             let control = LoopLocal(generator.control, of: executor)
             StandardInput.whenItEnds {
                 executor.mailbox.post { control.value.wake(.cut) }

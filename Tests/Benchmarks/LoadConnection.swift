@@ -1,12 +1,14 @@
 // What one simulated client does: connect, ask, check the answer, ask again.
 import LupinCore
 import LupinIO
+import LupinTLS
 
 /// Why an exchange didn't count.
 enum LoadError: Error, CustomStringConvertible {
     case connect(String)
     case status(Int)
     case tunnelRefused(Int)
+    case tls(String)
     case length(String)
     case socket(String)
     case closedEarly
@@ -17,6 +19,7 @@ enum LoadError: Error, CustomStringConvertible {
         case .connect(let why): "connect: \(why)"
         case .status(let status): "status \(status)"
         case .tunnelRefused(let status): "CONNECT answered with \(status)"
+        case .tls(let why): "TLS: \(why)"
         case .length(let what): what
         case .socket(let why): why
         case .closedEarly: "closed before the end of a response"
@@ -64,6 +67,7 @@ final class LoadConnection {
         do throws(LoadError) {
             let channel = try await connect()
             held = channel
+            try await prepare(channel)
             _ = try await exchange(on: channel, startedAt: loop.clock.now())
         } catch {
             generator.note(error)
@@ -79,6 +83,7 @@ final class LoadConnection {
         let start = loop.clock.now()
         let channel = try await connect()
         defer { channel.close() }
+        try await prepare(channel)
         if plan.isTunnel { return try await useTunnel(channel) }
         if plan.isNewConnectionPerRequest {
             _ = try await exchange(on: channel, startedAt: start)
@@ -139,13 +144,35 @@ final class LoadConnection {
         return !head.saysClose
     }
 
-    /// CONNECT once, then one piece after the other.
-    private func useTunnel(_ channel: Channel) async throws(LoadError) {
-        let authority = "127.0.0.1:\(plan.originPort)"
+    /// What comes before the first request: a tunnel, and TLS in it.
+    private func prepare(_ channel: Channel) async throws(LoadError) {
+        guard plan.isTunnel || plan.isIntercepted else { return }
+        let authority = "\(plan.originHost):\(plan.originPort)"
         let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
         try await send(Array(head.utf8), on: channel)
         let (status, _) = try await receiveHead(on: channel)
         guard status == 200 else { throw .tunnelRefused(status) }
+        guard let tls = generator.tls else { return }
+        let layer: TLSLayer
+        do throws(TLSFailure) {
+            layer = try tls.layer()
+        } catch {
+            throw .tls("\(error)")
+        }
+        do throws(HandshakeError) {
+            try await layer.shakeHands(
+                on: channel,
+                wakingFor: .upstreamReadable | .upstreamWritable,
+                in: slot,
+                until: loop.deadline(in: Self.patience)
+            )
+        } catch {
+            throw .tls(error.reason)
+        }
+    }
+
+    /// One piece after the other through a tunnel.
+    private func useTunnel(_ channel: Channel) async throws(LoadError) {
         while !generator.isOver {
             let start = loop.clock.now()
             try await send(request, on: channel)
@@ -215,7 +242,8 @@ final class LoadConnection {
             } catch {
                 throw .socket(error.message)
             }
-            if sent == bytes.count { return }
+            // What TLS has sealed and not sent yet would have nobody else to send it.
+            if sent == bytes.count, !channel.hasStaged { return }
             try await wait(for: .upstreamWritable)
         }
     }
@@ -230,10 +258,11 @@ final class LoadConnection {
             let count = UInt64(plan.bodyBytes)
             return [0] + (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - 8 * $0)) }
         }
-        let authority = "127.0.0.1:\(plan.originPort)"
+        let authority = "\(plan.originHost):\(plan.originPort)"
         let close = plan.isNewConnectionPerRequest ? "Connection: close\r\n" : ""
+        let target = plan.isIntercepted ? "" : "http://\(authority)"
         let head = """
-            GET http://\(authority)/bytes/\(plan.bodyBytes) HTTP/1.1\r
+            GET \(target)/bytes/\(plan.bodyBytes) HTTP/1.1\r
             Host: \(authority)\r
             User-Agent: lupin-bench\r
             Accept: */*\r

@@ -6,6 +6,8 @@ import LupinIO
 final class LoadGenerator {
     let plan: LoadPlan
     let loop: EventLoop
+    /// What connections speak behind a CONNECT; nil where nothing is intercepted.
+    let tls: ClientTLS?
     /// Where the run itself waits: `.answered` when there is nothing left to do, `.cut` when
     /// standard input has ended.
     let control: ParkingSlot
@@ -27,9 +29,10 @@ final class LoadGenerator {
     /// So many errors without one good response, and the proxy is taken for broken.
     private static let errorsMaxAtFirst = 200
 
-    init(_ plan: LoadPlan, on loop: EventLoop) {
+    init(_ plan: LoadPlan, on loop: EventLoop, _ tls: ClientTLS?) {
         self.plan = plan
         self.loop = loop
+        self.tls = tls
         control = ParkingSlot(on: loop)
         connections = (0..<plan.connections).map { _ in LoadConnection(of: self) }
     }

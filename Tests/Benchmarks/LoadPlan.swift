@@ -10,12 +10,21 @@ struct LoadPlan: Codable, Sendable {
     var isNewConnectionPerRequest = false
     /// CONNECT first, then bytes that are no HTTP.
     var isTunnel = false
+    /// CONNECT first, then HTTP over TLS that the proxy opens.
+    var isIntercepted = false
+    /// PEM of the root below which the proxy's certificates must be; nil believes any.
+    var rootFile: String?
     /// One request on each connection, then nothing until a line comes on standard input.
     var isHeldIdle = false
     var warmUpSeconds = 0.0
     var seconds = 0.0
     /// Ends the run early; 0 for no bound.
     var requestsMax = 0
+
+    /// The origin as the proxy is told of it.
+    ///
+    /// What is intercepted has a name, so that SNI and certificates are the usual ones.
+    var originHost: String { isIntercepted ? Certificates.originName : "127.0.0.1" }
 }
 
 /// What a load process saw in its measured window.

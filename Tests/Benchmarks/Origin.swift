@@ -1,21 +1,33 @@
 // The origin: answers with as many bytes as it is asked for.
 import LupinCore
 import LupinIO
+import LupinTLS
 
-/// An HTTP/1.1 server on a free loopback port.
+/// An HTTP/1.1 server on a free loopback port, with TLS for clients that start so.
 ///
 /// `GET …/bytes/N`, in origin-form or absolute-form, is answered with N bytes. A connection that
 /// starts with a zero byte speaks the tunnel's language instead: zero, then eight bytes of a
 /// big-endian number, answered with so many bytes and nothing else.
 final class Origin {
     private let loop: EventLoop
+    private let context: TLSContext
+    private let identity: TLSIdentity
     private var smallResponses: [Int: [UInt8]] = [:]
     private let pattern = [UInt8](repeating: UInt8(ascii: "x"), count: 256 << 10)
 
     private static let smallBytesMax = 64 << 10
     private static let tunnelRequestBytes = 9
 
-    init(on loop: EventLoop) { self.loop = loop }
+    /// The content type of a record that holds a ClientHello (RFC 8446 §5.1).
+    private static let handshakeRecord: UInt8 = 22
+
+    /// Shows `identity` to clients that speak TLS.
+    init(on loop: EventLoop, _ identity: TLSIdentity) throws(TLSFailure) {
+        self.loop = loop
+        self.identity = identity
+        // No benchmark is as long as a key lives: their age may stand still.
+        context = try TLSContext.server(ServerTLSConfiguration(ticketKeys: TicketKeys { .zero }))
+    }
 
     /// Prints the port and serves for ever.
     func run() async throws(SystemError) {
@@ -48,6 +60,9 @@ final class Origin {
         defer { channel.close() }
         do throws(SystemError) {
             while try await receive(on: channel, slot) {
+                if !channel.isFiltered, Self.beginsTLS(channel) {
+                    guard await shakeHands(on: channel, slot) else { return }
+                }
                 var isOver = false
                 while !isOver, let request = takeRequest(from: channel) {
                     switch request {
@@ -62,6 +77,33 @@ final class Origin {
             }
         } catch {
             // The peer is gone; whoever counts errors sits at the other end.
+        }
+    }
+
+    private static func beginsTLS(_ channel: Channel) -> Bool {
+        let input = channel.input
+        return input.bytes.first == handshakeRecord
+    }
+
+    /// False when there is no TLS, which the other end tells of.
+    private func shakeHands(on channel: Channel, _ slot: ParkingSlot) async -> Bool {
+        guard
+            let session = try? TLSSession.server(
+                context,
+                identity: identity,
+                scope: Array("lupin-bench".utf8)
+            )
+        else { return false }
+        do throws(HandshakeError) {
+            try await TLSLayer(session, isClient: false).shakeHands(
+                on: channel,
+                wakingFor: .downstreamReadable | .downstreamWritable,
+                in: slot,
+                until: loop.deadline(in: .seconds(15))
+            )
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -128,7 +170,7 @@ final class Origin {
         var sent = 0
         while true {
             sent += try channel.send(response.span.extracting(sent..<response.count))
-            if sent == response.count { return }
+            if sent == response.count, !channel.hasStaged { return }
             _ = await slot.park(for: .downstreamWritable)
         }
     }
@@ -140,11 +182,11 @@ final class Origin {
     ) async throws(SystemError) {
         let pattern = pattern
         var left = count
-        while left > 0 {
+        while left > 0 || channel.hasStaged {
             let piece = min(left, pattern.count)
             let sent = try channel.send(pattern.span.extracting(0..<piece))
             left -= sent
-            if sent < piece { _ = await slot.park(for: .downstreamWritable) }
+            if sent < piece || channel.hasStaged { _ = await slot.park(for: .downstreamWritable) }
         }
     }
 

@@ -2,20 +2,26 @@
 import ArgumentParser
 import Foundation
 import LupinIO
+import LupinTLS
 
 /// Hidden: what `lupin-bench` starts as its origin.
 struct OriginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "origin", shouldDisplay: false)
 
+    @Argument(help: "PEM of its certificate and key.")
+    var identity: String
+
     func run() throws {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
+        let text = [UInt8](try Data(contentsOf: URL(fileURLWithPath: identity)))
+        let identity = try TLSIdentity(certificates: text, key: text)
         let executor = LoopExecutor()
         let loop = try EventLoop(executor: executor)
         StandardInput.whenItEnds { executor.mailbox.post { executor.loop.stop() } }
         Task(executorPreference: executor) {
             do {
-                try await Origin(on: executor.loop).run()
+                try await Origin(on: executor.loop, identity).run()
             } catch {
                 StandardOutput.print("origin: \(error)")
                 executor.loop.stop()

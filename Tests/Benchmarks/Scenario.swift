@@ -8,6 +8,11 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
     case bodies
     case tunnel
     case idle
+    case smallTunnel = "tunnel-small"
+    case intercepted
+    case interceptedNew = "intercepted-new"
+    case interceptedBodies = "intercepted-bodies"
+    case interceptedIdle = "intercepted-idle"
 
     /// Which figures say something about a job.
     enum Kind {
@@ -21,9 +26,9 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
 
     var kind: Kind {
         switch self {
-        case .keepAlive, .newConnections: .requests
-        case .bodies, .tunnel: .bytes
-        case .idle: .memory
+        case .keepAlive, .newConnections, .smallTunnel, .intercepted, .interceptedNew: .requests
+        case .bodies, .tunnel, .interceptedBodies: .bytes
+        case .idle, .interceptedIdle: .memory
         }
     }
 
@@ -34,6 +39,13 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
         case .bodies: "GET 10 MB, keep-alive, 8 connections"
         case .tunnel: "CONNECT tunnel, 10 MB at a time, 8 connections"
         case .idle: "2,000 connections held idle after one request each"
+        case .smallTunnel: "CONNECT tunnel, 1 KiB at a time, 64 connections"
+        case .intercepted: "TLS interception, GET 1 KiB, keep-alive, 64 connections"
+        case .interceptedNew:
+            "TLS interception, new CONNECT and full handshake per request, 32 at once"
+        case .interceptedBodies: "TLS interception, GET 10 MB, keep-alive, 8 connections"
+        case .interceptedIdle:
+            "TLS interception, 2,000 connections held idle after one request each"
         }
     }
 
@@ -46,6 +58,19 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
         case .bodies: LoadPlan(connections: 8, bodyBytes: 10_000_000)
         case .tunnel: LoadPlan(connections: 8, bodyBytes: 10_000_000, isTunnel: true)
         case .idle: LoadPlan(connections: 2000, bodyBytes: 1024, isHeldIdle: true)
+        case .smallTunnel: LoadPlan(connections: 64, bodyBytes: 1024, isTunnel: true)
+        case .intercepted: LoadPlan(connections: 64, bodyBytes: 1024, isIntercepted: true)
+        case .interceptedNew:
+            LoadPlan(
+                connections: 32,
+                bodyBytes: 1024,
+                isNewConnectionPerRequest: true,
+                isIntercepted: true
+            )
+        case .interceptedBodies:
+            LoadPlan(connections: 8, bodyBytes: 10_000_000, isIntercepted: true)
+        case .interceptedIdle:
+            LoadPlan(connections: 2000, bodyBytes: 1024, isIntercepted: true, isHeldIdle: true)
         }
     }
 }
