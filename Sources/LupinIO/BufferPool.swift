@@ -25,8 +25,11 @@ final class BufferPool {
 
     private var spare: Block?
     private var spareCount = 0
-    /// One array is enough: staged bytes leave within the turn that staged them, as a rule.
+    /// One array is enough in clear: staged bytes leave within the turn that staged them, as a
+    /// rule.
     private var scratch: [UInt8] = []
+    /// And one for what they become under TLS.
+    private var second: [UInt8] = []
 
     func lendBlock() -> Block {
         guard let block = spare else { return Block() }
@@ -47,14 +50,19 @@ final class BufferPool {
     func lendBytes() -> [UInt8] {
         var bytes: [UInt8] = []
         swap(&bytes, &scratch)
+        if bytes.capacity == 0 { swap(&bytes, &second) }
         if bytes.capacity == 0 { bytes.reserveCapacity(4096) }
         return bytes
     }
 
     func giveBack(_ bytes: consuming [UInt8]) {
-        guard scratch.capacity == 0, bytes.capacity <= Self.scratchBytesMax else { return }
+        guard bytes.capacity <= Self.scratchBytesMax else { return }
         bytes.removeAll(keepingCapacity: true)
-        scratch = bytes
+        if scratch.capacity == 0 {
+            scratch = bytes
+        } else if second.capacity == 0 {
+            second = bytes
+        }
     }
 
     deinit {

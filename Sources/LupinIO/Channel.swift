@@ -348,7 +348,7 @@ package final class Channel {
         if staged.capacity > 0 {
             var bytes: [UInt8] = []
             swap(&bytes, &staged)
-            loop.memory.giveBack(bytes)
+            loop.memory.giveBack(consume bytes)
         }
         stagedSent = 0
     }

@@ -106,24 +106,30 @@ extension Channel {
     private func sealStaged(_ filtered: FilteredBytes) throws(SystemError) {
         var plain: [UInt8] = []
         swap(&plain, &staged)
-        defer { loop.memory.giveBack(plain) }
-        try seal(plain.span, filtered)
+        let isSealed = append(plain.span, to: filtered)
+        // Moved: a second reference would have the pool make a copy.
+        loop.memory.giveBack(consume plain)
+        if !isSealed { throw SystemError(code: EPROTO) }
     }
 
     private func seal(_ plain: Span<UInt8>, _ filtered: FilteredBytes) throws(SystemError) {
-        guard !plain.isEmpty else { return }
+        guard append(plain, to: filtered) else { throw SystemError(code: EPROTO) }
+    }
+
+    /// Seals bytes behind those that wait; false when the filter can't.
+    private func append(_ plain: Span<UInt8>, to filtered: FilteredBytes) -> Bool {
+        guard !plain.isEmpty else { return true }
         var sealed: [UInt8] = []
         swap(&sealed, &filtered.sealed)
+        defer { swap(&sealed, &filtered.sealed) }
         if sealed.capacity == 0 { sealed = loop.memory.lendBytes() }
-        var hasFailed = false
         do throws(FilterFailure) {
             try filtered.filter.seal(plain, into: &sealed)
         } catch {
-            hasFailed = true
+            return false
         }
-        swap(&sealed, &filtered.sealed)
-        if hasFailed { throw SystemError(code: EPROTO) }
         sent &+= UInt64(plain.count)
+        return true
     }
 
     /// Sends what is sealed.
@@ -145,7 +151,7 @@ extension Channel {
         if filtered.sealed.capacity > 0 {
             var bytes: [UInt8] = []
             swap(&bytes, &filtered.sealed)
-            loop.memory.giveBack(bytes)
+            loop.memory.giveBack(consume bytes)
         }
         filtered.sent = 0
         if filtered.isEnding { _ = shutdown(descriptor, Int32(SHUT_WR)) }

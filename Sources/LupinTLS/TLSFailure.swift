@@ -61,7 +61,10 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
 /// OpenSSL's list of what went wrong on this thread.
 enum ErrorQueue {
     /// Empties the list; what an earlier call left there would pass for the next one's error.
-    static func clear() { ERR_clear_error() }
+    static func clear() {
+        // Looking first takes a tenth of the time, and there is nothing as a rule.
+        if ERR_peek_error() != 0 { ERR_clear_error() }
+    }
 
     /// Empties the list into a failure of this kind.
     static func failure(_ kind: TLSFailure.Kind) -> TLSFailure {
