@@ -142,7 +142,10 @@ package final class Channel {
         if readiness.isWritable {
             isWritable = true
             found = found | reasons.writable
-            if let filtered, filtered.isEnding { _ = try? sendSealed(filtered) }
+            // A filter's own answers have no user who would come back for them.
+            if let filtered, filtered.isEnding || filtered.hasUnsent {
+                _ = try? sendSealed(filtered)
+            }
         }
         if let observer { observer.channelIsReady(self) }
         waiter?.wake(found)

@@ -38,6 +38,9 @@ final class FilteredBytes {
     static let backlogMax = 64 << 10
     /// What one record holds: more would be sealed in pieces anyway.
     static let recordBytes = 16 << 10
+    /// Ciphertext that may come in one go without a byte for the users: handshakes have less, and
+    /// a flood that never says anything would keep the loop.
+    static let barrenMax = 128 << 10
 
     let filter: any ChannelFilter
     /// Ciphertext received and not yet opened.
@@ -78,15 +81,34 @@ final class NestedFilter: ChannelFilter {
         into plain: InputBuffer,
         answer: inout [UInt8]
     ) throws(FilterFailure) {
-        var innerAnswer: [UInt8] = []
+        if isCut { throw FilterFailure() }
         while true {
             let before = (cipher.count, between.count, plain.count)
             if !between.isFull { try outer.open(cipher, into: between, answer: &answer) }
-            if !plain.isFull { try inner.open(between, into: plain, answer: &innerAnswer) }
+            if !plain.isFull { try openInner(into: plain, answer: &answer) }
             if before == (cipher.count, between.count, plain.count) { break }
         }
-        if !innerAnswer.isEmpty { try outer.seal(innerAnswer.span, into: &answer) }
     }
+
+    /// What the inner filter answers leaves even if it gives up: that is its alert.
+    private func openInner(
+        into plain: InputBuffer,
+        answer: inout [UInt8]
+    ) throws(FilterFailure) {
+        var once: [UInt8] = []
+        var failure: FilterFailure?
+        do throws(FilterFailure) {
+            try inner.open(between, into: plain, answer: &once)
+        } catch {
+            failure = error
+        }
+        if !once.isEmpty { try outer.seal(once.span, into: &answer) }
+        if let failure { throw failure }
+    }
+
+    /// The outer stream has ended and the inner one has not: whoever ends the outer one, a parent
+    /// proxy say, could cut the inner one short.
+    private var isCut: Bool { outer.hasEnded && between.isEmpty && !inner.hasEnded }
 
     func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
         var once: [UInt8] = []
@@ -102,7 +124,7 @@ final class NestedFilter: ChannelFilter {
         outer.sealEnd(into: &cipher)
     }
 
-    var hasEnded: Bool { inner.hasEnded || (outer.hasEnded && between.isEmpty) }
+    var hasEnded: Bool { inner.hasEnded }
 
-    var holdsPlain: Bool { inner.holdsPlain || outer.holdsPlain || !between.isEmpty }
+    var holdsPlain: Bool { inner.holdsPlain || outer.holdsPlain || !between.isEmpty || isCut }
 }

@@ -33,6 +33,7 @@ extension Channel {
 
     func receive(through filtered: FilteredBytes) throws(SystemError) -> Received {
         guard !input.isFull else { return .full }
+        var barren = 0
         while true {
             let before = input.count
             if holdsReceived(filtered) { try open(filtered) }
@@ -41,8 +42,11 @@ extension Channel {
                 return .bytes
             }
             if filtered.filter.hasEnded { return .end }
+            let held = filtered.received.count
             switch try receive(into: filtered.received) {
-            case .bytes: continue
+            case .bytes:
+                barren += filtered.received.count - held
+                if barren > FilteredBytes.barrenMax { throw SystemError(code: EPROTO) }
             case .blocked, .full: return .blocked
             // A connection that ends without the filter's own farewell may have been cut.
             case .end: throw SystemError(code: ECONNRESET)
@@ -61,6 +65,10 @@ extension Channel {
         if !answer.isEmpty {
             filtered.sealed.append(contentsOf: answer)
             _ = try sendSealed(filtered)
+            // What users send stays below: only answers that nobody fetches get this far.
+            if filtered.unsentCount > 2 * FilteredBytes.backlogMax {
+                throw SystemError(code: EPROTO)
+            }
         }
         if failure != nil { throw SystemError(code: EPROTO) }
     }
@@ -147,6 +155,11 @@ extension Channel {
             }
             if count < filtered.unsentCount { isWritable = false }
             filtered.sent += count
+            // A reader that never quite catches up would have us keep all that it has read.
+            if filtered.sent >= FilteredBytes.backlogMax, filtered.hasUnsent {
+                filtered.sealed.removeFirst(filtered.sent)
+                filtered.sent = 0
+            }
         }
         if filtered.sealed.capacity > 0 {
             var bytes: [UInt8] = []

@@ -262,11 +262,13 @@ package final class TLSSession {
 
     /// Appends `plain` to `output` as records; takes all of it.
     ///
-    /// - Throws: `internal` after `close`, which ends nothing else, or what failed before.
+    /// - Throws: `internal` before the handshake is complete and after `close`, which ends nothing
+    ///   else, or what failed before.
     package func encrypt(_ plain: Span<UInt8>, output: inout [UInt8]) throws(TLSFailure) {
-        precondition(isComplete, "encrypting belongs behind the handshake")
         if let failure { throw failure }
-        // No precondition: what a peer sends can make somebody answer through a closed connection.
+        // No preconditions: what a peer sends, or leaves unread, can make somebody speak too early
+        // or through a closed connection.
+        if !isComplete { throw TLSFailure(.internal, reason: "data before the handshake") }
         if hasClosed { throw TLSFailure(.internal, reason: "data after close_notify") }
         guard !plain.isEmpty else { return }
         let added = (plain.count &+ Self.recordCapacity &- 1) / Self.recordCapacity

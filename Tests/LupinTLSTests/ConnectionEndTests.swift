@@ -48,6 +48,15 @@ struct ConnectionEndTests {
         #expect(pair.plain[.client] == [1])
     }
 
+    @Test func `data before the handshake is refused and ends nothing`() throws {
+        let pair = try JoinedPair(PairOptions(), identity: try MintedIdentity().identity)
+        var output: [UInt8] = []
+        #expect(throws: TLSFailure.self) { try pair.server.encrypt([1].span, output: &output) }
+        #expect(output.isEmpty)
+        pair.run()
+        #expect(pair.isComplete == [.client: true, .server: true])
+    }
+
     @Test(arguments: ends)
     func `an end without close_notify is a truncation`(
         end: (version: TLSVersion, side: JoinedPair.Side)

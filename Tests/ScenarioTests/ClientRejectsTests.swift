@@ -86,6 +86,19 @@ struct ClientRejectsTests {
         }
     }
 
+    @Test func `another program at the same address is no client that refused`() async throws {
+        try await ProxyFixture.run(Self.demands[0], resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let authority = origin.authority("origin.test")
+            try refuse(proxy, authority, .tls13)
+            #expect(try proxy.client().connect(authority).status == 403)
+            let other = try proxy.client()
+            let fields = "Host: \(authority)\r\nUser-Agent: other/1\r\n\r\n"
+            try other.send("CONNECT \(authority) HTTP/1.1\r\n" + fields)
+            #expect(try other.response(to: "CONNECT").status == 200)
+        }
+    }
+
     @Test func `a client that speaks too old a TLS has refused no certificate`() async throws {
         try await ProxyFixture.run(Inside.rule, resolve: ProxyFixture.here) { proxy in
             let client = try proxy.client()

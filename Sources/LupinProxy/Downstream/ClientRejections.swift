@@ -4,8 +4,11 @@ import Synchronization
 
 /// Clients that refused a minted certificate: the same would happen again at the next CONNECT.
 final class ClientRejections: Sendable {
-    private struct Key: Hashable {
+    /// Who refused what: many programs share an address, and each has its own idea of whom to
+    /// trust, so the name that it gives itself on the CONNECT tells them apart.
+    struct Key: Hashable {
         var client: IPAddress
+        var agent: String?
         var origin: Origin
     }
 
@@ -17,12 +20,7 @@ final class ClientRejections: Sendable {
     /// Notes a rejection; false when it was known already.
     ///
     /// Times are microseconds of the loops' clock.
-    func note(
-        _ client: IPAddress,
-        _ origin: Origin,
-        now: UInt64,
-        lifetime: UInt64
-    ) -> Bool {
+    func note(_ key: Key, now: UInt64, lifetime: UInt64) -> Bool {
         until.withLock { until in
             if until.count >= Self.countMax {
                 until = until.filter { $0.value > now }
@@ -32,14 +30,13 @@ final class ClientRejections: Sendable {
                     until[oldest.key] = nil
                 }
             }
-            let key = Key(client: client, origin: origin)
             let isNew = until[key].map { $0 <= now } ?? true
             until[key] = now &+ lifetime
             return isNew
         }
     }
 
-    func holds(_ client: IPAddress, _ origin: Origin, now: UInt64) -> Bool {
-        until.withLock { $0[Key(client: client, origin: origin)].map { $0 > now } ?? false }
+    func holds(_ key: Key, now: UInt64) -> Bool {
+        until.withLock { $0[key].map { $0 > now } ?? false }
     }
 }

@@ -13,8 +13,16 @@ final class Interception {
     let mayTunnel: Bool
     /// A rule names the very address, so a name in the client's TLS changes nothing.
     let namesAddress: Bool
+    /// Whom to remember if our certificate is refused.
+    let client: ClientRejections.Key
 
-    init(origin: Origin, mayTunnel: Bool, namesAddress: Bool) {
+    init(
+        origin: Origin,
+        mayTunnel: Bool,
+        namesAddress: Bool,
+        client: ClientRejections.Key
+    ) {
+        self.client = client
         self.origin = origin
         self.mayTunnel = mayTunnel
         self.namesAddress = namesAddress
@@ -33,12 +41,16 @@ extension Exchange {
             return nil
         }
         let settings = snapshot.settings.intercept
-        let hasRejected = resources.shared.rejections.holds(
-            client.address,
-            origin,
-            now: resources.loop.now
+        let key = ClientRejections.Key(
+            client: client.address,
+            agent: request.fields.value(of: "user-agent"),
+            origin: origin
         )
-        let mayTunnel = isConvenienceOnly && settings.tunnelsRejecting != nil
+        let hasRejected = resources.shared.rejections.holds(key, now: resources.loop.now)
+        // A tunnel at the client's wish would be one that no trust rule covers.
+        let mayTunnel =
+            isConvenienceOnly && settings.tunnelsRejecting != nil
+            && !snapshot.settings.upstream.tls.demandsTrustRule
         if hasRejected {
             if mayTunnel { return nil }
             throw .request(
@@ -52,7 +64,8 @@ extension Exchange {
         return Interception(
             origin: origin,
             mayTunnel: mayTunnel,
-            namesAddress: rule.map { snapshot.rules.rules[$0].names(origin.host) } ?? false
+            namesAddress: rule.map { snapshot.rules.rules[$0].names(origin.host) } ?? false,
+            client: key
         )
     }
 
@@ -87,6 +100,10 @@ extension DownstreamConnection {
     ///
     /// - Returns: `.keep` when the inside is ready for requests.
     func enclose(_ exchange: Exchange, _ interception: Interception) async -> Ending {
+        guard await hasToldClient(exchange.snapshot) else {
+            exchange.leave()
+            return .gone
+        }
         switch await look(inside: interception, exchange.snapshot) {
         case .gone:
             exchange.leave()
@@ -113,6 +130,19 @@ extension DownstreamConnection {
             return .keep
         case .tls(let hello):
             return await endTLS(hello, exchange, interception)
+        }
+    }
+
+    /// Waits until the 200 has left: behind a client that reads nothing it would end up inside TLS.
+    private func hasToldClient(_ snapshot: Snapshot) async -> Bool {
+        let deadline = resources.loop.deadline(in: snapshot.waits.tls)
+        while true {
+            guard let isSent = try? channel.flush() else { return false }
+            if isSent { return true }
+            let woken = await slot.park(for: .downstreamWritable | .cut, until: deadline)
+            if woken.meets(.cut) || channel.isBroken || resources.loop.now >= deadline {
+                return false
+            }
         }
     }
 
@@ -250,6 +280,7 @@ extension Exchange {
         do throws(LupinError) {
             record.mode = .tunnel
             let hop = try tunnelHop(to: origin)
+            markHopByHop(for: hop)
             try await openTunnel(to: origin, by: hop, tellsClient: false)
         } catch {
             // An answer in HTTP would be bytes of the tunnel.
@@ -312,8 +343,7 @@ extension WorkerResources {
         let tunnelled = interception.mayTunnel ? snapshot.settings.intercept.tunnelsRejecting : nil
         let lifetime = tunnelled ?? Self.refusalLifetime
         let isNew = shared.rejections.note(
-            client.address,
-            interception.origin,
+            interception.client,
             now: loop.now,
             lifetime: lifetime.microseconds
         )

@@ -56,10 +56,11 @@ extension Exchange {
         )
     }
 
-    /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it.
+    /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it:
+    /// because the client asked for https, or because a step makes https of it.
     private var usesSecret: Bool {
-        guard clientCertificate != nil else { return false }
-        return request.method != .connect && record.origin?.scheme == .https
+        guard clientCertificate != nil, request.method != .connect else { return false }
+        return record.origin?.scheme == .https || plan?.turnsToTLS ?? false
     }
 
     /// What the plan says, else the settings.
@@ -78,5 +79,15 @@ extension Exchange {
         )
         client.number = number
         return number
+    }
+}
+
+extension Plan {
+    /// Whether a step may lead a request in clear to an origin under TLS.
+    fileprivate var turnsToTLS: Bool {
+        steps.contains { entry in
+            guard case .url(let step) = entry.step else { return false }
+            return step.scheme == .https
+        }
     }
 }

@@ -9,15 +9,14 @@ final class TrustJudge {
     private let host: Host
     private let wallSeconds: Int64
     /// What was found out about withdrawn certificates.
-    var evidence: RevocationEvidence
+    var evidence = RevocationEvidence()
     private(set) var verdict: TrustVerdict?
     private var leaf: CertificateFacts?
 
-    init(_ security: OriginSecurity, host: Host, wallSeconds: Int64, evidence: RevocationEvidence) {
+    init(_ security: OriginSecurity, host: Host, wallSeconds: Int64) {
         self.security = security
         self.host = host
         self.wallSeconds = wallSeconds
-        self.evidence = evidence
     }
 
     func check(_ certificates: PeerCertificates) -> CertificateVerdict {
@@ -59,8 +58,7 @@ extension Exchange {
         let judge = TrustJudge(
             security,
             host: host,
-            wallSeconds: wallSeconds,
-            evidence: resources.shared.revocations.evidence(at: wallSeconds)
+            wallSeconds: wallSeconds
         )
         let filter: TLSFilter
         do throws(TLSFailure) {
@@ -82,26 +80,35 @@ extension Exchange {
             interruptions: interruptions,
             deadline: min(slot.loop.deadline(in: waits.tls), totalDeadline)
         )
-        do throws(HandshakeFailure) {
-            try await handshake.run()
-            while filter.wantsVerdict {
-                judge.evidence = await revocationEvidence(
-                    judge.verdict?.pending ?? [],
-                    until: handshake.deadline
-                )
-                filter.resume()
-                try await handshake.run()
-            }
-        } catch {
-            record.trust = judge.record
-            throw lupinError(error, judge, host: host)
+        try await run(handshake, judge, with: host)
+        while filter.wantsVerdict {
+            // Beside those of the rounds before: the store may have dropped one, and asking for it
+            // again would not end.
+            let pending = judge.verdict?.pending ?? []
+            let answers = try await revocationAnswers(to: pending, until: handshake.deadline)
+            judge.evidence.answers.merge(answers) { $1 }
+            filter.resume()
+            try await run(handshake, judge, with: host)
         }
         notes.timing.tls = Int64(slot.loop.now &- begun)
         notes.tls = filter.session.version
         if filter.session.isResumed, let ticket {
-            return SecuredConnection(filter, trust: ticket.trust)
+            return SecuredConnection(filter, trust: ticket.trust, judgedAt: ticket.judgedAt)
         }
-        return SecuredConnection(filter, trust: judge.record)
+        return SecuredConnection(filter, trust: judge.record, judgedAt: wallSeconds)
+    }
+
+    private func run(
+        _ handshake: Handshake,
+        _ judge: TrustJudge,
+        with host: Host
+    ) async throws(LupinError) {
+        do throws(HandshakeFailure) {
+            try await handshake.run()
+        } catch {
+            record.trust = judge.record
+            throw lupinError(error, judge, host: host)
+        }
     }
 
     private func lupinError(

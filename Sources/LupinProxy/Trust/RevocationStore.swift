@@ -12,53 +12,79 @@ final class RevocationStore: Sendable {
         var validUntil: Int64
     }
 
-    /// Answers kept; beyond it those that end first go.
+    /// Answers kept, and their bytes; beyond either those that end first go.
     private static let countMax = 256
+    private static let bytesMax = 32 << 20
     /// How long a failed question is not asked again, and an answer without an end is kept.
     static let retrySeconds: Int64 = 60
     /// Lists are read anew at every handshake; those of large issuers come in smaller parts.
     static let answerBytesMax = 4 << 20
 
-    private let entries = Mutex<[RevocationQuery: Entry]>([:])
+    private struct Answers {
+        var entries: [RevocationQuery: Entry] = [:]
+        var bytes = 0
 
-    /// What is known at a time, in seconds since 1970.
-    func evidence(at now: Int64) -> RevocationEvidence {
-        entries.withLock { entries in
-            RevocationEvidence(entries.compactMapValues { $0.validUntil > now ? $0.answer : nil })
+        mutating func remove(_ query: RevocationQuery) {
+            guard let entry = entries.removeValue(forKey: query) else { return }
+            bytes -= entry.answer.encoding?.count ?? 0
+        }
+    }
+
+    private let answers = Mutex(Answers())
+
+    /// What is known at a time, in seconds since 1970; nil when somebody must be asked.
+    func answer(to query: RevocationQuery, at now: Int64) -> RevocationAnswer? {
+        answers.withLock { answers in
+            guard let entry = answers.entries[query], entry.validUntil > now else { return nil }
+            return entry.answer
         }
     }
 
     func keep(_ answer: RevocationAnswer, to query: RevocationQuery, until validUntil: Int64) {
-        entries.withLock { entries in
-            if entries.count >= Self.countMax,
-                let first = entries.min(by: { $0.value.validUntil < $1.value.validUntil })
+        let count = answer.encoding?.count ?? 0
+        answers.withLock { answers in
+            answers.remove(query)
+            while answers.entries.count >= Self.countMax || answers.bytes + count > Self.bytesMax,
+                let first = answers.entries.min(by: { $0.value.validUntil < $1.value.validUntil })
             {
-                entries[first.key] = nil
+                answers.remove(first.key)
             }
-            entries[query] = Entry(answer: answer, validUntil: validUntil)
+            answers.entries[query] = Entry(answer: answer, validUntil: validUntil)
+            answers.bytes += count
         }
     }
 }
 
 extension Exchange {
-    /// Asks what a trust policy wants to know, and returns all that is known then.
-    func revocationEvidence(
-        _ queries: [RevocationQuery],
+    /// Asks what a trust policy wants to know.
+    ///
+    /// - Throws: What ended the exchange meanwhile: it says nothing of the certificate.
+    func revocationAnswers(
+        to queries: [RevocationQuery],
         until deadline: UInt64
-    ) async -> RevocationEvidence {
+    ) async throws(LupinError) -> [RevocationQuery: RevocationAnswer] {
         let store = resources.shared.revocations
+        var answers: [RevocationQuery: RevocationAnswer] = [:]
         for query in queries {
             let now = resources.wallNow / 1_000_000
-            let answer = await ask(query, until: deadline)
+            if let known = store.answer(to: query, at: now) {
+                answers[query] = known
+                continue
+            }
+            let answer = try await ask(query, until: deadline)
+            answers[query] = answer
             let validUntil = answer.encoding.flatMap {
                 RevocationCheck.validUntil($0, query.kind, now: now)
             }
             store.keep(answer, to: query, until: validUntil ?? now + RevocationStore.retrySeconds)
         }
-        return store.evidence(at: resources.wallNow / 1_000_000)
+        return answers
     }
 
-    private func ask(_ query: RevocationQuery, until deadline: UInt64) async -> RevocationAnswer {
+    private func ask(
+        _ query: RevocationQuery,
+        until deadline: UInt64
+    ) async throws(LupinError) -> RevocationAnswer {
         // An https URL would need its own answer first.
         guard let (origin, path) = Origin.parse(httpURL: query.url) else {
             return RevocationAnswer(encoding: nil, failure: "\(query.url) is no http URL")
@@ -82,6 +108,8 @@ extension Exchange {
             }
             return RevocationAnswer(encoding: answer.body)
         } catch {
+            // Kept for all, it would be an answer that a client could give by leaving.
+            if error == .clientGone || error == .stopping { throw error }
             return RevocationAnswer(encoding: nil, failure: error.detail)
         }
     }

@@ -10,7 +10,12 @@ final class TicketStore: Sendable {
     struct Entry: Sendable {
         let ticket: TLSTicket
         let trust: TrustRecord
+        /// In seconds since 1970.
+        let judgedAt: Int64
     }
+
+    /// How old a judgement may be: then certificates are looked at again, withdrawn ones too.
+    private static let judgementSecondsMax: Int64 = 86_400
 
     /// Hops with a ticket; beyond it an arbitrary one goes.
     private static let countMax = 1024
@@ -24,7 +29,7 @@ final class TicketStore: Sendable {
             if entry.ticket.isForOneUse { entries[hop] = nil }
             // On resumption nobody would notice that the certificate has ended meanwhile.
             guard entry.ticket.isUsable, entry.ticket.validUntil > now,
-                entry.trust.notAfter ?? .max > now
+                entry.trust.notAfter ?? .max > now, now - entry.judgedAt < Self.judgementSecondsMax
             else {
                 entries[hop] = nil
                 return nil

@@ -28,13 +28,14 @@ extension Exchange {
     func connect(
         to hop: NextHop,
         isHostFromFile: Bool,
+        until deadline: UInt64 = .max,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> UpstreamHTTP1 {
         let dialer = Dialer(resources, slot, snapshot, client: client.address)
         let (channel, timing) = try await dialer.dial(
             hop,
             waits: waits,
-            until: totalDeadline,
+            until: min(deadline, totalDeadline),
             isHostFromFile: isHostFromFile,
             interruptions: interruptions
         )
@@ -84,12 +85,24 @@ extension Exchange {
             framing: .none
         )
         options.proxyAuthorization = parent.proxy.userinfo.map(BasicCredentials.field)
+        // A chain of proxies that leads back here is found by it.
+        options.via = snapshot.via(
+            received: request.minorVersion == 0 ? .http10 : .http11,
+            pseudonym: resources.shared.pseudonym
+        )
         link.begin(head, options)
         _ = try link.requestBody.flush()
         let deadline = min(slot.loop.deadline(in: waits.connect), totalDeadline)
+        var interims = 0
         while true {
             if let response = try link.nextHead() {
-                if response.head.isInterim { continue }
+                if response.head.isInterim {
+                    interims += 1
+                    guard interims <= Self.interimsMax else {
+                        throw .interimFlood(parent.proxy.host.text)
+                    }
+                    continue
+                }
                 guard response.head.status / 100 != 2 else { return }
                 throw LupinError(
                     .destinationUnavailable,

@@ -28,11 +28,15 @@ struct FetchAnswer {
 extension Exchange {
     /// Runs a fetch on a connection of its own.
     func fetch(_ fetch: Fetch) async throws(LupinError) -> FetchAnswer {
+        if let denial = snapshot.access.denial(ofName: fetch.origin.host) { throw denial }
+        let hop = try ownHop(to: fetch.origin)
+        try checkBehindParent(fetch.origin, hop, isHostFromFile: false)
         let link: UpstreamHTTP1
         do throws(DialFailure) {
             link = try await connect(
-                to: try ownHop(to: fetch.origin),
+                to: hop,
                 isHostFromFile: false,
+                until: fetch.deadline,
                 noting: ConnectionNotes()
             )
         } catch {
@@ -55,17 +59,13 @@ extension Exchange {
         return FetchAnswer(status: status, body: collected.bytes)
     }
 
-    private func ownHop(to origin: Origin) throws(DialFailure) -> NextHop {
-        do throws(LupinError) {
-            let parent = try parentHop(to: origin)
-            guard origin.scheme == .https else {
-                return parent.map(NextHop.parent) ?? .origin(origin)
-            }
-            let security = try snapshot.securities.security(SecurityDemand())
-            return .secure(origin, security, through: parent)
-        } catch {
-            throw DialFailure(error: error)
+    private func ownHop(to origin: Origin) throws(LupinError) -> NextHop {
+        let parent = try parentHop(to: origin)
+        guard origin.scheme == .https else {
+            return parent.map(NextHop.parent) ?? .origin(origin)
         }
+        let security = try snapshot.securities.security(SecurityDemand())
+        return .secure(origin, security, through: parent)
     }
 
     private func head(of fetch: Fetch) -> RequestHead {
@@ -110,14 +110,20 @@ extension Exchange {
         on link: UpstreamHTTP1,
         until deadline: UInt64
     ) async throws(LupinError) -> UInt16 {
+        var interims = 0
         while true {
             if let response = try link.nextHead() {
                 if !response.head.isInterim { return response.head.status }
+                interims += 1
+                if interims > Self.interimsMax { throw .interimFlood(link.hop.text) }
             } else {
                 try await wait(until: deadline, for: nil)
             }
         }
     }
+
+    /// Interim responses to a request of lupin's own: more of them would keep the loop.
+    static let interimsMax = 16
 
     private func wait(until deadline: UInt64, for origin: Origin?) async throws(LupinError) {
         let woken = await slot.park(
@@ -156,4 +162,10 @@ private final class CollectedBody: BodySink {
     func flush() throws(LupinError) -> Bool { true }
     var takesSplice: Bool { false }
     func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
+}
+
+extension LupinError {
+    static func interimFlood(_ host: String) -> LupinError {
+        LupinError(.httpProtocolError, host: host, detail: "Interim responses without end.")
+    }
 }

@@ -81,7 +81,14 @@ final class UpstreamPool {
     /// Keeps what the origin gave to resume its TLS with, if it gave something new.
     func keepTicket(of secured: SecuredConnection, for hop: NextHop) {
         guard let ticket = secured.takeTicket() else { return }
-        tickets.keep(TicketStore.Entry(ticket: ticket, trust: secured.trust), for: hop)
+        tickets.keep(
+            TicketStore.Entry(
+                ticket: ticket,
+                trust: secured.trust,
+                judgedAt: secured.judgedAt
+            ),
+            for: hop
+        )
     }
 
     /// Closes what has been idle for too long and what is too much; called about once a second.
