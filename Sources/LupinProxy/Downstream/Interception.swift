@@ -87,11 +87,13 @@ extension LupinError {
 }
 
 /// What a client speaks inside a CONNECT, by its first bytes.
-private enum Inside {
+enum Inside {
     case tls(ClientHello)
     case http
-    /// Something else, or nothing for a while: the server may speak first.
+    /// Something else.
     case unknown
+    /// Nothing for a while: the client is slow, or the server speaks first.
+    case silent
     case gone
 }
 
@@ -104,13 +106,25 @@ extension DownstreamConnection {
             exchange.leave()
             return .gone
         }
-        switch await look(inside: interception, exchange.snapshot) {
+        // Who may not have a tunnel gets time to begin: a slow start must not undo a pin.
+        let waits = exchange.snapshot.waits
+        let patience = interception.mayTunnel ? waits.sniff : waits.tls
+        var inside = await look(for: patience, exchange.snapshot)
+        if case .silent = inside, interception.mayTunnel {
+            do throws(LupinError) {
+                inside = try await lookAgain(exchange, interception.origin)
+            } catch {
+                return exchange.refuseInside(error)
+            }
+        }
+        switch inside {
         case .gone:
             exchange.leave()
             return .gone
+        case .silent where interception.mayTunnel: return await exchange.joinSpeakingServer()
         case .unknown where interception.mayTunnel:
             return await exchange.goOnAsTunnel(to: interception.origin)
-        case .unknown:
+        case .unknown, .silent:
             return exchange.refuseInside(
                 .request(
                     status: 403,
@@ -147,10 +161,8 @@ extension DownstreamConnection {
     }
 
     /// Waits for the first bytes until it is clear what they are.
-    private func look(inside interception: Interception, _ snapshot: Snapshot) async -> Inside {
+    func look(for patience: UInt64, _ snapshot: Snapshot) async -> Inside {
         let loop = resources.loop
-        // Who may not have a tunnel gets time to begin: a slow start must not undo a pin.
-        let patience = interception.mayTunnel ? snapshot.waits.sniff : snapshot.waits.tls
         var deadline = loop.deadline(in: patience)
         var hasBegun = false
         while true {
@@ -184,7 +196,10 @@ extension DownstreamConnection {
                 until: deadline
             )
             if woken.meets(.cut) { return .gone }
-            if loop.now >= deadline { return .unknown }
+            // On a busy loop what came in time may be seen late.
+            if loop.now >= deadline, !woken.meets(.downstreamReadable) {
+                return hasBegun ? .unknown : .silent
+            }
         }
     }
 
@@ -296,7 +311,7 @@ extension Exchange {
     }
 
     /// Closes so that the client sees a broken connection.
-    private func endUnanswered(_ error: LupinError) {
+    func endUnanswered(_ error: LupinError) {
         record.error = error
         record.outcome =
             error == .clientGone || downstream.isClientGone

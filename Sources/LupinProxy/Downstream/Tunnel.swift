@@ -18,6 +18,21 @@ extension Exchange {
         by hop: NextHop,
         tellsClient: Bool
     ) async throws(LupinError) {
+        guard try await reach(origin, by: hop, tellsClient: tellsClient), let upstream else {
+            return
+        }
+        if tellsClient { grantTunnel() }
+        try await join(upstream)
+    }
+
+    /// Connects to a tunnel's target.
+    ///
+    /// False when there is none and the client has been told so, where it may be told.
+    func reach(
+        _ origin: Origin,
+        by hop: NextHop,
+        tellsClient: Bool
+    ) async throws(LupinError) -> Bool {
         if hop.parent != nil {
             let adapted = AdaptedRequest(
                 head: request,
@@ -43,14 +58,13 @@ extension Exchange {
                     )
                 }
                 // The parent's own words, its 407 among them, say it best.
-                return try await deliver(response)
+                try await deliver(response)
+                return false
             }
         } else {
             try await connectTunnel(to: hop)
         }
-        guard let upstream else { return }
-        if tellsClient { grantTunnel() }
-        try await join(upstream)
+        return upstream != nil
     }
 
     /// Stages the 200 that opens a tunnel.
@@ -78,6 +92,7 @@ extension Exchange {
             let active = max(up.lastActivity, down.lastActivity)
             let idle = waits.tunnelIdle
             let woken = await slot.park(for: .relayEnded | .cut, until: active &+ idle)
+            if hasClientClosed(up, down) { return }
             if let error = up.failure ?? down.failure { throw error }
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
             if woken.meets(.cut) || (isIdle && !(up.isOver && down.isOver)) {
@@ -88,7 +103,17 @@ extension Exchange {
                 record.tunnel?.closedBy = up.isOver ? .client : .upstream
             }
         }
+        if hasClientClosed(up, down) { return }
         if let error = up.failure ?? down.failure { throw error }
+    }
+
+    /// The client closed its socket behind the end of either direction.
+    ///
+    /// Its kernel then answers with RST what nobody read any more, the origin's close_notify as a
+    /// rule: a tunnel that ended well.
+    private func hasClientClosed(_ up: BodyRelay, _ down: BodyRelay) -> Bool {
+        guard up.failure ?? down.failure == .clientGone else { return false }
+        return up.state == .finished || down.state == .finished
     }
 
     private func close(_ up: BodyRelay, _ down: BodyRelay) {

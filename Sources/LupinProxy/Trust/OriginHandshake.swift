@@ -138,11 +138,19 @@ extension Exchange {
                     host: host.text,
                     detail: judge.verdict?.problem?.sentence ?? "\(failure)."
                 )
-            case .alertReceived, .peerRejectedOurCertificate:
-                return LupinError(.tlsAlertReceived, host: host.text, detail: "\(failure).")
-            default:
-                return LupinError(.tlsProtocolError, host: host.text, detail: "\(failure).")
+            default: return LupinError(failure, host: host.text)
             }
+        }
+    }
+}
+
+extension LupinError {
+    /// What TLS with an upstream came to.
+    init(_ failure: TLSFailure, host: String) {
+        switch failure.kind {
+        case .alertReceived, .peerRejectedOurCertificate:
+            self.init(.tlsAlertReceived, host: host, detail: "\(failure).")
+        default: self.init(.tlsProtocolError, host: host, detail: "\(failure).")
         }
     }
 }

@@ -131,6 +131,8 @@ final class UpstreamHTTP1: Upstream {
         do throws(SystemError) {
             return try channel.receive()
         } catch {
+            // In TLS 1.3 an origin says only behind the handshake that it misses a certificate.
+            if let failure = secured?.filter.failure { throw LupinError(failure, host: hop.text) }
             throw Side.upstream.readFailure(error)
         }
     }
