@@ -132,8 +132,10 @@ package final class SecureSocket: Sendable {
 
     /// The first flight of a client, for tests that go no further.
     package static func clientHello(_ client: Client = Client("origin.test")) throws -> [UInt8] {
+        var configuration = ClientTLSConfiguration()
+        configuration.protocols = client.protocols
         let session = try TLSSession.client(
-            try TLSContext.client(ClientTLSConfiguration()),
+            try TLSContext.client(configuration),
             serverName: client.name.flatMap { Host($0) }
         ) { _ in .accepted }
         var output: [UInt8] = []

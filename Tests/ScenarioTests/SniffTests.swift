@@ -60,6 +60,27 @@ struct SniffTests {
         }
     }
 
+    @Test func `a program that speaks HTTP 2 alone gets a tunnel, where it may`() async throws {
+        for (rule, isTunnel) in [(Inside.rule, true), (Self.demand, false)] {
+            try await ProxyFixture.run(rule, resolve: ProxyFixture.here) { proxy in
+                let origin = try PlayedOrigin()
+                let client = try proxy.client()
+                #expect(try client.connect(origin.authority("origin.test")).status == 200)
+                var tls = SecureSocket.Client("origin.test")
+                tls.protocols = ["h2"]
+                let hello = try SecureSocket.clientHello(tls)
+                try client.send(hello)
+                if isTunnel {
+                    #expect(try origin.accept().stream.bytes(hello.count) == hello)
+                } else {
+                    // The alert is no_application_protocol.
+                    #expect(try client.stream.untilEnd().bytes.suffix(2) == [2, 120])
+                    #expect(!origin.hasWaiting)
+                }
+            }
+        }
+    }
+
     @Test(arguments: foreign)
     func `it does not where a rule must not be got around`(bytes: [UInt8]) async throws {
         try await ProxyFixture.run(Self.demand, resolve: ProxyFixture.here) { proxy in

@@ -253,6 +253,12 @@ extension DownstreamConnection {
             }
             return await exchange.goOnAsTunnel(to: origin)
         }
+        // A program that knows HTTP/2 alone (gRPC) would only fail here.
+        if interception.mayTunnel, !hello.protocols.isEmpty,
+            !hello.protocols.contains("http/1.1")
+        {
+            return await exchange.goOnAsTunnel(to: origin)
+        }
         let filter: TLSFilter
         do throws(LupinError) {
             filter = try resources.shared.interceptor.filter(

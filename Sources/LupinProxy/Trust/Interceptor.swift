@@ -47,7 +47,8 @@ final class Interceptor: Sendable {
                 ready.context,
                 identity: identity,
                 scope: scopes.sha256(host.text.utf8.span),
-                protocols: ["http/1.1"]
+                protocols: ["http/1.1"],
+                refusesOtherProtocols: true
             )
         } catch {
             throw LupinError(

@@ -26,7 +26,8 @@ final class ListenerTLS: Sendable {
             context,
             identity: identity,
             scope: scope,
-            protocols: ["http/1.1"]
+            protocols: ["http/1.1"],
+            refusesOtherProtocols: true
         )
         return TLSFilter(session, isClient: false)
     }
