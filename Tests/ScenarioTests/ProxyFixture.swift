@@ -21,6 +21,8 @@ import Testing
 final class ProxyFixture: Sendable {
     let proxy: Proxy
     private let listeners: Set<UInt64>
+    /// Sockets of other tests that have a port in common with ours, by their inodes.
+    private let strangers = Mutex<Set<UInt64>>([])
     /// Time, where the test moves it.
     let clock: VirtualClock?
     let logPath: String
@@ -136,6 +138,16 @@ final class ProxyFixture: Sendable {
         listeners = Set(
             OpenSocket.all().filter { $0.isListening && ports.contains($0.local) }.map(\.inode)
         )
+        for port in ports { noteStrangers(at: port) }
+    }
+
+    /// The kernel gives a port anew as soon as nobody listens there, and connections of another
+    /// test to its former owner may still stand.
+    private func noteStrangers(at port: UInt16) {
+        let inodes = OpenSocket.all()
+            .filter { !$0.isListening && ($0.local == port || $0.remote == port) }
+            .map(\.inode)
+        strangers.withLock { $0.formUnion(inodes) }
     }
 
     private static func write(_ files: [String: [UInt8]], to directory: String) throws {
@@ -187,6 +199,7 @@ final class ProxyFixture: Sendable {
         _ script: @escaping ScriptedOrigin.Script
     ) throws -> ScriptedOrigin {
         let origin = try ScriptedOrigin(at: host, security: security, script)
+        noteStrangers(at: origin.address.port)
         origins.withLock { $0.append(origin) }
         return origin
     }
@@ -347,7 +360,9 @@ final class ProxyFixture: Sendable {
     /// The proxy's listeners, its clients' connections and those to the origins.
     private func ownSockets(_ originPorts: [UInt16]) -> [OpenSocket] {
         let ports = Set(proxy.addresses.map(\.port))
+        let strangers = strangers.withLock { $0 }
         return OpenSocket.all().filter { socket in
+            if strangers.contains(socket.inode) { return false }
             if socket.isListening { return listeners.contains(socket.inode) }
             // Other tests may have the same ports at other addresses.
             return socket.localHost == Self.host && ports.contains(socket.local)
