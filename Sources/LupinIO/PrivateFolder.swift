@@ -70,8 +70,9 @@ package enum WholeFile {
         to path: String,
         isExecutable: Bool = false
     ) throws(SystemError) {
-        let temporary = "\(path).\(getpid())"
-        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
+        // A stranger can't foresee the name, and so can't put a link there.
+        let temporary = "\(path).\(UInt64.random(in: .min ... .max))"
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let raw = try SystemCall.check {
             // Safety: the path is NUL-terminated for the call.
             unsafe open(temporary, flags, isExecutable ? 0o700 : 0o600)
@@ -92,7 +93,12 @@ package enum WholeFile {
             written += count
         }
         descriptor.close()
-        try FileRename.rename(temporary, to: path)
+        do throws(SystemError) {
+            try FileRename.rename(temporary, to: path)
+        } catch {
+            try? FileRename.remove(temporary)
+            throw error
+        }
     }
 
     /// What a file holds; nil when it cannot be read or is no regular file.
