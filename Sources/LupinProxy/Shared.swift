@@ -137,7 +137,7 @@ final class Snapshot: Sendable {
     }
 
     /// What Via says of a message, unless the settings turn it off.
-    func via(received version: ViaMember.Version, pseudonym: String) -> ViaMember? {
+    func via(received version: ProtocolVersion, pseudonym: String) -> ViaMember? {
         addsVia ? ViaMember(version, pseudonym: pseudonym) : nil
     }
 }

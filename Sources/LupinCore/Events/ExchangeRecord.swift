@@ -100,11 +100,6 @@ package struct ClientRecord: Sendable {
     package init() {}
 }
 
-/// An HTTP version as records write it.
-package enum ProtocolVersion: UInt8, Sendable {
-    case http10, http11, http2
-}
-
 /// Bytes on the wire with framing, without TLS.
 package struct ByteCounts: Sendable {
     package var clientIn: UInt64 = 0

@@ -19,8 +19,8 @@ public struct RequestHead: Sendable {
     package var authority = ByteRange.empty
     /// Path and query as they are sent; empty means `/`, or `*` in asterisk-form.
     package var pathAndQuery = ByteRange.empty
-    /// The minor version of HTTP/1: 0 or 1.
-    package var minorVersion: UInt8 = 1
+    /// The version in which the request came.
+    package var version = ProtocolVersion.http11
     /// The field lines.
     public var fields = FieldSection()
 

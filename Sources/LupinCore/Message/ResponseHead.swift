@@ -8,8 +8,8 @@ public struct ResponseHead: Sendable {
     public package(set) var status: UInt16 = 0
     /// The reason phrase as received; empty when there was none.
     package var reason = ByteRange.empty
-    /// The minor version of HTTP/1: 0 or 1.
-    package var minorVersion: UInt8 = 1
+    /// The version in which the response came.
+    package var version = ProtocolVersion.http11
     /// The field lines.
     public var fields = FieldSection()
 

@@ -96,7 +96,7 @@ final class DownstreamHTTP1: Downstream {
 
     private func begin(_ request: ParsedRequest) -> ParsedRequest {
         method = request.method
-        isHTTP10 = request.minorVersion == 0
+        isHTTP10 = request.version == .http10
         mayHalfClose = isHTTP10
         keepsAlive = request.keepAlive
         isLastRequest = !request.keepAlive

@@ -161,7 +161,7 @@ final class Attempt {
             options.authority = adapted.origin.hostAndPort
         }
         options.via = exchange.snapshot.via(
-            received: exchange.request.minorVersion == 0 ? .http10 : .http11,
+            received: exchange.request.version,
             pseudonym: exchange.resources.shared.pseudonym
         )
         options.acceptsTrailers = exchange.acceptsTrailers

@@ -22,7 +22,7 @@ extension Exchange {
         )
         if head.fields.first(.date) == nil { body.date = resources.dateText }
         body.via = snapshot.via(
-            received: head.minorVersion == 0 ? .http10 : .http11,
+            received: head.version,
             pseudonym: resources.shared.pseudonym
         )
         // An answer that comes before the whole request: the client may never send the rest.

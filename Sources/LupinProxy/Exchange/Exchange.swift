@@ -162,7 +162,7 @@ final class Exchange {
 
     /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay.
     var interruptions: WakeReasons {
-        request.minorVersion == 0 ? .cut : .downstreamClosed | .cut
+        request.version == .http10 ? .cut : .downstreamClosed | .cut
     }
 
     // MARK: The end
@@ -211,7 +211,7 @@ final class Exchange {
         record.client.program = client.program
         record.client.pid = client.pid
         record.client.user = client.user
-        record.version = request.minorVersion == 0 ? .http10 : .http11
+        record.version = request.version
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
         // What went through a tunnel is no message's body.

@@ -87,7 +87,7 @@ extension Exchange {
         options.proxyAuthorization = parent.proxy.userinfo.map(BasicCredentials.field)
         // A chain of proxies that leads back here is found by it.
         options.via = snapshot.via(
-            received: request.minorVersion == 0 ? .http10 : .http11,
+            received: request.version,
             pseudonym: resources.shared.pseudonym
         )
         link.begin(head, options)

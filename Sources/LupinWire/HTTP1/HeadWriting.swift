@@ -1,16 +1,14 @@
 // The parts that heads are written of: single fields, and runs of field lines.
-import LupinCore
+package import LupinCore
 
 /// One member of Via (RFC 9110 §7.6.3).
 package struct ViaMember: Sendable, Hashable {
     /// The version in which the message was received.
-    package enum Version: UInt8, Sendable, Hashable { case http10, http11, http2 }
-
-    package var receivedProtocol: Version
+    package var receivedProtocol: ProtocolVersion
     /// The name lupin goes by, such as `lupin-1f2e3d4c`.
     package var pseudonym: String
 
-    package init(_ receivedProtocol: Version, pseudonym: String) {
+    package init(_ receivedProtocol: ProtocolVersion, pseudonym: String) {
         self.receivedProtocol = receivedProtocol
         self.pseudonym = pseudonym
     }

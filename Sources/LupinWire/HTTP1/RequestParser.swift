@@ -23,7 +23,7 @@ package final class ParsedRequest {
     /// `TE: trailers`: trailers of the response may be forwarded (RFC 9110 §6.5.1).
     package var acceptsTrailers: Bool { meaning.acceptsTrailers }
     package var method: Method { unsafe contents.method }
-    package var minorVersion: UInt8 { unsafe contents.minorVersion }
+    package var version: ProtocolVersion { unsafe contents.version }
 
     /// The head; reading it makes a copy, which `takeHead` does not.
     package var head: RequestHead {
@@ -172,7 +172,7 @@ extension ParsedRequest {
         var head = RequestHead()
         head.method = method
         head.methodRange = ByteRange(start: 0, count: line.firstSpace)
-        head.minorVersion = minor
+        head.version = minor == 0 ? .http10 : .http11
         head.form = target.form
         head.scheme = target.scheme
         head.authority = target.authority.moved(by: targetStart)

@@ -95,7 +95,7 @@ package enum RequestSerializer {
         cursor.appendLineEnd()
         // What HTTP/1.0 expects is to be ignored (RFC 9110 §10.1.1), so it isn't passed on under
         // the name of HTTP/1.1.
-        let isHTTP10 = head.minorVersion == 0
+        let isHTTP10 = head.version == .http10
         cursor.appendLines(
             of: head.fields,
             without: isHTTP10 ? saidAnew.with(.expect) : saidAnew

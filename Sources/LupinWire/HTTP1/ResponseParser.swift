@@ -154,7 +154,7 @@ extension ParsedResponse {
         var head = ResponseHead()
         head.status = status
         head.reason = StatusLine.reason(lineEnd: line.end)
-        head.minorVersion = minor
+        head.version = minor == 0 ? .http10 : .http11
         head.fields = fields
         // Safety: nothing is called while the two are exchanged.
         unsafe swap(&contents, &head)

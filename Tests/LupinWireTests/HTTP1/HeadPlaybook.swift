@@ -91,7 +91,7 @@ func describe(_ parsed: ParsedRequest) -> String {
     var text = "\(head.fields.text(head.methodRange)) \(head.form)"
     if let scheme = head.scheme { text += " \(scheme)" }
     if !head.authority.isEmpty { text += " \(head.fields.text(head.authority))" }
-    text += " \(head.pathText) 1.\(head.minorVersion) \(parsed.framing)"
+    text += " \(head.pathText) 1.\(head.version == .http10 ? 0 : 1) \(parsed.framing)"
     if !parsed.keepAlive { text += " close" }
     if parsed.expectsContinue { text += " expects" }
     if parsed.acceptsTrailers { text += " trailers" }
@@ -101,7 +101,7 @@ func describe(_ parsed: ParsedRequest) -> String {
 /// The response as `status <reason> 1.minor framing flags | name: value | …`.
 func describe(_ parsed: ParsedResponse) -> String {
     let head = parsed.head
-    var text = "\(head.status) <\(head.fields.text(head.reason))> 1.\(head.minorVersion)"
+    var text = "\(head.status) <\(head.fields.text(head.reason))> 1.\(head.version == .http10 ? 0 : 1)"
     text += " \(parsed.framing)"
     if !parsed.keepAlive { text += " close" }
     if parsed.framing == .none, let length = parsed.contentLength { text += " tells \(length)" }
