@@ -56,6 +56,10 @@ static inline uint32_t linux_event_bits(const struct epoll_event *_Nonnull event
 
 static inline int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
+static inline int linux_socket_pair(int *ends) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);
+}
+
 static inline int linux_socket(int family) {
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }

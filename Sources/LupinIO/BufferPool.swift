@@ -173,6 +173,20 @@ package final class InputBuffer {
         end += count
     }
 
+    /// Copies as many of `bytes` as there is room for behind those that are there.
+    func take(_ bytes: Span<UInt8>) -> Int {
+        guard !isFull else { return 0 }
+        let block = makeRoom()
+        let count = min(bytes.count, Block.capacity - end)
+        // Safety: end + count is inside the block, and the source is not in it.
+        unsafe bytes.withUnsafeBytes { source in
+            guard let base = source.baseAddress, count > 0 else { return }
+            unsafe (block.base + end).copyMemory(from: base, byteCount: count)
+        }
+        end += count
+        return count
+    }
+
     /// Takes what `other` holds; both belong to one pool, and this one is empty.
     func takeAll(of other: InputBuffer) {
         precondition(isEmpty, "bytes would be lost")

@@ -204,6 +204,11 @@ package final class Channel {
         return stagedSent < staged.count
     }
 
+    /// How many bytes wait to be sent.
+    package var unsentCount: Int {
+        staged.count - stagedSent + (filtered?.unsentCount ?? 0)
+    }
+
     /// Puts bytes behind those that wait; they leave with the next `send` or `flush`.
     package func stage(_ write: (inout [UInt8]) -> Void) {
         // Moved out and back: no access to the property stays open while `write` runs.
@@ -286,6 +291,31 @@ package final class Channel {
 
     /// The address on our side of the connection.
     package var localAddress: SocketAddress? { SocketAddress.local(of: descriptor) }
+
+    /// Both ends of the connection.
+    package var ends: (peer: SocketAddress, local: SocketAddress)? {
+        guard let peer, let local = localAddress else { return nil }
+        return (peer, local)
+    }
+
+    /// Two channels of one loop, each the other's peer.
+    package static func pair(on loop: EventLoop) throws(SystemError) -> (Channel, Channel) {
+        var ends: (Int32, Int32) = (-1, -1)
+        // Safety: both descriptors are ours once the call succeeds.
+        try SystemCall.check {
+            unsafe withUnsafeMutableBytes(of: &ends) { raw in
+                unsafe linux_socket_pair(raw.assumingMemoryBound(to: Int32.self).baseAddress)
+            }
+        }
+        let second = Descriptor(owning: ends.1)
+        let one = try Channel(owning: Descriptor(owning: ends.0), on: loop)
+        do throws(SystemError) {
+            return (one, try Channel(owning: second, on: loop))
+        } catch {
+            one.close()
+            throw error
+        }
+    }
 
     // MARK: Private
 

@@ -173,12 +173,18 @@ public final class Proxy: Sendable {
             var tls: ListenerTLS?
             do throws(LupinError) {
                 tls = try listener.tls.map { files throws(LupinError) in
-                    try ListenerTLS(files, ticketKeys: ticketKeys)
+                    try ListenerTLS(files, listener.protocols, ticketKeys: ticketKeys)
                 }
             } catch {
                 throw StartFailure(message: error.detail, isBindFailure: false)
             }
-            result.append(Entrance(authenticator: made[listener.authentication], tls: tls))
+            result.append(
+                Entrance(
+                    authenticator: made[listener.authentication],
+                    tls: tls,
+                    protocols: listener.protocols
+                )
+            )
         }
         return result
     }

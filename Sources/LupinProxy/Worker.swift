@@ -17,7 +17,6 @@ actor Worker {
     private var resources: WorkerResources?
     private var listeners: [(Listener, ParkingSlot)] = []
     private var isDraining = false
-    private var drained: ParkingSlot?
 
     init(executor: LoopExecutor, shared: Shared, workerCount: Int) {
         self.executor = executor
@@ -65,7 +64,7 @@ actor Worker {
         guard let resources else { return }
         resources.beginDraining()
         let slot = ParkingSlot(on: resources.loop)
-        drained = slot
+        resources.whenEmpty = slot
         let deadline = resources.loop.deadline(in: limit)
         while resources.hasConnections, resources.loop.now < deadline {
             _ = await slot.park(for: .answered, until: deadline)
@@ -136,7 +135,6 @@ actor Worker {
     ) async {
         await connection.serve()
         if connection.isOver { resources.remove(connection) }
-        if !resources.hasConnections { drained?.wake(.answered) }
     }
 
     private func resume(_ connection: LoopLocal<DownstreamConnection>) async {

@@ -9,6 +9,7 @@ final class WorkerResources {
     let loop: EventLoop
     let shared: Shared
     let pool: UpstreamPool
+    let windowGrowth = WindowGrowth()
     let resolver: Resolver
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
@@ -107,6 +108,9 @@ final class WorkerResources {
 
     // MARK: Connections
 
+    /// Whom to wake when the last connection has ended.
+    var whenEmpty: ParkingSlot?
+
     var hasConnections: Bool { !connections.isEmpty }
 
     func add(_ connection: DownstreamConnection) {
@@ -115,8 +119,9 @@ final class WorkerResources {
     }
 
     func remove(_ connection: DownstreamConnection) {
-        connections[ObjectIdentifier(connection)] = nil
+        guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         shared.connections.closed()
+        if connections.isEmpty { whenEmpty?.wake(.answered) }
     }
 
     /// Gives a connection that rested a new task; the worker sets it.
@@ -139,13 +144,13 @@ final class WorkerResources {
     func beginDraining() {
         isDraining = true
         sweepConnections()
-        for connection in connections.values { connection.slot.wake(.draining) }
+        for connection in Array(connections.values) { connection.drain() }
     }
 
     /// Everything that still runs ends now.
     func cutConnections() {
         isCut = true
-        for connection in connections.values { connection.slot.wake(.cut) }
+        for connection in Array(connections.values) { connection.cut() }
     }
 
     func close() {

@@ -46,6 +46,7 @@ extension DecodingContext {
         else { return nil }
         var listener: ListenerSettings? = ListenerSettings()
         var address: YAMLNode?
+        var protocols: ListenProtocols?
         var tls: CertificateFiles?
         var authentication: ClientAuthentication?
         for entry in entries {
@@ -54,7 +55,7 @@ extension DecodingContext {
                 address = entry.value
                 listener = listenerAddress(entry.value)
             case "protocols":
-                checkProtocols(entry.value)
+                protocols = listenProtocols(entry.value)
             case "auth":
                 // What is wrong was told; that something was meant is enough for the address.
                 authentication = clientAuthentication(entry.value) ?? ClientAuthentication.none
@@ -72,6 +73,7 @@ extension DecodingContext {
                 hint: "write auth: none if that is meant, or an address of 127.0.0.0/8"
             )
         }
+        if let protocols { listener?.protocols = protocols }
         listener?.tls = tls
         listener?.authentication = authentication ?? ClientAuthentication.none
         return listener
@@ -144,21 +146,6 @@ extension DecodingContext {
             hint: "write lupin"
         )
         return nil
-    }
-
-    private func checkProtocols(_ node: YAMLNode) {
-        var hasHTTP1 = false
-        for item in items(node) {
-            guard let text = text(item, expected: "a protocol", example: "[h1]") else { return }
-            switch text {
-            case "h1": hasHTTP1 = true
-            case "h2": unavailable("h2", "HTTP/2", at: item)
-            default: unknownWord(item, text, for: "protocol", known: ["h1", "h2"])
-            }
-        }
-        if !hasHTTP1, items(node).isEmpty {
-            error(.range, "a listener speaks at least one protocol", at: node, hint: "write [h1]")
-        }
     }
 
     private func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {

@@ -46,9 +46,9 @@ package enum SchemaDocument {
     private static func form(of setting: Setting) -> [(String, JSON)] {
         switch setting.kind {
         case .duration(_, let orNone):
-            return [either(0, unit("ms|s|m|h|d", orNone: orNone))]
-        case .size(_, let orNone):
-            return [either(0, unit("B|KiB|MiB|GiB|TiB", orNone: orNone))]
+            return [either(0, unit("ms|s|m|h|d", or: orNone ? "none" : nil))]
+        case .size(_, let word):
+            return [either(0, unit("B|KiB|MiB|GiB|TiB", or: word))]
         case .number(let range, let word):
             let number = JSON.object([
                 ("type", "integer"), ("minimum", .number(range.lowerBound)),
@@ -61,6 +61,8 @@ package enum SchemaDocument {
             return [("enum", .array(words.map { .string($0) }))]
         case .rate:
             return [("type", "string"), ("pattern", "^([0-9]+([KMGT]iB|B)?/s|none)$|\\$\\{")]
+        case .count:
+            return [("type", "string"), ("pattern", "^[0-9]+/[0-9]+(ms|s|m|h|d)$|\\$\\{")]
         case .text:
             return [("type", "string")]
         case .list:
@@ -70,9 +72,9 @@ package enum SchemaDocument {
         }
     }
 
-    private static func unit(_ units: String, orNone: Bool) -> JSON {
-        let none = orNone ? "|none" : ""
-        let pattern = "^([0-9]+(\(units))|0\(none))$|\\$\\{"
+    private static func unit(_ units: String, or word: String?) -> JSON {
+        let word = word.map { "|\($0)" } ?? ""
+        let pattern = "^([0-9]+(\(units))|0\(word))$|\\$\\{"
         return .object([("type", "string"), ("pattern", .string(pattern))])
     }
 
@@ -101,7 +103,9 @@ package enum SchemaDocument {
                 either(.object(closed([("cert", text), ("key", text)])), ["none"])
             ],
             "tls": closed([
-                ("min", .object([("enum", .array(["1.2", "1.3"]))])), ("ciphers", text),
+                ("min", .object([("enum", .array(["1.2", "1.3"]))])),
+                ("alpn", .object(oneOrMany(.object([("enum", .array(["h2", "http/1.1"]))])))),
+                ("ciphers", text),
             ]),
             "intercept": [("enum", .array(["auto", true]))],
             "stop": [("type", "boolean")],

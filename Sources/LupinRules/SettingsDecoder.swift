@@ -106,6 +106,7 @@ struct SettingsDecoder {
         switch setting.section {
         case "timeouts": decodeTimeout(node, setting)
         case "limits": decodeLimit(node, setting)
+        case "limits.h2": context.decode(node, setting, into: &settings.limits.http2)
         case "log", "log.rotate", "log.redact": decodeLog(node, setting)
         case "access": decodeAccess(node, setting)
         case "upstream.tls": context.decode(entry, setting, into: &settings.upstream.tls)
@@ -131,6 +132,8 @@ struct SettingsDecoder {
             set(&settings.upstream.poolPerHost, context.number(node, setting))
         case "upstream.pool.idle":
             set(&settings.upstream.poolIdle, context.duration(node, setting))
+        case "upstream.pool.streams":
+            set(&settings.upstream.poolStreams, context.number(node, setting))
         case "upstream.dns.ttl":
             set(&settings.upstream.dnsTTL, context.duration(node, setting))
         case "upstream.via":

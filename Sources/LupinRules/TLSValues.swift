@@ -35,8 +35,9 @@ extension DecodingContext {
         for entry in entries(node, of: "a map", example: example) ?? [] {
             switch entry.key {
             case "min": overrides.minimum = tlsVersion(entry.value)
+            case "alpn": overrides.protocols = offeredProtocols(entry.value)
             case "ciphers": overrides.ciphers = ciphers(entry.value)
-            default: unknownKey(entry, in: "tls", known: ["min", "ciphers"])
+            default: unknownKey(entry, in: "tls", known: ["min", "alpn", "ciphers"])
             }
         }
         return overrides
@@ -45,28 +46,6 @@ extension DecodingContext {
     private func tlsVersion(_ node: YAMLNode) -> TLSVersion? {
         guard let setting = SettingsTable.setting("upstream.tls.min") else { return nil }
         return choice(node, setting).map { $0 == "1.3" ? .tls13 : .tls12 }
-    }
-
-    private func offeredProtocols(_ node: YAMLNode) -> [String]? {
-        var protocols: [String] = []
-        for item in items(node) {
-            guard let text = text(item, expected: "a protocol", example: "h2") else { return nil }
-            guard text == "h2" || text == "http/1.1" else {
-                unknownWord(item, text, for: "protocol", known: ["h2", "http/1.1"])
-                return nil
-            }
-            if !protocols.contains(text) { protocols.append(text) }
-        }
-        if protocols.isEmpty {
-            error(
-                .range,
-                "at least one protocol must be offered",
-                at: node,
-                hint: "write [h2, http/1.1]"
-            )
-            return nil
-        }
-        return protocols
     }
 
     private func trustAnchors(_ node: YAMLNode) -> TrustAnchorSettings? {

@@ -47,6 +47,24 @@ package enum Units {
         return bytes
     }
 
+    /// `1000/30s` as 1000 and 30,000 ms.
+    package static func countInTime(
+        _ text: String
+    ) throws(Problem) -> (count: Int, milliseconds: Int64) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let last = parts.last, let count = wholeNumber(first) else {
+            throw Problem(message: "\"\(text)\" is not a number in a time", hint: "write 1000/30s")
+        }
+        guard parts.count == 2 else {
+            throw Problem(message: "\"\(text)\" has no time", hint: "write \(text)/30s")
+        }
+        // `100/s` is how others write it, and what it means is clear.
+        if durationUnits.contains(where: { $0.name == last }) {
+            throw Problem(message: "\"\(text)\" has no time", hint: "write \(first)/1\(last)")
+        }
+        return (Int(count), try duration(String(last)))
+    }
+
     /// `20%` as 20.
     package static func percent(_ text: String) throws(Problem) -> Int {
         guard text.hasSuffix("%"), let value = wholeNumber(text.dropLast()) else {

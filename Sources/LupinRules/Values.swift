@@ -203,12 +203,12 @@ extension DecodingContext {
         return .milliseconds(value)
     }
 
-    /// A number of bytes; `.some(nil)` is `none`.
+    /// A number of bytes; `.some(nil)` is the setting's word, such as `none`.
     func size(_ node: YAMLNode, _ setting: Setting) -> Int?? {
-        guard case .size(let range, let orNone) = setting.kind,
+        guard case .size(let range, let word) = setting.kind,
             let text = text(node, expected: "a size", example: setting.example)
         else { return nil }
-        if orNone, text == "none" { return .some(nil) }
+        if let word, text == word { return .some(nil) }
         guard let value = units(node, { () throws(Units.Problem) in try Units.size(text) }) else {
             return nil
         }
@@ -224,6 +224,19 @@ extension DecodingContext {
         guard let text = text(node, expected: "a rate", example: "64/s") else { return nil }
         if text == "none" { return .some(nil) }
         return units(node) { () throws(Units.Problem) in try Units.rate(text) }
+    }
+
+    /// So many in so much time.
+    func rateLimit(_ node: YAMLNode, _ setting: Setting) -> RateLimit? {
+        guard case .count(let counts, let times) = setting.kind,
+            let text = text(node, expected: "a number in a time", example: setting.example),
+            let value = units(node, { () throws(Units.Problem) in try Units.countInTime(text) })
+        else { return nil }
+        guard counts.contains(value.count), times.contains(value.milliseconds) else {
+            outOfRange(text, setting, at: node)
+            return nil
+        }
+        return RateLimit(count: value.count, per: .milliseconds(value.milliseconds))
     }
 
     /// A number; `.some(nil)` is the setting's word, such as `auto`.

@@ -45,3 +45,17 @@ package struct KeyedDigest: Sendable {
         return Array(digest.prefix(Int(length)))
     }
 }
+
+/// SHA-1, which WebSocket asks for (RFC 6455 §4.2.2); it protects nothing.
+package enum SHA1 {
+    /// The 20 bytes of the digest, or none should OpenSSL fail.
+    package static func digest(_ bytes: Span<UInt8>) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        // Safety: EVP_Digest reads the span and writes at most EVP_MAX_MD_SIZE bytes.
+        let result = unsafe bytes.withUnsafeBufferPointer { input in
+            unsafe EVP_Digest(input.baseAddress, input.count, &digest, &length, EVP_sha1(), nil)
+        }
+        return result == 1 ? Array(digest.prefix(Int(length))) : []
+    }
+}

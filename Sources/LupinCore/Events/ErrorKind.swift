@@ -59,8 +59,23 @@ package enum RetryClass: String, Sendable, CaseIterable {
     case staleConnection = "stale-connection"
     case timeout
     case tlsTransient = "tls-transient"
+    /// The origin reset the stream with REFUSED_STREAM: it processed nothing (RFC 9113 §8.7).
+    case refusedStream = "refused-stream"
+    /// The stream lies above the last one of the origin's GOAWAY: it was not processed
+    /// (RFC 9113 §6.8).
+    case goaway
     /// Trying again can't help, or would do harm.
     case never
+}
+
+extension RetryClass {
+    /// Whether the origin itself says that it did nothing with the request, whatever was sent.
+    package var isUnprocessed: Bool {
+        switch self {
+        case .refusedStream, .goaway: true
+        case .dns, .connect, .reset, .staleConnection, .timeout, .tlsTransient, .never: false
+        }
+    }
 }
 
 extension ErrorKind {

@@ -37,6 +37,10 @@ package struct ExchangeRecord: Sendable {
     package var origin: Origin?
     /// HTTP version on the client's side.
     package var version = ProtocolVersion.http11
+    /// The stream of the client's connection that carried the exchange; nil with HTTP/1.
+    package var stream: UInt32?
+    /// How that stream ended before its time; nil where both sides ended it.
+    package var reset: HTTP2Reset?
     /// The final response as the client got it; nil when it got none.
     package var response: ResponseHead?
     /// Payload bytes as transferred, without framing; nil when there was no message.
@@ -100,6 +104,23 @@ package struct ClientRecord: Sendable {
     package init() {}
 }
 
+/// The end of a client's HTTP/2 stream before its time.
+package struct HTTP2Reset: Sendable, Equatable {
+    /// Who ended it; the raw value is the record's word.
+    package enum Party: String, Sendable {
+        case client
+        case lupin = "proxy"
+    }
+
+    package var code: HTTP2ErrorCode
+    package var by: Party
+
+    package init(_ code: HTTP2ErrorCode, by party: Party) {
+        self.code = code
+        by = party
+    }
+}
+
 /// Bytes on the wire with framing, without TLS.
 package struct ByteCounts: Sendable {
     package var clientIn: UInt64 = 0
@@ -149,6 +170,12 @@ package struct AttemptRecord: Sendable {
     package var peer: IPAddress?
     package var peerPort: UInt16 = 0
     package var version: ProtocolVersion?
+    /// The stream of the HTTP/2 connection that carried it; nil with HTTP/1.
+    package var stream: UInt32?
+    /// Why upstream reset that stream, if it did.
+    package var reset: HTTP2ErrorCode?
+    /// What upstream's GOAWAY said, if one came before the attempt ended.
+    package var goAway: HTTP2ErrorCode?
     /// The version of TLS with the origin; nil in clear.
     package var tls: TLSVersion?
     /// The connection came from the pool.

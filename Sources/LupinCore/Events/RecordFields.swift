@@ -1,4 +1,4 @@
-// How texts of strangers and field lines stand in a record's line: cleaned of secrets.
+// How the smaller parts of a record stand in its line, texts of strangers cleaned of secrets.
 
 extension JSONLine {
     /// Appends a text that may hold secrets.
@@ -17,6 +17,24 @@ extension JSONLine {
             return
         }
         element(bytes.span)
+    }
+
+    /// Appends `"error":{"type":"dns_error","detail":"…","side":"upstream"}`.
+    mutating func add(_ error: LupinError, _ redactor: Redactor) {
+        openObject("error")
+        add("type", literal: error.kind.token)
+        if !error.detail.isEmpty { add("detail", error.detail, redactor) }
+        add("side", literal: error.side.rawValue)
+        closeObject()
+    }
+
+    /// Appends `"tunnel":{"sent":7,"received":9,"closed_by":"client"}`.
+    mutating func add(_ tunnel: TunnelRecord) {
+        openObject("tunnel")
+        add("sent", tunnel.sentBytes)
+        add("received", tunnel.receivedBytes)
+        if let closer = tunnel.closedBy { add("closed_by", literal: closer.rawValue) }
+        closeObject()
     }
 
     /// `,"rules":{…}`.

@@ -80,6 +80,7 @@ extension RecordSummary {
         startMicroseconds = start
         program = json["client", "program"]?.string ?? ""
         status = json["http", "response", "status_code"]?.count ?? 0
+        isHTTP2 = json["network", "protocol", "version"]?.string == ProtocolVersion.http2.text
         let request = json["http", "request"]
         method = request?["method_original"]?.string ?? request?["method"]?.string ?? ""
         host = json["url", "domain"]?.string ?? ""
@@ -94,6 +95,7 @@ extension RecordSummary {
             abs($0) < 4e12 ? Int64(($0 * 1000).rounded()) : nil
         }
         outcome = json["outcome"]?.string ?? ""
+        reset = json["network", "reset"]?.string ?? ""
         errorType = json["error", "type"]?.string ?? ""
         errorDetail = json["error", "detail"]?.string ?? ""
         rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []

@@ -44,12 +44,12 @@ package struct RecordFormat: Sendable {
         addRequest(record, to: &line)
         addResponse(record, to: &line)
         addURL(record.origin, record.request, to: &line)
-        add(record.version, record.bytes, to: &line)
+        addNetwork(record, to: &line)
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
         if let trust = record.trust { line.add(trust, redactor) }
         addAttempts(record, to: &line)
-        if let error = record.error { add(error, to: &line) }
-        if let tunnel = record.tunnel { add(tunnel, to: &line) }
+        if let error = record.error { line.add(error, redactor) }
+        if let tunnel = record.tunnel { line.add(tunnel) }
         if dropped > 0 { line.add("dropped", UInt64(dropped)) }
         line.closeObject()
         line.endLine()
@@ -191,17 +191,27 @@ package struct RecordFormat: Sendable {
         names.put(text, of: fields)
     }
 
-    private mutating func add(
-        _ version: ProtocolVersion,
-        _ bytes: ByteCounts,
-        to line: inout JSONLine
-    ) {
+    /// Appends `,"network":{…},"bytes":{…}`.
+    private func addNetwork(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
+        let version = record.version
+        let stream = record.stream
+        let reset = record.reset
+        let bytes = record.bytes
         line.appendBounded(320) { output in
-            if case .http11 = version {
-                output.append(text.networkHTTP11)
-            } else {
+            switch version {
+            case .http11: output.append(text.networkHTTP11)
+            case .http2: output.append(text.networkHTTP2)
+            case .http10:
                 output.append(text.network)
                 output.append(literal: version.text)
+            }
+            output.append(text.protocolEnd)
+            if let stream { text.add(stream: stream, to: &output) }
+            if let reset {
+                text.add(text.reset, reset.code, to: &output)
+                output.append(text.resetBy)
+                output.append(literal: reset.by.rawValue)
+                output.append(0x22)
             }
             output.append(text.clientIn)
             output.append(decimal: bytes.clientIn)
@@ -338,7 +348,7 @@ package struct RecordFormat: Sendable {
         }
         if let url = attempt.url { line.add("url", url, redactor) }
         if attempt.status > 0 { line.add("status", UInt64(attempt.status)) }
-        if let error = attempt.error { add(error, to: &line) }
+        if let error = attempt.error { line.add(error, redactor) }
         let decision = attempt.decision
         line.appendBounded(320) { output in
             output.append(text.decision)
@@ -350,6 +360,9 @@ package struct RecordFormat: Sendable {
         let isReused = attempt.isReused
         let isReplayable = attempt.isReplayable
         let version = attempt.version
+        let stream = attempt.stream
+        let reset = attempt.reset
+        let goAway = attempt.goAway
         line.appendBounded(320) { output in
             output.append(text.delay, delay)
             text.addFlags(isReused: isReused, isReplayable: isReplayable, to: &output)
@@ -358,6 +371,9 @@ package struct RecordFormat: Sendable {
                 output.append(literal: version.text)
                 output.append(0x22)
             }
+            if let stream { text.add(stream: stream, to: &output) }
+            text.add(text.reset, reset, to: &output)
+            text.add(text.goAway, goAway, to: &output)
         }
         if let peer = attempt.peer { add(peer: peer, port: attempt.peerPort, to: &line) }
         let timing = attempt.timing
@@ -382,21 +398,5 @@ package struct RecordFormat: Sendable {
             line.bytes.append(decimal: UInt64(port))
             line.bytes.append(0x22)
         }
-    }
-
-    private func add(_ error: LupinError, to line: inout JSONLine) {
-        line.openObject("error")
-        line.add("type", literal: error.kind.token)
-        if !error.detail.isEmpty { line.add("detail", error.detail, redactor) }
-        line.add("side", literal: error.side.rawValue)
-        line.closeObject()
-    }
-
-    private func add(_ tunnel: TunnelRecord, to line: inout JSONLine) {
-        line.openObject("tunnel")
-        line.add("sent", tunnel.sentBytes)
-        line.add("received", tunnel.receivedBytes)
-        if let closer = tunnel.closedBy { line.add("closed_by", literal: closer.rawValue) }
-        line.closeObject()
     }
 }

@@ -9,6 +9,8 @@ package struct RecordSummary: Sendable, Equatable {
     package var program = ""
     /// 0 when the client got no response.
     package var status: UInt64 = 0
+    /// The client spoke HTTP/2.
+    package var isHTTP2 = false
     package var method = ""
     package var url = ""
     package var host = ""
@@ -16,6 +18,8 @@ package struct RecordSummary: Sendable, Equatable {
     package var sizeBytes: UInt64?
     package var totalMicroseconds: Int64?
     package var outcome = ""
+    /// The error code with which the client's stream ended early.
+    package var reset = ""
     package var errorType = ""
     package var errorDetail = ""
     package var rules: [String] = []
@@ -29,6 +33,7 @@ package struct RecordSummary: Sendable, Equatable {
         startMicroseconds = record.startMicroseconds
         program = redactor.cleaned(record.client.program ?? "")
         status = UInt64(record.response?.status ?? 0)
+        isHTTP2 = record.version == .http2
         if let origin = record.origin { host = redactor.cleaned(origin.host.text) }
         if let request = record.request {
             method = redactor.cleaned(request.method.token)
@@ -39,6 +44,7 @@ package struct RecordSummary: Sendable, Equatable {
         sizeBytes = record.tunnel?.receivedBytes ?? record.responseBodyBytes
         totalMicroseconds = record.timing.total
         outcome = record.outcome.rawValue
+        reset = record.reset?.code.name ?? ""
         if let error = record.error {
             errorType = error.kind.token
             errorDetail = redactor.cleaned(error.detail)
@@ -103,11 +109,15 @@ package struct SummaryText: Sendable {
         var parts: [String] = []
         if let size = summary.sizeBytes { parts.append(SummaryText.size(size)) }
         if let total = summary.totalMicroseconds { parts.append(SummaryText.duration(total)) }
+        if summary.isHTTP2 { parts.append("h2") }
         if summary.attempts > 1 { parts.append("×\(summary.attempts)") }
         if !summary.program.isEmpty { parts.append(summary.program) }
         if !summary.rules.isEmpty { parts.append("[\(summary.rules.joined(separator: ", "))]") }
         let isBad = summary.outcome != "ok"
-        if isBad { parts.append(summary.outcome) }
+        if isBad {
+            parts.append(summary.outcome)
+            if !summary.reset.isEmpty { parts.append(summary.reset) }
+        }
         if !summary.errorType.isEmpty {
             let detail = summary.errorDetail.isEmpty ? "" : ": \(summary.errorDetail)"
             parts.append(summary.errorType + detail)

@@ -23,7 +23,15 @@ final class RecordText: Sendable {
     let networkHTTP11 = Fragment(
         #","network":{"protocol":{"name":"http","version":"1.1"#
     )
-    let clientIn = Fragment(#""}},"bytes":{"client_in":"#)
+    let networkHTTP2 = Fragment(
+        #","network":{"protocol":{"name":"http","version":"2"#
+    )
+    let protocolEnd = Fragment(#""}"#)
+    let stream = Fragment(#","stream":"#)
+    let reset = Fragment(#","reset":""#)
+    let resetBy = Fragment(#","reset_by":""#)
+    let goAway = Fragment(#","goaway":""#)
+    let clientIn = Fragment(#"},"bytes":{"client_in":"#)
     let clientOut = Fragment(#","client_out":"#)
     let upstreamOut = Fragment(#","upstream_out":"#)
     let upstreamIn = Fragment(#","upstream_in":"#)
@@ -38,6 +46,7 @@ final class RecordText: Sendable {
     let reused = Fragment(#","reused":true"#)
     let notReplayable = Fragment(#","replayable":false"#)
     let versionHTTP11 = Fragment(#","protocol":"1.1""#)
+    let versionHTTP2 = Fragment(#","protocol":"2""#)
     let version = Fragment(#","protocol":""#)
     let peer = Fragment(#","peer":""#)
     let tls12 = Fragment(#","tls":"1.2""#)
@@ -105,11 +114,26 @@ extension RecordText {
             isReplayable: attempt.isReplayable,
             to: &output
         )
-        output.append(versionHTTP11)
+        output.append(attempt.isHTTP2 ? versionHTTP2 : versionHTTP11)
+        if let number = attempt.stream { add(stream: number, to: &output) }
         if let quad = attempt.quad { add(peer: quad, port: attempt.peerPort, to: &output) }
         add(attempt.tls, to: &output)
         add(attempt.timing, to: &output)
         output.append(attemptsEnd)
+    }
+
+    /// Appends `,"stream":5`.
+    func add(stream number: UInt32, to output: inout TextCursor) {
+        output.append(stream)
+        output.append(decimal: UInt64(number))
+    }
+
+    /// Appends a quoted error code behind `key`, such as `,"reset":"CANCEL"`.
+    func add(_ key: Fragment, _ code: HTTP2ErrorCode?, to output: inout TextCursor) {
+        guard let code else { return }
+        output.append(key)
+        output.append(literal: code.name)
+        output.append(0x22)
     }
 
     /// Appends `,"tls":"1.3"`, or nothing in clear.
@@ -141,6 +165,8 @@ extension TextCursor {
 
 /// An attempt as nearly all exchanges have it, with none of its texts: a copy counts no references.
 struct UsualAttempt {
+    let isHTTP2: Bool
+    let stream: UInt32?
     let status: UInt16
     let isReused: Bool
     let isReplayable: Bool
@@ -151,14 +177,21 @@ struct UsualAttempt {
     let tls: TLSVersion?
     let timing: Timing
 
-    /// Nil unless there is one alone, over HTTP/1.1 and IPv4, and it went well.
+    /// Nil unless there is one alone, over HTTP/1.1 or HTTP/2 and IPv4, and it went well.
     ///
     /// Read part by part where it lies: passed on, an attempt would be copied with its texts.
     init?(only attempts: Span<AttemptRecord>) {
         guard attempts.count == 1, case .first = attempts[0].cause,
-            case .deliver = attempts[0].decision, case .http11? = attempts[0].version,
-            case nil = attempts[0].url, case nil = attempts[0].error, attempts[0].reason.isEmpty
+            case .deliver = attempts[0].decision, attempts[0].reason.isEmpty,
+            case nil = attempts[0].url, case nil = attempts[0].error,
+            case nil = attempts[0].reset, case nil = attempts[0].goAway
         else { return nil }
+        switch attempts[0].version {
+        case .http11?: isHTTP2 = false
+        case .http2?: isHTTP2 = true
+        case nil, .http10?: return nil
+        }
+        stream = attempts[0].stream
         switch attempts[0].peer {
         case .v4(let address)?: quad = address
         case nil: quad = nil

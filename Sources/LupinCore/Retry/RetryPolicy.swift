@@ -19,11 +19,11 @@ package struct RetryPolicy: Sendable, Equatable {
     /// What holds when no rule says otherwise: only what provably was not processed.
     ///
     /// RFC 9110 §9.2.2 lets a proxy repeat idempotent methods; any other one is repeated only if
-    /// no byte of it was sent.
+    /// no byte of it was sent, or if the origin says that it did nothing with it.
     package static let safe = RetryPolicy(
         limit: 1,
         methods: [.delete, .get, .head, .options, .put, .trace],
-        errors: [.connect, .staleConnection],
+        errors: [.connect, .refusedStream, .goaway, .staleConnection],
         replayBodyBytes: 256 << 10
     )
 
@@ -78,7 +78,7 @@ package struct RetryPolicy: Sendable, Equatable {
         guard failure.hasSentBytes else {
             return .retry(reason: "\(failure.error.retry.rawValue), nothing was sent")
         }
-        guard methods.contains(failure.method) else {
+        guard methods.contains(failure.method) || failure.error.retry.isUnprocessed else {
             return .doNotRetry(reason: "\(failure.method.token) may have been processed")
         }
         guard failure.isReplayable else {

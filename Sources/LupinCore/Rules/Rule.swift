@@ -120,7 +120,7 @@ package struct TimeoutOverrides: Sendable, Equatable {
 
 extension TLSOverrides {
     /// Whether everything is inherited.
-    package var isEmpty: Bool { minimum == nil && ciphers == nil }
+    package var isEmpty: Bool { minimum == nil && protocols == nil && ciphers == nil }
 }
 
 /// `log:` under a rule; merged leaf by leaf, nil keeps what was there.

@@ -53,7 +53,7 @@ package enum RuleKeyTable {
         RuleKey(
             key: "tls",
             form: "{min: \"1.2\"}",
-            sentence: "of the upstream side: min, and ciphers as OpenSSL writes them"
+            sentence: "of the upstream side: min, alpn, and ciphers as OpenSSL writes them"
         ),
         RuleKey(
             key: "intercept",

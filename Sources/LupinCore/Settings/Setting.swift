@@ -6,8 +6,8 @@ package struct Setting: Sendable {
     package enum Kind: Sendable, Equatable {
         /// Milliseconds in the range; `none` where `orNone`.
         case duration(ClosedRange<Int64>, orNone: Bool = false)
-        /// Bytes in the range; `none` where `orNone`.
-        case size(ClosedRange<Int>, orNone: Bool = false)
+        /// Bytes in the range, or the word.
+        case size(ClosedRange<Int>, or: String? = nil)
         /// A number in the range, or the word.
         case number(ClosedRange<Int>, or: String? = nil)
         /// `true` or `false`.
@@ -16,6 +16,8 @@ package struct Setting: Sendable {
         case choice([String])
         /// Bytes per second, or `none`.
         case rate
+        /// So many of something in so many milliseconds.
+        case count(ClosedRange<Int>, per: ClosedRange<Int64>)
         /// A text of the form that the words describe.
         case text(String)
         /// A list of what the words describe; one value alone is a list of one.
@@ -62,11 +64,12 @@ extension Setting {
     package var typeText: String {
         switch kind {
         case .duration(_, let orNone): orNone ? "duration or none" : "duration"
-        case .size(_, let orNone): orNone ? "size or none" : "size"
+        case .size(_, let word): word.map { "size or \($0)" } ?? "size"
         case .number(_, let word): word.map { "number or \($0)" } ?? "number"
         case .boolean: "true or false"
         case .choice(let words): words.joined(separator: " | ")
         case .rate: "size per second or none"
+        case .count: "number/duration"
         case .text(let form), .map(let form): form
         case .list(let item): "list of \(item)"
         }
@@ -75,7 +78,7 @@ extension Setting {
     /// The units a value may have; nil where values have none.
     package var unitText: String? {
         switch kind {
-        case .duration: "ms s m h d"
+        case .duration, .count: "ms s m h d"
         case .size: "B KiB MiB GiB"
         case .rate: "/s, KiB/s, MiB/s"
         default: nil
@@ -91,6 +94,9 @@ extension Setting {
             "\(UnitText.size(range.lowerBound)) to \(UnitText.size(range.upperBound))"
         case .number(let range, _):
             "\(range.lowerBound) to \(range.upperBound)"
+        case .count(let counts, let times):
+            "\(counts.lowerBound) to \(counts.upperBound) in "
+                + "\(UnitText.duration(times.lowerBound)) to \(UnitText.duration(times.upperBound))"
         default: nil
         }
     }

@@ -22,6 +22,8 @@ package struct ListenerSettings: Sendable, Equatable {
     /// A literal address; port 0 lets the kernel choose.
     package var address = IPAddress.v4(0x7F00_0001)
     package var port: UInt16 = 8080
+    /// What clients may speak.
+    package var protocols: ListenProtocols = [.http1, .http2]
     /// The certificate with which clients reach lupin by https; nil is `off`.
     package var tls: CertificateFiles?
     package var authentication = ClientAuthentication.none
@@ -92,6 +94,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// Idle connections kept to one host, for the whole process.
     package var poolPerHost = 32
     package var poolIdle = Duration.seconds(60)
+    /// Requests that lupin has open on one HTTP/2 connection at a time; the origin may allow fewer.
+    package var poolStreams = 100
     package var dnsTTL = Duration.seconds(30)
     package var tls = UpstreamTLSSettings()
     /// Whether `Via` is added, both ways.
@@ -156,6 +160,7 @@ package struct Limits: Sendable, Equatable {
     package var bodyBytes: Int?
     package var streamBufferBytes = 256 << 10
     package var replayMemoryBytes = 64 << 20
+    package var http2 = HTTP2Limits()
 
     package init() {}
 }

@@ -18,6 +18,7 @@ package enum SettingsTable {
         "intercept.ca": "the local certificate authority",
         "timeouts": "how long lupin waits",
         "limits": "how much lupin accepts; per process",
+        "limits.h2": "what the peer of one HTTP/2 connection may ask",
         "cache": "stored responses",
         "log": "one record per exchange; `log: off` writes only lupin's own errors",
         "log.redact": "what is redacted beyond the built-in set",
@@ -67,6 +68,8 @@ private let day: Int64 = 86_400_000
 /// Waiting: long enough to be meant, short enough to end.
 private let wait: ClosedRange<Int64> = 10...7 * day
 private let gibibyte = 1 << 30
+/// Often enough for every client that means well, seldom enough to matter.
+private let flood = Setting.Kind.count(1...1_000_000, per: second...hour)
 
 extension Setting {
     fileprivate func later(_ what: String, off: [String] = []) -> Setting {
@@ -112,8 +115,8 @@ extension SettingsTable {
         row(
             "listen.protocols",
             .list("h1 and h2"),
-            "[h1]",
-            "what clients may speak; h2 comes later"
+            "[h1, h2]",
+            "what clients may speak; h2: by ALPN with tls, else by prior knowledge"
         ),
         row("listen.tls", .map("off or {cert, key}"), "off", "PEM files make it an HTTPS proxy"),
         row(
@@ -201,8 +204,12 @@ extension SettingsTable {
             "60s",
             "how long an unused connection is kept"
         ),
-        row("upstream.pool.streams", .number(1...10000), "100", "streams on one connection")
-            .later("HTTP/2"),
+        row(
+            "upstream.pool.streams",
+            .number(1...65535),
+            "100",
+            "requests at a time on one HTTP/2 connection; an origin may allow fewer"
+        ),
         row("upstream.dns.ttl", .duration(0...day), "30s", "how long an address is remembered"),
         row(
             "upstream.via",
@@ -313,7 +320,7 @@ extension SettingsTable {
         row("limits.header_bytes", .size(1024...16 << 20), "64KiB", "beyond: 431"),
         row("limits.header_fields", .number(16...10000), "256", "beyond: 431"),
         row("limits.trailer_bytes", .size(0...1 << 20), "8KiB", "beyond: the message is refused"),
-        row("limits.body", .size(0...1 << 50, orNone: true), "none", "beyond: 413"),
+        row("limits.body", .size(0...1 << 50, or: "none"), "none", "beyond: 413"),
         row(
             "limits.stream_buffer",
             .size(16 << 10...64 << 20),
@@ -327,11 +334,20 @@ extension SettingsTable {
             "all buffers for repeating a request body together"
         ),
         row(
-            "limits.h2",
-            .map("{streams, resets, control, table, window}"),
-            "{streams: 100, resets: 1000/30s, control: 1000/10s, table: 4KiB, window: auto}",
-            "floods and windows"
-        ).later("HTTP/2"),
+            "limits.h2.streams",
+            .number(1...65535),
+            "100",
+            "that a client may have open at a time; beyond: REFUSED_STREAM"
+        ),
+        row("limits.h2.resets", flood, "1000/30s", "streams opened and reset; beyond: cut"),
+        row("limits.h2.control", flood, "1000/10s", "frames that carry no message; beyond: cut"),
+        row("limits.h2.table", .size(0...64 << 10), "4KiB", "memory for recurring fields (HPACK)"),
+        row(
+            "limits.h2.window",
+            .size(64 << 10...16 << 20, or: "auto"),
+            "auto",
+            "unread bytes; auto: 256KiB, doubling to 4MiB while the reader keeps up"
+        ),
     ]
 
     private static let policies: [Setting] = [

@@ -28,7 +28,7 @@ package enum TLSVersion: UInt8, Sendable, Hashable, Comparable {
 /// `upstream.tls`.
 package struct UpstreamTLSSettings: Sendable, Hashable {
     package var minimum = TLSVersion.tls12
-    /// Protocols offered by ALPN, the preferred first.
+    /// Protocols offered by ALPN, the preferred first: `h2`, `http/1.1` or both, each once.
     package var protocols = ["h2", "http/1.1"]
     package var roots = TrustAnchorSettings()
     package var clientCertificate: CertificateFiles?
@@ -51,6 +51,8 @@ package struct TrustAnchorSettings: Sendable, Hashable {
 /// `tls:` under a rule; nil inherits.
 package struct TLSOverrides: Sendable, Hashable {
     package var minimum: TLSVersion?
+    /// Protocols offered by ALPN, the preferred first; never empty.
+    package var protocols: [String]?
     /// An OpenSSL cipher list for TLS 1.2, or TLS 1.3 suites.
     package var ciphers: String?
 

@@ -28,12 +28,21 @@ final class DownstreamConnection: ChannelPump {
     let channel: Channel
     let resources: WorkerResources
     private var http1: DownstreamHTTP1
+    /// Set once the client speaks HTTP/2: from then on the connection needs no task.
+    private var http2: DownstreamHTTP2?
+    /// No request has come yet, so the client may still begin HTTP/2.
+    private var isFresh = true
+    private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request is inside it.
     private var enclosure: Enclosure?
     private var interception: Interception?
     private var client: Client
     /// What the listener demands.
-    private let entrance: Entrance
+    let entrance: Entrance
+    /// Both ends of the client's connection, where they are not those of the channel.
+    private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
+    /// What began on a stream of another connection, and goes on here.
+    private var beginning: (exchange: Exchange, interception: Interception)?
     private var isClientLookedUp = false
     private var hasBegun = false
     /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
@@ -53,6 +62,7 @@ final class DownstreamConnection: ChannelPump {
         self.channel = channel
         self.entrance = entrance
         self.resources = resources
+        clientEnds = nil
         slot = ParkingSlot(on: resources.loop)
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
         let address = peer.address.unmapped
@@ -64,6 +74,31 @@ final class DownstreamConnection: ChannelPump {
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits)
+    }
+
+    /// The inside of a CONNECT that a client asked for on a stream of HTTP/2.
+    init(
+        inside channel: Channel,
+        _ resources: WorkerResources,
+        _ entrance: Entrance,
+        _ client: Client,
+        ends: (peer: SocketAddress, local: SocketAddress)?
+    ) {
+        self.channel = channel
+        self.entrance = entrance
+        self.resources = resources
+        self.client = client
+        clientEnds = ends
+        slot = ParkingSlot(on: resources.loop)
+        isClientLookedUp = true
+        hasBegun = true
+        http1 = DownstreamHTTP1(channel, slot, limits: HTTP1Limits(resources.snapshot.limits), ends)
+    }
+
+    /// Takes over an exchange whose CONNECT was granted elsewhere.
+    func begin(_ exchange: Exchange, _ interception: Interception) {
+        exchange.move(to: http1, slot)
+        beginning = (exchange, interception)
     }
 
     /// Whether the connection is closed for good.
@@ -87,6 +122,10 @@ final class DownstreamConnection: ChannelPump {
                 ending = await refuse(refusal)
             }
         }
+        if let (exchange, interception) = beginning {
+            beginning = nil
+            ending = await enclose(exchange, interception)
+        }
         var turn = 0
         while ending == .keep {
             turn += 1
@@ -94,10 +133,10 @@ final class DownstreamConnection: ChannelPump {
             ending = await serveOne()
         }
         if ending == .rest { return rest() }
+        if ending == .multiplexed { return beginHTTP2() }
         if ending == .close, !http1.mayCloseAtOnce { await linger() }
         channel.close(reset: ending == .reset)
-        slot.retire()
-        if isCounted { resources.shared.connections.release(client.address) }
+        endAll()
     }
 
     /// Makes TLS with the client of an HTTPS proxy; false when it comes to nothing.
@@ -115,6 +154,7 @@ final class DownstreamConnection: ChannelPump {
         )
         do throws(HandshakeFailure) {
             try await handshake.run()
+            if filter.session.chosenProtocol == "h2" { isAgreedUponHTTP2 = true }
             return true
         } catch {
             resources.shared.logger.debug("TLS with \(client.address.text) failed: \(error)")
@@ -129,7 +169,54 @@ final class DownstreamConnection: ChannelPump {
         client.user = user
         self.enclosure = enclosure
         self.interception = interception
-        http1 = DownstreamHTTP1(channel, slot, limits: HTTP1Limits(resources.snapshot.limits))
+        isFresh = true
+        isAgreedUponHTTP2 = enclosure.tls?.session.chosenProtocol == "h2"
+        http1 = DownstreamHTTP1(
+            channel,
+            slot,
+            limits: HTTP1Limits(resources.snapshot.limits),
+            clientEnds
+        )
+    }
+
+    // MARK: HTTP/2
+
+    /// Goes on without a task: from now on every stream has its own.
+    private func beginHTTP2() {
+        http1.leave()
+        let context = DownstreamHTTP2.Context(
+            client: client,
+            entrance: entrance,
+            enclosure: enclosure,
+            interception: interception,
+            ends: clientEnds ?? channel.ends
+        )
+        let service = DownstreamHTTP2(channel, resources, context) { [weak self] in
+            guard let self else { return }
+            http2 = nil
+            endAll()
+            resources.remove(self)
+        }
+        http2 = service
+        service.start()
+    }
+
+    private func endAll() {
+        slot.retire()
+        if isCounted { resources.shared.connections.release(client.address) }
+        isCounted = false
+    }
+
+    /// lupin stops: idle connections end now, busy ones after what runs.
+    func drain() {
+        slot.wake(.draining)
+        http2?.leave()
+    }
+
+    /// The time to stop is over.
+    func cut() {
+        slot.wake(.cut)
+        http2?.cut()
     }
 
     // MARK: Resting
@@ -155,11 +242,14 @@ final class DownstreamConnection: ChannelPump {
     ///
     /// True when it did.
     func endRest(isStopping: Bool) -> Bool {
+        if let http2 {
+            http2.sweep()
+            return false
+        }
         guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
         isResting = false
         channel.close()
-        slot.retire()
-        if isCounted { resources.shared.connections.release(client.address) }
+        endAll()
         return true
     }
 
@@ -178,7 +268,10 @@ final class DownstreamConnection: ChannelPump {
     private func serveOne() async -> Ending {
         let request: ParsedRequest
         do throws(LupinError) {
-            guard let next = try await nextRequest() else { return isAtRest ? .rest : .gone }
+            guard let next = try await nextRequest() else {
+                if isAgreedUponHTTP2 { return .multiplexed }
+                return isAtRest ? .rest : .gone
+            }
             request = next
         } catch {
             noteRejection()
@@ -212,11 +305,13 @@ final class DownstreamConnection: ChannelPump {
     private func nextRequest() async throws(LupinError) -> ParsedRequest? {
         http1.expectRequest()
         isAtRest = false
+        if isAgreedUponHTTP2 { return nil }
         var deadline = min(idleDeadline, resources.loop.deadline(in: Self.restDelay))
         var hasBegun = false
         while true {
             if resources.isDraining, !http1.hasBegun { return nil }
-            if let request = try http1.nextRequest() { return request }
+            if isFresh, try beginsHTTP2() { return nil }
+            if !isFresh, let request = try http1.nextRequest() { return request }
             if http1.hasEnded { return nil }
             if http1.hasBegun, !hasBegun {
                 // Absolute from the first byte: dripping does not buy time.
@@ -239,6 +334,24 @@ final class DownstreamConnection: ChannelPump {
                 )
             }
         }
+    }
+
+    /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.
+    ///
+    /// While they are too few to say the connection stays fresh.
+    private func beginsHTTP2() throws(LupinError) -> Bool {
+        switch try http1.beginsHTTP2() {
+        case nil: return false
+        case true? where entrance.protocols.contains(.http2):
+            isAgreedUponHTTP2 = true
+            return true
+        default: break
+        }
+        isFresh = false
+        guard entrance.protocols.contains(.http1) else {
+            throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
+        }
+        return false
     }
 
     /// Answers something that never became a request.
@@ -341,6 +454,8 @@ enum Ending: Equatable {
     case rest
     /// A CONNECT was granted that lupin answers itself.
     case enclose
+    /// The client speaks HTTP/2 from here on.
+    case multiplexed
 }
 
 extension LupinError {

@@ -10,6 +10,8 @@ final class DownstreamHTTP1: Downstream {
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
     private let limits: HTTP1Limits
+    /// Both ends of the client's connection, where they are not those of the channel.
+    private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private var parser: RequestParser
     // Of the request under way:
     private var method = Method.get
@@ -32,8 +34,14 @@ final class DownstreamHTTP1: Downstream {
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
 
-    init(_ channel: Channel, _ slot: ParkingSlot, limits: HTTP1Limits) {
+    init(
+        _ channel: Channel,
+        _ slot: ParkingSlot,
+        limits: HTTP1Limits,
+        _ clientEnds: (peer: SocketAddress, local: SocketAddress)? = nil
+    ) {
         self.channel = channel
+        self.clientEnds = clientEnds
         self.slot = slot
         reader = HTTP1BodyReader(channel, side: .downstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .downstream)
@@ -65,6 +73,23 @@ final class DownstreamHTTP1: Downstream {
         channel.pump = nil
         bytesBeforeRequest = bytesReceived
     }
+
+    /// Whether the connection's first bytes are those of HTTP/2; nil while there are too few.
+    func beginsHTTP2() throws(LupinError) -> Bool? {
+        let input = channel.input
+        while true {
+            if !input.isEmpty, let isThere = HTTP2Preface.isThere(input.bytes) { return isThere }
+            switch try receive() {
+            case .bytes: continue
+            case .blocked: return nil
+            // The parser's to tell.
+            case .end, .full: return false
+            }
+        }
+    }
+
+    /// Leaves the channel to somebody else.
+    func leave() { channel.pump = nil }
 
     /// The next request, if all of its head is there.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
@@ -147,12 +172,9 @@ final class DownstreamHTTP1: Downstream {
 
     func attach(_ pump: (any ChannelPump)?) { channel.pump = pump }
 
-    var localAddress: IPAddress? { channel.localAddress?.address }
+    var localAddress: IPAddress? { (clientEnds?.local ?? channel.localAddress)?.address }
 
-    var ends: (peer: SocketAddress, local: SocketAddress)? {
-        guard let peer = channel.peer, let local = channel.localAddress else { return nil }
-        return (peer, local)
-    }
+    var ends: (peer: SocketAddress, local: SocketAddress)? { clientEnds ?? channel.ends }
 
     func sendInterim(_ head: ResponseHead) throws(LupinError) {
         guard takesInterimResponses else { return }

@@ -224,9 +224,11 @@ extension DownstreamConnection {
             }
             return await exchange.goOnAsTunnel(to: origin)
         }
-        // A program that knows HTTP/2 alone (gRPC) would only fail here.
+        // A program that speaks something else would only fail here.
+        let offersHTTP2 = entrance.protocols.contains(.http2)
         if interception.mayTunnel, !hello.protocols.isEmpty,
-            !hello.protocols.contains("http/1.1")
+            !hello.protocols.contains("http/1.1"),
+            !(offersHTTP2 && hello.protocols.contains("h2"))
         {
             return await exchange.goOnAsTunnel(to: origin)
         }
@@ -234,6 +236,7 @@ extension DownstreamConnection {
         do throws(LupinError) {
             filter = try resources.shared.interceptor.filter(
                 for: named ?? origin.host,
+                offersHTTP2: offersHTTP2,
                 wallSeconds: resources.wallNow / 1_000_000
             )
         } catch {

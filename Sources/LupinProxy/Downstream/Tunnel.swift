@@ -131,7 +131,7 @@ extension Exchange {
         while true {
             let notes = ConnectionNotes()
             do throws(DialFailure) {
-                hold(try await connect(to: hop, isHostFromFile: false, noting: notes))
+                hold(try await connectHTTP1(to: hop, isHostFromFile: false, noting: notes))
                 facts.take(notes)
                 attempts.append(facts)
                 return

@@ -4,6 +4,24 @@ import LupinIO
 import LupinWire
 
 extension Exchange {
+    /// Takes the protocol of an extended CONNECT, as HTTP/1.1 would have it asked for.
+    ///
+    /// - Returns: Why not, where lupin has no words for the protocol.
+    func adopt(_ protocolName: String?) -> LupinError? {
+        guard let protocolName else { return nil }
+        guard protocolName.lowercased() == WebSocketHandshake.name else {
+            return .request(status: 501, detail: "The only extended CONNECT known is websocket.")
+        }
+        self.protocolName = WebSocketHandshake.name
+        let key = WebSocketHandshake.newKey()
+        webSocketKey = key
+        request.fields.set(name: WebSocketHandshake.keyField, value: key)
+        if request.fields.value(of: WebSocketHandshake.versionField) == nil {
+            request.fields.set(name: WebSocketHandshake.versionField, value: "13")
+        }
+        return nil
+    }
+
     /// Passes a 101 on and joins both sides.
     func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
@@ -22,6 +40,16 @@ extension Exchange {
                 detail: "The origin switched protocols before it had the whole request."
             )
         }
+        if let webSocketKey {
+            let proof = response.head.fields.value(of: WebSocketHandshake.acceptField)
+            guard proof == WebSocketHandshake.accept(webSocketKey) else {
+                throw LupinError(
+                    .httpUpgradeFailed,
+                    host: record.origin?.host.text,
+                    detail: "The origin's Sec-WebSocket-Accept does not fit the key."
+                )
+            }
+        }
         record.mode = .upgrade
         var head = response.head
         HopByHop.mark(response: &head.fields, keepsAltSvc: enclosure == nil)
@@ -30,6 +58,7 @@ extension Exchange {
         downstream.beginUpgrade(head, to: chosen, via: via)
         try await join(upstream)
     }
+
     /// RFC 9110 §7.8: a server must not switch to a protocol that the client did not name.
     ///
     /// Names are compared without case and without their versions.

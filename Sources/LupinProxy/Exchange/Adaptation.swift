@@ -104,6 +104,7 @@ extension Exchange {
         swap(&fields, &request.fields)
         // RFC 9110 §7.8: Upgrade in an HTTP/1.0 request is ignored.
         if request.version == .http10 { wishes.upgrade = nil }
+        if request.version == .http2 { wishes.upgrade = protocolName }
     }
 
     /// Where the path and its normal form differ in dot segments, the normal form is sent.

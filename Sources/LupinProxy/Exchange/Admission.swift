@@ -31,6 +31,9 @@ extension Exchange {
             switch request.form {
             case .asterisk: return .lastHop
             case .origin: return .own(path: try ownPath())
+            case .absolute where request.version == .http2 && isOwnName(request.authority):
+                // HTTP/2 has no origin-form: what names the listener is for us.
+                return .own(path: String(request.pathText.prefix { $0 != "?" }))
             case .absolute, .authority: target = try self.target()
             }
         }

@@ -42,13 +42,16 @@ final class Attempt {
             facts.tls = secured.filter.session.version
             exchange.record.trust = secured.trust
         }
-        upstream.begin(adapted.head, options())
         do throws(LupinError) {
+            try upstream.begin(adapted.head, options())
             try startUpload(to: upstream)
             return try await awaitResponse(from: upstream)
         } catch {
             hasSentBytes = exchange.hasSentUpstream
             let isStale = upstream.isReused && !upstream.hasAnswered
+            if upstream.reset == .http11Required {
+                exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
+            }
             throw isStale ? error.onReusedConnection : error
         }
     }
@@ -81,39 +84,56 @@ final class Attempt {
         facts.error = error
         facts.decision = decision
         facts.reason = reason
-        if facts.peer != nil { facts.version = .http11 }
+        if let upstream = exchange.upstream {
+            facts.version = upstream.version
+            facts.stream = upstream.streamID
+            facts.reset = upstream.reset
+            facts.goAway = upstream.goAway
+        }
         exchange.attempts.append(facts)
     }
 
     // MARK: Connecting
 
     private func connect() async throws(LupinError) -> any Upstream {
+        let pool = exchange.resources.pool
+        if let stream = try await sharedStream() { return stream }
+        // Whoever waits for a connection to share waits for this one.
+        let isShared = pool.streams.beginDial(adapted.hop, wants: protocols)
+        defer { if isShared { pool.streams.endDial(adapted.hop) } }
         // A request that can't be sent twice must not be lost on a connection that the origin has
         // just closed: then one look at the socket is worth its price.
         let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
         // The second attempt takes a fresh connection: whatever closed the one may have closed all.
         if facts.cause == .first,
-            let pooled = exchange.resources.pool.lease(
+            let pooled = pool.lease(
                 for: adapted.hop,
                 known: adapted.target,
                 asksKernel: isDelicate
             )
         {
-            if mayUse(pooled) { return pooled }
-            exchange.resources.pool.keep(pooled)
+            if mayUse(pooled.reach, at: pooled.peer) { return pooled }
+            pool.keep(pooled)
         }
         let notes = ConnectionNotes()
         do throws(DialFailure) {
-            let upstream = try await exchange.connect(
+            let connected = try await exchange.connect(
                 to: adapted.hop,
                 isHostFromFile: adapted.isHostFromFile,
+                protocols: protocols,
                 noting: notes
             )
             facts.take(notes)
-            upstream.isRestricted = isDenied(upstream, to: .v4(0), isHostFromFile: false)
-            upstream.isOpenToLocalClients =
-                !isDenied(upstream, to: .v4(0x7F00_0001), isHostFromFile: false)
-            return upstream
+            switch connected {
+            case .http1(let connection):
+                connection.reach = reach(of: connection.peer)
+                pool.streams.remember(adapted.hop, wantsHTTP1: false)
+                return connection
+            case .http2(let connection):
+                connection.reach = reach(of: connection.peer)
+                pool.streams.keep(connection)
+                return connection.lease()
+            }
         } catch {
             facts.take(notes)
             isEveryAddressRefused = error.isEveryAddressRefused
@@ -121,21 +141,98 @@ final class Attempt {
         }
     }
 
+    /// What ALPN offers; nil for what the settings say.
+    ///
+    /// An upgrade is a thing of HTTP/1.1, and so is what some origins answer.
+    private var protocols: [String]? {
+        exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(adapted.hop)
+            ? ["http/1.1"] : nil
+    }
+
+    /// A stream of a connection that others use too; nil where there is none and none is being
+    /// made.
+    private func sharedStream() async throws(LupinError) -> UpstreamStream? {
+        let streams = exchange.resources.pool.streams
+        guard streams.mayShare(adapted.hop) else { return nil }
+        let upgrade = exchange.wishes.upgrade
+        if let upgrade, upgrade.lowercased() != WebSocketHandshake.name { return nil }
+        while true {
+            while let connection = streams.connection(
+                to: adapted.hop,
+                forWebSocket: upgrade != nil
+            ) {
+                guard mayUse(connection.reach, at: connection.peer) else { break }
+                if !connection.isDoubtful { return connection.lease() }
+                // Alive or not, somebody else may have taken what room there was.
+                if try await !isAlive(connection) { connection.giveUp() }
+            }
+            guard upgrade == nil, streams.isDialing(adapted.hop) else { return nil }
+            streams.wait(for: adapted.hop, in: exchange.slot)
+            let deadline = min(
+                exchange.slot.loop.deadline(in: exchange.waits.connect),
+                exchange.totalDeadline
+            )
+            let woken = await exchange.slot.park(
+                for: .answered | exchange.interruptions,
+                until: deadline
+            )
+            streams.stopWaiting(for: adapted.hop, in: exchange.slot)
+            try checkInterruptions(woken)
+            if exchange.slot.loop.now >= deadline { return nil }
+        }
+    }
+
+    /// Whether an origin that was silent for long still answers.
+    private func isAlive(_ connection: UpstreamHTTP2) async throws(LupinError) -> Bool {
+        let deadline = min(
+            exchange.slot.loop.deadline(in: Self.pingPatience),
+            exchange.totalDeadline
+        )
+        let waiting = exchange.resources.pool.streams
+        connection.link.ping()
+        while connection.link.isOpen, connection.isDoubtful {
+            waiting.wait(for: adapted.hop, in: exchange.slot)
+            let woken = await exchange.slot.park(
+                for: .answered | exchange.interruptions,
+                until: deadline
+            )
+            waiting.stopWaiting(for: adapted.hop, in: exchange.slot)
+            try checkInterruptions(woken)
+            if exchange.slot.loop.now >= deadline { return false }
+        }
+        return connection.link.isOpen
+    }
+
+    /// How long a PING may take, in microseconds.
+    private static let pingPatience = Duration.seconds(2)
+
+    private func checkInterruptions(_ woken: WakeReasons) throws(LupinError) {
+        if woken.meets(.cut) { throw .stopping }
+        if woken.meets(exchange.interruptions) { throw .clientGone }
+    }
+
     /// The access rules may have let another client, or a rule, where they don't let this request.
-    private func mayUse(_ pooled: UpstreamHTTP1) -> Bool {
+    private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
         let client = exchange.client
-        guard pooled.isRestricted, !(pooled.isOpenToLocalClients && client.isLocal) else {
+        guard reach.isRestricted, !(reach.isOpenToLocalClients && client.isLocal) else {
             return true
         }
-        return !isDenied(pooled, to: client.address, isHostFromFile: adapted.isHostFromFile)
+        return !isDenied(peer, to: client.address, isHostFromFile: adapted.isHostFromFile)
+    }
+
+    private func reach(of peer: SocketAddress?) -> Reach {
+        Reach(
+            isRestricted: isDenied(peer, to: .v4(0), isHostFromFile: false),
+            isOpenToLocalClients: !isDenied(peer, to: .v4(0x7F00_0001), isHostFromFile: false)
+        )
     }
 
     private func isDenied(
-        _ upstream: UpstreamHTTP1,
+        _ peer: SocketAddress?,
         to client: IPAddress,
         isHostFromFile: Bool
     ) -> Bool {
-        guard let peer = upstream.peer, adapted.hop.connectedParent == nil else { return false }
+        guard let peer, adapted.hop.connectedParent == nil else { return false }
         let denial = exchange.snapshot.access.denial(
             of: peer.address,
             port: peer.port,
@@ -196,9 +293,11 @@ final class Attempt {
         if let earlier { source = ReplayedBody(earlier, then: source) }
         let relay = BodyRelay(from: source, to: upstream.requestBody, slot: exchange.slot)
         let policy = RetryPolicy.safe
-        if upstream.isReused, policy.methods.contains(exchange.request.method),
-            !exchange.framing.isEmpty
-        {
+        // An origin may give a stream back unread at any time, whatever the method is.
+        let mayComeBack =
+            upstream.version == .http2
+            || (upstream.isReused && policy.methods.contains(exchange.request.method))
+        if mayComeBack, !exchange.framing.isEmpty {
             replay = BodyReplay(
                 bytesMax: policy.replayBodyBytes,
                 memory: exchange.resources.shared.replayMemory

@@ -35,6 +35,8 @@ protocol Downstream: AnyObject {
     var localAddress: IPAddress? { get }
     /// Both ends of the connection.
     var ends: (peer: SocketAddress, local: SocketAddress)? { get }
+    /// How the client's HTTP/2 stream ended before its time.
+    var reset: HTTP2Reset? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
     /// Ends a response in the middle so that the client can't take it for complete, and still gets
@@ -42,6 +44,10 @@ protocol Downstream: AnyObject {
     func cutShort(atOnce: Bool)
     /// Makes what the client sees look as broken as it is.
     func abort()
+}
+
+extension Downstream {
+    var reset: HTTP2Reset? { nil }
 }
 
 /// What is known of a response's body before it is sent.

@@ -6,9 +6,9 @@ import LupinWire
 /// One client request and the final response the client sees, with the attempts in between.
 final class Exchange {
     var client: Client
-    let downstream: any Downstream
+    private(set) var downstream: any Downstream
     /// The only place where the exchange waits.
-    let slot: ParkingSlot
+    private(set) var slot: ParkingSlot
     let resources: WorkerResources
     let snapshot: Snapshot
     /// The intercepted CONNECT that the request came through; nil for none.
@@ -27,6 +27,11 @@ final class Exchange {
     /// When `timeouts.total` is over, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
     var wishes = HopByHop.Wishes()
+    /// The protocol that an extended CONNECT asks for (RFC 8441 §4).
+    var protocolName: String?
+    /// What proves to us that the origin means the WebSocket that we asked for; nil where that is
+    /// the client's to see.
+    var webSocketKey: String?
     var record: ExchangeRecord
     /// What a refusal says besides the error: a challenge, or when to try again.
     var refusalField: (name: String, value: String)?
@@ -47,7 +52,7 @@ final class Exchange {
     /// Whether a request could be made of what the client sent.
     let hasRequest: Bool
     private let begun: UInt64
-    private let bytesBefore: (received: UInt64, sent: UInt64)
+    private var bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
 
     /// Begins with `request`, or with nil when none could be made of what the client sent.
@@ -171,6 +176,7 @@ final class Exchange {
     func finish() -> Ending {
         downstream.attach(nil)
         let lastUpstream = upstream
+        if let upstream { noteEnd(of: upstream) }
         releaseUpstream()
         // Moved out: filled and handed over as it is, none of its parts is copied.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
@@ -195,6 +201,24 @@ final class Exchange {
         }
     }
 
+    /// What an attempt's stream came to while the body was under way.
+    private func noteEnd(of upstream: any Upstream) {
+        guard let reset = upstream.reset, !attempts.isEmpty else { return }
+        attempts[attempts.count - 1].reset = reset
+        attempts[attempts.count - 1].goAway = upstream.goAway
+    }
+
+    /// Goes on with another connection for the client's side: the inside of a CONNECT stream.
+    func move(to inner: any Downstream, _ slot: ParkingSlot) {
+        downstream.attach(nil)
+        bytesBefore.received =
+            inner.bytesReceived &- (downstream.bytesReceived &- bytesBefore.received)
+        bytesBefore.sent = inner.bytesSent &- (downstream.bytesSent &- bytesBefore.sent)
+        downstream = inner
+        self.slot = slot
+        inner.attach(self)
+    }
+
     /// Adds to the record what is known only at the end.
     private func complete(_ record: inout ExchangeRecord) {
         // Copied only now: whoever changed the head meanwhile was its only owner.
@@ -211,7 +235,8 @@ final class Exchange {
         record.client.program = client.program
         record.client.pid = client.pid
         record.client.user = client.user
-        record.version = request.version
+        if hasRequest { record.version = request.version }
+        record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
         // What went through a tunnel is no message's body.

@@ -38,7 +38,13 @@ final class Interceptor: Sendable {
     }
 
     /// The server's side of TLS for a client that expects `host`.
-    func filter(for host: Host, wallSeconds: Int64) throws(LupinError) -> TLSFilter {
+    ///
+    /// HTTP/2 is offered where the client may speak it.
+    func filter(
+        for host: Host,
+        offersHTTP2: Bool,
+        wallSeconds: Int64
+    ) throws(LupinError) -> TLSFilter {
         let ready = try load(wallSeconds)
         let session: TLSSession
         do {
@@ -47,7 +53,7 @@ final class Interceptor: Sendable {
                 ready.context,
                 identity: identity,
                 scope: scopes.sha256(host.text.utf8.span),
-                protocols: ["http/1.1"],
+                protocols: offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"],
                 refusesOtherProtocols: true
             )
         } catch {

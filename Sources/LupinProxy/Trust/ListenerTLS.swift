@@ -6,11 +6,17 @@ import LupinTLS
 final class ListenerTLS: Sendable {
     private let context: TLSContext
     private let identity: TLSIdentity
+    private let protocols: [String]
     /// Tickets of one listener are good at none of the others.
     private let scope: [UInt8]
 
     /// - Throws: What is wrong with the files.
-    init(_ files: CertificateFiles, ticketKeys: TicketKeys) throws(LupinError) {
+    init(
+        _ files: CertificateFiles,
+        _ protocols: ListenProtocols,
+        ticketKeys: TicketKeys
+    ) throws(LupinError) {
+        self.protocols = protocols.names
         identity = try IdentityFiles.load(files)
         scope = KeyedDigest().sha256(files.certificate.utf8Span.span)
         do throws(TLSFailure) {
@@ -26,10 +32,17 @@ final class ListenerTLS: Sendable {
             context,
             identity: identity,
             scope: scope,
-            protocols: ["http/1.1"],
+            protocols: protocols,
             refusesOtherProtocols: true
         )
         return TLSFilter(session, isClient: false)
+    }
+}
+
+extension ListenProtocols {
+    /// What ALPN calls them, the preferred first.
+    fileprivate var names: [String] {
+        (contains(.http2) ? ["h2"] : []) + (contains(.http1) ? ["http/1.1"] : [])
     }
 }
 

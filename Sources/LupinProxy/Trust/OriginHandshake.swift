@@ -45,11 +45,13 @@ extension Exchange {
     /// Makes TLS with `host` on a connected channel.
     ///
     /// `hop` is the way that the connection stands for: what it leaves to resume is kept there.
+    /// `protocols` are offered by ALPN, nil for those of the settings.
     func shakeHands(
         _ channel: Channel,
         _ security: OriginSecurity,
         with host: Host,
         _ hop: NextHop,
+        protocols: [String]?,
         _ notes: ConnectionNotes
     ) async throws(LupinError) -> SecuredConnection {
         let begun = slot.loop.now
@@ -65,6 +67,7 @@ extension Exchange {
             let session = try TLSSession.client(
                 security.context,
                 serverName: host,
+                protocols: protocols,
                 resuming: ticket?.ticket
             ) { judge.check($0) }
             filter = TLSFilter(session, isClient: true)

@@ -62,8 +62,7 @@ final class OriginSecurities: Sendable {
         var configuration = ClientTLSConfiguration()
         configuration.minimum = demand.tls.minimum ?? settings.minimum
         configuration.ciphers = demand.tls.ciphers
-        // HTTP/2 towards origins is not spoken yet, so it is not offered.
-        configuration.protocols = settings.protocols.filter { $0 == "http/1.1" }
+        configuration.protocols = demand.tls.protocols ?? settings.protocols
         if let files = demand.clientCertificate {
             configuration.identity = try IdentityFiles.load(files)
         }

@@ -1,6 +1,7 @@
 // From a next hop to a connection that may carry requests: socket, parent proxy, TLS.
 import LupinCore
 import LupinIO
+import LupinTLS
 import LupinWire
 
 /// What making a connection took, as far as it went.
@@ -21,16 +22,44 @@ extension AttemptRecord {
     }
 }
 
+/// A new connection, by the version of HTTP that both ends agreed upon.
+enum Connected {
+    case http1(UpstreamHTTP1)
+    case http2(UpstreamHTTP2)
+}
+
 extension Exchange {
-    /// Makes a connection to `hop`, and notes what it took.
-    ///
-    /// `isHostFromFile` says that the host stands literally in the rules file.
-    func connect(
+    /// Makes a connection to `hop` on which HTTP/1.1 is spoken, or nothing that we know.
+    func connectHTTP1(
         to hop: NextHop,
         isHostFromFile: Bool,
         until deadline: UInt64 = .max,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> UpstreamHTTP1 {
+        let connected = try await connect(
+            to: hop,
+            isHostFromFile: isHostFromFile,
+            until: deadline,
+            protocols: ["http/1.1"],
+            noting: notes
+        )
+        guard case .http1(let connection) = connected else {
+            preconditionFailure("TLS chose a protocol that was not offered")
+        }
+        return connection
+    }
+
+    /// Makes a connection to `hop`, and notes what it took.
+    ///
+    /// `isHostFromFile` says that the host stands literally in the rules file; `protocols` are
+    /// offered by ALPN, nil for those of the settings.
+    func connect(
+        to hop: NextHop,
+        isHostFromFile: Bool,
+        until deadline: UInt64 = .max,
+        protocols: [String]?,
+        noting notes: ConnectionNotes
+    ) async throws(DialFailure) -> Connected {
         let dialer = Dialer(resources, slot, snapshot, client: client.address)
         let (channel, timing) = try await dialer.dial(
             hop,
@@ -42,7 +71,7 @@ extension Exchange {
         notes.timing = timing
         notes.peer = channel.peer
         do throws(LupinError) {
-            return try await secure(channel, to: hop, noting: notes)
+            return try await secure(channel, to: hop, protocols, noting: notes)
         } catch {
             channel.close(reset: true)
             throw DialFailure(error: error)
@@ -52,22 +81,49 @@ extension Exchange {
     private func secure(
         _ channel: Channel,
         to hop: NextHop,
+        _ protocols: [String]?,
         noting notes: ConnectionNotes
-    ) async throws(LupinError) -> UpstreamHTTP1 {
+    ) async throws(LupinError) -> Connected {
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.writableReason = .upstreamWritable
         let limits = HTTP1Limits(snapshot.limits)
         if let parent = hop.connectedParent, let security = parent.security {
             let way = NextHop.parent(parent)
-            _ = try await shakeHands(channel, security, with: parent.proxy.host, way, notes)
+            _ = try await shakeHands(
+                channel,
+                security,
+                with: parent.proxy.host,
+                way,
+                protocols: ["http/1.1"],
+                notes
+            )
         }
         guard case .secure(let origin, let security, let parent) = hop else {
-            return UpstreamHTTP1(channel, to: hop, limits: limits)
+            return .http1(UpstreamHTTP1(channel, to: hop, limits: limits))
         }
         if let parent { try await openPassage(channel, to: origin, through: parent) }
-        let connection = try await shakeHands(channel, security, with: origin.host, hop, notes)
-        return UpstreamHTTP1(channel, to: hop, limits: limits, secured: connection)
+        let secured = try await shakeHands(
+            channel,
+            security,
+            with: origin.host,
+            hop,
+            protocols: protocols,
+            notes
+        )
+        guard secured.filter.session.chosenProtocol == "h2" else {
+            return .http1(UpstreamHTTP1(channel, to: hop, limits: limits, secured: secured))
+        }
+        let connection = UpstreamHTTP2(
+            channel,
+            to: hop,
+            HTTP2Parameters(limits: snapshot.limits.http2, heads: limits),
+            streamsMax: snapshot.settings.upstream.poolStreams,
+            secured: secured,
+            growth: resources.windowGrowth
+        )
+        connection.start()
+        return .http2(connection)
     }
 
     /// Asks a parent proxy for a tunnel to the origin.

@@ -33,7 +33,7 @@ extension Exchange {
         try checkBehindParent(fetch.origin, hop, isHostFromFile: false)
         let link: UpstreamHTTP1
         do throws(DialFailure) {
-            link = try await connect(
+            link = try await connectHTTP1(
                 to: hop,
                 isHostFromFile: false,
                 until: fetch.deadline,

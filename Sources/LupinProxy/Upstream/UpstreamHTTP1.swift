@@ -13,10 +13,7 @@ final class UpstreamHTTP1: Upstream {
     let secured: SecuredConnection?
     /// Whether an earlier exchange used the connection.
     var isReused = false
-    /// The access rules don't let everybody there.
-    var isRestricted = false
-    /// But they do let clients on this machine.
-    var isOpenToLocalClients = false
+    var reach = Reach()
     /// Where the pool keeps it, once it was kept, and what lies below it there.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
@@ -46,6 +43,7 @@ final class UpstreamHTTP1: Upstream {
     }
 
     var peer: SocketAddress? { channel.peer }
+    var version: ProtocolVersion { .http11 }
     var bytesSent: UInt64 { channel.bytesSent }
     var bytesReceived: UInt64 { channel.bytesReceived }
     var requestBody: any BodySink { writer }

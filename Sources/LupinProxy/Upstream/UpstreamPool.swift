@@ -16,6 +16,8 @@ final class UpstreamPool {
         fileprivate var isListed = true
     }
 
+    /// The connections that several requests use at a time.
+    let streams: StreamPool
     private let loop: EventLoop
     private let tickets: TicketStore
     private var shelves: [NextHop: Shelf] = [:]
@@ -31,6 +33,7 @@ final class UpstreamPool {
     ) {
         self.loop = loop
         self.tickets = tickets
+        streams = StreamPool(on: loop, tickets: tickets)
         self.idlePerHostMax = idlePerHostMax
         self.idleLifetime = idleLifetime
     }
@@ -78,23 +81,15 @@ final class UpstreamPool {
         shelf?.top = connection
     }
 
-    /// Keeps what the origin gave to resume its TLS with, if it gave something new.
     func keepTicket(of secured: SecuredConnection, for hop: NextHop) {
-        guard let ticket = secured.takeTicket() else { return }
-        tickets.keep(
-            TicketStore.Entry(
-                ticket: ticket,
-                trust: secured.trust,
-                judgedAt: secured.judgedAt
-            ),
-            for: hop
-        )
+        tickets.keepTicket(of: secured, for: hop)
     }
 
     /// Closes what has been idle for too long and what is too much; called about once a second.
     func sweep() {
         let now = loop.now
         let lifetime = idleLifetime.microseconds
+        streams.sweep(idleLifetime: lifetime)
         for shelf in shelves.values {
             var kept = 0
             filter(shelf) { connection in
@@ -117,6 +112,7 @@ final class UpstreamPool {
 
     /// Closes everything.
     func closeAll() {
+        streams.closeAll()
         for shelf in shelves.values { filter(shelf) { _ in false } }
     }
 

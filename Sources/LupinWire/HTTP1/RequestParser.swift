@@ -14,6 +14,22 @@ package final class ParsedRequest {
 
     fileprivate init() {}
 
+    /// A request that came in another version of HTTP than 1.
+    init(
+        _ head: consuming RequestHead,
+        framing: BodyFraming,
+        expectsContinue: Bool,
+        acceptsTrailers: Bool
+    ) {
+        meaning = Meaning(
+            framing: framing,
+            keepAlive: true,
+            expectsContinue: expectsContinue,
+            acceptsTrailers: acceptsTrailers
+        )
+        unsafe contents = head
+    }
+
     package var framing: BodyFraming { meaning.framing }
     /// Whether the client lets the connection live on; never for HTTP/1.0 (RFC 9112 §9.3: “A proxy
     /// server MUST NOT maintain a persistent connection with an HTTP/1.0 client”).

@@ -12,6 +12,12 @@ package final class ParsedResponse {
 
     fileprivate init() {}
 
+    /// A response that came in another version of HTTP than 1.
+    init(_ head: consuming ResponseHead, framing: BodyFraming, contentLength: UInt64?) {
+        meaning = Meaning(framing: framing, keepAlive: true, contentLength: contentLength)
+        unsafe contents = head
+    }
+
     package var framing: BodyFraming { meaning.framing }
     /// Whether the upstream lets the connection live on once the body is read.
     package var keepAlive: Bool { meaning.keepAlive }

@@ -20,7 +20,11 @@ struct RecordFilterTests {
         failed.outcome = .error
         failed.error = LupinError(.dnsError, detail: "\u{1B}[31m \"x\"")
         failed.request?.method = .other("PROPFIND")
-        for record in [makeFullRecord(), tunnel, failed] {
+        var reset = makeFullRecord()
+        reset.version = .http2
+        reset.outcome = .aborted
+        reset.reset = HTTP2Reset(.cancel, by: .client)
+        for record in [makeFullRecord(), tunnel, failed, reset] {
             let line = jsonLine(of: record, redactor: makeRedactor(), dropped: 2)
             let parsed = try #require(parseSummary(line))
             #expect(parsed == RecordSummary(record, dropped: 2, redactor: makeRedactor()))

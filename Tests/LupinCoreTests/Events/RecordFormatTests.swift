@@ -63,6 +63,83 @@ struct RecordFormatTests {
         #expect(json["tunnel", "closed_by"]?.string == "client")
     }
 
+    @Test func `an exchange over HTTP/2 shows its streams`() throws {
+        var record = makeFullRecord()
+        record.version = .http2
+        record.stream = 5
+        record.attempts.removeFirst()
+        record.attempts[0].version = .http2
+        record.attempts[0].stream = 7
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        #expect(
+            line.contains(
+                #""network":{"protocol":{"name":"http","version":"2"},"stream":5},"bytes":{"#
+            )
+        )
+        #expect(line.contains(#""reused":true,"protocol":"2","stream":7,"peer":"[::1]:443","#))
+    }
+
+    @Test func `a stream that was reset says by whom and why`() throws {
+        var record = makeFullRecord()
+        record.version = .http2
+        record.stream = .max
+        record.reset = HTTP2Reset(.cancel, by: .client)
+        record.attempts[0].version = .http2
+        record.attempts[0].stream = 1
+        record.attempts[0].reset = .refusedStream
+        record.attempts[1].goAway = HTTP2ErrorCode(rawValue: 0x1F)
+        var json = try json(of: record)
+        #expect(json["network", "stream"]?.count == UInt64(UInt32.max))
+        #expect(json["network", "reset"]?.string == "CANCEL")
+        #expect(json["network", "reset_by"]?.string == "client")
+        let attempts = try #require(json["attempts"]?.list)
+        #expect(attempts.first?["stream"]?.count == 1)
+        #expect(attempts.first?["reset"]?.string == "REFUSED_STREAM")
+        #expect(attempts.first?["goaway"] == nil)
+        #expect(attempts.last?["goaway"]?.string == "0x1f")
+        #expect(attempts.last?["stream"] == nil)
+        record.reset = HTTP2Reset(.enhanceYourCalm, by: .lupin)
+        json = try self.json(of: record)
+        #expect(json["network", "reset"]?.string == "ENHANCE_YOUR_CALM")
+        #expect(json["network", "reset_by"]?.string == "proxy")
+    }
+
+    @Test(
+        arguments: [
+            (.http11, nil, nil, nil, #""protocol":"1.1","peer":"#),
+            (.http2, 3, nil, nil, #""protocol":"2","stream":3,"peer":"#),
+            (.http2, nil, nil, nil, #""protocol":"2","peer":"#),
+            (.http2, 3, .noError, nil, #""protocol":"2","stream":3,"reset":"NO_ERROR","peer":"#),
+            (.http2, 3, nil, .noError, #""protocol":"2","stream":3,"goaway":"NO_ERROR","peer":"#),
+            (.http10, nil, nil, nil, #""protocol":"1.0","peer":"#),
+            (nil, nil, nil, nil, #""decision":"deliver","peer":"#),
+        ] as [(ProtocolVersion?, UInt32?, HTTP2ErrorCode?, HTTP2ErrorCode?, String)]
+    )
+    func `the short way for one attempt alone loses nothing`(
+        version: ProtocolVersion?,
+        stream: UInt32?,
+        reset: HTTP2ErrorCode?,
+        goAway: HTTP2ErrorCode?,
+        text: String
+    ) throws {
+        var attempt = AttemptRecord()
+        attempt.status = 200
+        attempt.version = version
+        attempt.stream = stream
+        attempt.reset = reset
+        attempt.goAway = goAway
+        attempt.peer = .v4(0x7F00_0001)
+        attempt.peerPort = 80
+        var record = makeFullRecord()
+        record.attempts = [attempt]
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        #expect(line.contains(text + #""127.0.0.1:80"}],"timing":"#))
+        // A reason, and the attempt goes the long way.
+        record.attempts[0].reason = "x"
+        let long = jsonLine(of: record, redactor: makeRedactor())
+        #expect(long.replacing(#","reason":"x""#, with: "") == line)
+    }
+
     @Test func `an unknown method is _OTHER with its token beside it`() throws {
         var record = makeFullRecord()
         record.request?.method = .other("PROPFIND")
@@ -143,12 +220,34 @@ struct RecordFormatTests {
         ] {
             record.timing[keyPath: path] = .max
         }
+        record.version = .http2
+        record.stream = .max
+        record.reset = HTTP2Reset(.inadequateSecurity, by: .client)
+        record.attempts[1].stream = .max
+        record.attempts[1].reset = .inadequateSecurity
+        record.attempts[1].goAway = HTTP2ErrorCode(rawValue: .max)
         record.attempts[1].cause = .collapseLeader
         record.attempts[1].delayMicroseconds = .max
         record.attempts[1].timing = record.timing
         let json = try json(of: record)
         #expect(json["client", "address"]?.string == "255.255.255.255")
         #expect(json["timing", "total"]?.number == 9_223_372_036_854_775.807)
+        // The short way for one attempt alone.
+        record.attempts = [AttemptRecord()]
+        record.attempts[0].status = .max
+        record.attempts[0].isReused = true
+        record.attempts[0].isReplayable = false
+        record.attempts[0].version = .http2
+        record.attempts[0].stream = .max
+        record.attempts[0].peer = .v4(.max)
+        record.attempts[0].peerPort = .max
+        record.attempts[0].tls = .tls13
+        record.attempts[0].delayMicroseconds = .max
+        record.timing.tls = .max
+        record.attempts[0].timing = record.timing
+        let attempt = try #require(try self.json(of: record)["attempts"]?.list?.first)
+        #expect(attempt["stream"]?.count == UInt64(UInt32.max))
+        #expect(attempt["timing", "tls"]?.number == 9_223_372_036_854_775.807)
     }
 
     @Test func `what a format remembers changes no line`() {

@@ -42,6 +42,18 @@ struct RecordSummaryTests {
         )
     }
 
+    @Test func `HTTP/2 is named, and the code of a stream that ended early`() {
+        var record = makeFullRecord()
+        record.version = .http2
+        #expect(line(record).hasSuffix(" 5.0KiB 743ms h2 ×2 curl [everyone, github]\n"))
+        record.reset = HTTP2Reset(.cancel, by: .client)
+        record.outcome = .aborted
+        #expect(line(record).hasSuffix(" h2 ×2 curl [everyone, github] aborted CANCEL\n"))
+        // A stream that ends early although all is well is nothing for people.
+        record.outcome = .ok
+        #expect(line(record).hasSuffix(" h2 ×2 curl [everyone, github]\n"))
+    }
+
     @Test func `colours come only when asked for`() {
         #expect(line(makeFullRecord(), isColoured: true).contains("\u{1B}[32m200\u{1B}[0m"))
         #expect(!line(makeFullRecord()).contains("\u{1B}"))

@@ -101,7 +101,8 @@ func describe(_ parsed: ParsedRequest) -> String {
 /// The response as `status <reason> 1.minor framing flags | name: value | …`.
 func describe(_ parsed: ParsedResponse) -> String {
     let head = parsed.head
-    var text = "\(head.status) <\(head.fields.text(head.reason))> 1.\(head.version == .http10 ? 0 : 1)"
+    var text =
+        "\(head.status) <\(head.fields.text(head.reason))> 1.\(head.version == .http10 ? 0 : 1)"
     text += " \(parsed.framing)"
     if !parsed.keepAlive { text += " close" }
     if parsed.framing == .none, let length = parsed.contentLength { text += " tells \(length)" }

@@ -1,0 +1,67 @@
+// Bytes that wait for their reader, as many as come: a chain of blocks, lent while they hold any.
+
+/// A queue of bytes of any length, first in, first out.
+///
+/// Each piece can be read without a copy, and an empty queue holds no memory.
+package final class ByteQueue {
+    private let pool: BufferPool
+    private var first: InputBuffer
+    /// Those behind the first, the oldest at `start`.
+    private var others: [InputBuffer] = []
+    private var start = 0
+    private var total = 0
+
+    package init(on loop: EventLoop) {
+        pool = loop.memory
+        first = InputBuffer(pool: pool)
+    }
+
+    package var count: Int { total }
+    package var isEmpty: Bool { total == 0 }
+
+    /// The oldest bytes, as far as they lie together; none when the queue is empty.
+    package var front: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            let span = first.bytes
+            // Safety: the block belongs to the queue; who borrows keeps to the rule of
+            // `InputBuffer.bytes`.
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    package func append(_ bytes: Span<UInt8>) {
+        var done = 0
+        while done < bytes.count {
+            let last = others.last ?? first
+            let taken = last.take(bytes.extracting(done...))
+            done += taken
+            if taken == 0 { others.append(InputBuffer(pool: pool)) }
+        }
+        total += bytes.count
+    }
+
+    /// Drops the first `count` bytes, no more than `front` has.
+    package func discard(_ count: Int) {
+        first.discard(count)
+        total -= count
+        if first.isEmpty, start < others.count { advance() }
+    }
+
+    package func removeAll() {
+        first.release()
+        for buffer in others[start...] { buffer.release() }
+        others = []
+        start = 0
+        total = 0
+    }
+
+    private func advance() {
+        first = others[start]
+        start += 1
+        if start == others.count {
+            others.removeAll(keepingCapacity: true)
+            start = 0
+        }
+    }
+}

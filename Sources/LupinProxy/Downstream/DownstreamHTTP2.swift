@@ -1,0 +1,229 @@
+// A client's HTTP/2 connection: every stream is an exchange with a task of its own.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Serves the streams of one client connection; confined to its loop.
+final class DownstreamHTTP2: HTTP2LinkOwner {
+    /// What a connection brings that its streams share.
+    struct Context {
+        var client: Client
+        let entrance: Entrance
+        let enclosure: Enclosure?
+        let interception: Interception?
+        let ends: (peer: SocketAddress, local: SocketAddress)?
+    }
+
+    private let link: HTTP2Link
+    private let resources: WorkerResources
+    private var context: Context
+    /// What is to be done when all is over.
+    private let ended: () -> Void
+    private var isClientLookedUp = false
+    private var exchanges = 0
+    private var idleDeadline: UInt64
+    private var isLeaving = false
+
+    init(
+        _ channel: Channel,
+        _ resources: WorkerResources,
+        _ context: Context,
+        ended: @escaping () -> Void
+    ) {
+        self.resources = resources
+        self.context = context
+        self.ended = ended
+        let limits = resources.snapshot.limits
+        link = HTTP2Link(
+            channel,
+            .server,
+            HTTP2Parameters(limits: limits.http2, heads: HTTP1Limits(limits)),
+            growth: resources.windowGrowth
+        )
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        link.owner = self
+    }
+
+    /// Begins to serve what came and what comes.
+    func start() {
+        link.start()
+        if resources.isDraining { leave() }
+    }
+
+    /// Ends what has been idle for too long; a head that never gets complete is idle too.
+    func sweep() {
+        guard exchanges == 0, link.isOpen, resources.loop.now >= idleDeadline else { return }
+        leave()
+        // A client that does not close is not waited for.
+        if resources.loop.now >= idleDeadline &+ Self.farewell { link.cut() }
+    }
+
+    /// How long a client has to close after it was told that we leave, in microseconds.
+    private static let farewell: UInt64 = 5_000_000
+
+    /// Takes no new streams, and ends when those there are have.
+    func leave() {
+        guard !isLeaving else { return }
+        isLeaving = true
+        link.leave()
+    }
+
+    /// Ends every stream now.
+    func cut() {
+        link.wakeStreams(.cut)
+        if exchanges == 0 { link.cut() }
+    }
+
+    // MARK: The link's news
+
+    func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {
+        start(stream, request, problem: nil, named: named)
+    }
+
+    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {
+        start(stream, nil, problem: problem, named: nil)
+    }
+
+    func linkChanged() {}
+
+    func linkEnded() { if exchanges == 0 { ended() } }
+
+    // MARK: Streams
+
+    private func start(
+        _ stream: HTTP2Stream,
+        _ request: ParsedRequest?,
+        problem: MessageProblem?,
+        named: String?
+    ) {
+        exchanges += 1
+        let service = StreamService(self, stream, request, problem, named)
+        let local = LoopLocal(service, of: resources.loop.executor)
+        Task.immediate(executorPreference: resources.loop.executor) {
+            await local.value.run()
+        }
+    }
+
+    fileprivate func serve(
+        _ stream: HTTP2Stream,
+        _ request: ParsedRequest?,
+        _ problem: MessageProblem?,
+        _ protocolName: String?
+    ) async {
+        let slot = ParkingSlot(on: resources.loop)
+        let snapshot = resources.snapshot
+        let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
+        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(slot) }
+        let exchange = Exchange(
+            request,
+            from: context.client,
+            downstream,
+            slot,
+            resources,
+            snapshot,
+            context.enclosure,
+            bytesBefore: 0
+        )
+        exchange.record.version = .http2
+        exchange.record.stream = UInt32(bitPattern: stream.id)
+        let ending: Ending
+        if let problem {
+            ending = await exchange.refuse(Side.downstream.problem(problem))
+        } else {
+            let refusal = exchange.adopt(protocolName)
+            if let refusal {
+                ending = await exchange.refuse(refusal)
+            } else {
+                let isInside = context.enclosure != nil
+                ending = await exchange.run(
+                    behind: isInside ? nil : context.entrance.authenticator
+                )
+            }
+        }
+        if ending == .enclose, let interception = exchange.interception {
+            await enclose(exchange, interception, stream, slot)
+        }
+        context.client.number = exchange.client.number
+        downstream.leave()
+        slot.retire()
+        link.connection.recycle(exchange.takeFields())
+        finish()
+    }
+
+    private func finish() {
+        exchanges -= 1
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        guard exchanges == 0 else { return }
+        if !link.isOpen { return ended() }
+        if resources.isCut { return link.cut() }
+        if resources.isDraining { leave() }
+    }
+
+    private func lookUpClient(_ slot: ParkingSlot) async {
+        isClientLookedUp = true
+        guard let ends = context.ends else { return }
+        let owner = await resources.shared.processes.owner(
+            of: ends.peer,
+            to: ends.local,
+            slot: slot
+        )
+        context.client.program = owner?.program
+        context.client.pid = owner?.pid
+    }
+
+    // MARK: Inside a CONNECT
+
+    /// Intercepts what flows through a CONNECT stream.
+    ///
+    /// The inside is a connection like any other, on one end of a pair of sockets; the stream is
+    /// joined to the other end.
+    private func enclose(
+        _ exchange: Exchange,
+        _ interception: Interception,
+        _ stream: HTTP2Stream,
+        _ slot: ParkingSlot
+    ) async {
+        guard let (inner, outer) = try? Channel.pair(on: resources.loop) else {
+            exchange.leave()
+            return stream.abort(.internalError)
+        }
+        let connection = DownstreamConnection(
+            inside: inner,
+            resources,
+            Entrance(protocols: context.entrance.protocols),
+            exchange.client,
+            ends: context.ends
+        )
+        connection.begin(exchange, interception)
+        resources.add(connection)
+        resources.resume(connection)
+        let own = ParkingSlot(on: resources.loop)
+        await Passage(stream, outer, own, tunnelIdle: exchange.waits.tunnelIdle).run()
+        own.retire()
+    }
+}
+
+/// One stream's task.
+private final class StreamService {
+    private let owner: DownstreamHTTP2
+    private let stream: HTTP2Stream
+    private let request: ParsedRequest?
+    private let problem: MessageProblem?
+    private let protocolName: String?
+
+    init(
+        _ owner: DownstreamHTTP2,
+        _ stream: HTTP2Stream,
+        _ request: ParsedRequest?,
+        _ problem: MessageProblem?,
+        _ protocolName: String?
+    ) {
+        self.owner = owner
+        self.stream = stream
+        self.request = request
+        self.problem = problem
+        self.protocolName = protocolName
+    }
+
+    func run() async { await owner.serve(stream, request, problem, protocolName) }
+}

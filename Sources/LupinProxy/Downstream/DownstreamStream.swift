@@ -1,0 +1,102 @@
+// HTTP/2 towards the client: one request and its response on one stream.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// The client's side of one exchange on an HTTP/2 connection.
+final class DownstreamStream: Downstream {
+    let stream: HTTP2Stream
+    private let slot: ParkingSlot
+    private let method: Method
+    private let acceptsTrailers: Bool
+    private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
+    private(set) var isCommitted = false
+
+    init(
+        _ stream: HTTP2Stream,
+        _ request: ParsedRequest?,
+        _ slot: ParkingSlot,
+        ends: (peer: SocketAddress, local: SocketAddress)?
+    ) {
+        self.stream = stream
+        self.slot = slot
+        method = request?.method ?? .get
+        acceptsTrailers = request?.acceptsTrailers ?? false
+        clientEnds = ends
+        stream.slot = slot
+        stream.begin(receiving: request?.framing ?? .none)
+    }
+
+    private var link: HTTP2Link { stream.link }
+
+    var requestBody: any BodySource { stream }
+    var isRequestComplete: Bool { stream.isReceived }
+    var isClientGone: Bool { stream.isGone }
+    var hasBodyWaiting: Bool { stream.hasBytes }
+    var takesInterimResponses: Bool { true }
+    /// A stream that ends takes its connection with it in no case.
+    var mayPersist: Bool { true }
+    var localAddress: IPAddress? { clientEnds?.local.address }
+    var ends: (peer: SocketAddress, local: SocketAddress)? { clientEnds }
+    var reset: HTTP2Reset? { stream.reset }
+    var bytesReceived: UInt64 { stream.bytesReceived }
+    var bytesSent: UInt64 { stream.bytesSent }
+
+    func attach(_ pump: (any ChannelPump)?) { stream.pump = pump }
+
+    func sendInterim(_ head: ResponseHead) throws(LupinError) {
+        guard !stream.isGone else { throw .clientGone }
+        link.connection.submitInterim(head, on: stream.id)
+        link.wantFlush()
+    }
+
+    func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
+        isCommitted = true
+        let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
+        let isTunnel = method == .connect && head.status / 100 == 2
+        var options = ResponseOptions(
+            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : body.framing
+        )
+        if !isTunnel { options.date = body.date }
+        options.via = body.via
+        let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
+        submit(head, options, hasBody: hasBody)
+        stream.begin(receiving: .chunked, sendsTrailers: acceptsTrailers)
+        return stream
+    }
+
+    func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
+        isCommitted = true
+        var options = ResponseOptions(framing: .none)
+        options.via = via
+        // RFC 8441 §5: 200 says what 101 says in HTTP/1.1.
+        submit(head, options, status: 200, hasBody: true)
+    }
+
+    private func submit(
+        _ head: ResponseHead,
+        _ options: ResponseOptions,
+        status: UInt16? = nil,
+        hasBody: Bool
+    ) {
+        guard !stream.isGone else { return }
+        link.connection.submit(head, options, status: status, hasBody: hasBody, on: stream.id)
+        if !hasBody { stream.noteSentAll() }
+        link.wantFlush()
+    }
+
+    func openTunnel() -> (source: any BodySource, sink: any BodySink) { (stream, stream) }
+
+    func cutShort(atOnce: Bool) { stream.abort(.internalError) }
+
+    func abort() { stream.abort(.internalError) }
+
+    /// The exchange is over: what of the request nobody needs must not come any more (RFC 9113
+    /// §8.1).
+    func leave() {
+        stream.pump = nil
+        stream.slot = nil
+        guard !(stream.hasPeerEnded && stream.hasSentAll) else { return }
+        stream.abort(stream.hasSentAll ? .noError : .internalError)
+    }
+}

@@ -1,0 +1,419 @@
+// An HTTP/2 connection on its channel: what comes goes to the streams, what they say goes out.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Who made a link, and hears of what concerns no stream that is there already.
+protocol HTTP2LinkOwner: AnyObject {
+    /// A client's request came.
+    func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?)
+    /// A client's request came that wants an answer of ours.
+    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream)
+    /// A stream ended, or the peer's settings or its GOAWAY changed what can be done.
+    func linkChanged()
+    /// The connection is over, and closed.
+    func linkEnded()
+}
+
+/// One HTTP/2 connection, on either side.
+///
+/// It has no task of its own: events of the channel drive it. What streams say is gathered and
+/// leaves at the end of the turn, in as few calls to the kernel as can be.
+final class HTTP2Link: ChannelPump {
+    let channel: Channel
+    let connection: HTTP2Connection
+    let side: Side
+    weak var owner: (any HTTP2LinkOwner)?
+    /// What the peer's GOAWAY said, once one came.
+    private(set) var goAway: HTTP2ErrorCode?
+    /// Why the connection broke.
+    private(set) var failure: LupinError?
+    /// When a frame last came, in microseconds of the loop's clock.
+    private(set) var lastReceived: UInt64
+    /// PINGs of ours that were not answered yet.
+    private(set) var pingsUnderWay = 0
+    private let growth: WindowGrowth?
+    private var streams: [Int32: HTTP2Stream] = [:]
+    /// Streams with news for whoever uses them.
+    private var touched: [HTTP2Stream] = []
+    /// Streams that have more to say than could be sent.
+    private var blocked: [HTTP2Stream] = []
+    /// Requests that came in this turn: they begin when all that came with them is there.
+    private var begun: [() -> Void] = []
+    private var isFlushDue = false
+    private var isInTurn = false
+    /// Nothing is read until more was sent; no event will tell of what came meanwhile.
+    private var isPaused = false
+    private var hasEnded = false
+
+    /// Unsent bytes beyond which no stream may add to them, and nothing more is read.
+    private static let backlogMax = 64 << 10
+    /// Bytes read before other connections get their turn.
+    private static let turnBytes = 256 << 10
+
+    init(
+        _ channel: Channel,
+        _ role: HTTP2Connection.Role,
+        _ parameters: HTTP2Parameters,
+        growth: WindowGrowth?
+    ) {
+        self.channel = channel
+        self.growth = parameters.limits.window == .auto ? growth : nil
+        connection = HTTP2Connection(role, parameters)
+        side = role == .server ? .downstream : .upstream
+        lastReceived = channel.loop.now
+        channel.slot = nil
+        channel.pump = self
+    }
+
+    var loop: EventLoop { channel.loop }
+    var isOpen: Bool { !hasEnded }
+    var hasStreams: Bool { !streams.isEmpty }
+    var streamCount: Int { streams.count }
+
+    /// Begins: says our settings, and reads what is there already.
+    func start() { turn() }
+
+    func channelIsReady(_ channel: Channel) { turn() }
+
+    // MARK: A turn
+
+    private func turn() {
+        guard !hasEnded, !isInTurn else { return }
+        isInTurn = true
+        isPaused = false
+        var budget = Self.turnBytes
+        while budget > 0 {
+            if channel.unsentCount >= Self.backlogMax {
+                // Answers that nobody reads must not pile up.
+                isPaused = true
+                break
+            }
+            guard let count = receive() else { break }
+            budget -= count
+            guard !hasEnded else { break }
+        }
+        isInTurn = false
+        guard !hasEnded else { return }
+        flush()
+        if budget <= 0 { loop.later { [weak self] in self?.turn() } }
+    }
+
+    /// Reads once and deals with all of it; nil when there is nothing more.
+    private func receive() -> Int? {
+        do throws(SystemError) {
+            let received = try channel.receive()
+            let input = channel.input
+            guard !input.isEmpty else {
+                if received == .end { end(nil) }
+                return nil
+            }
+            lastReceived = loop.now
+            let count = input.count
+            do throws(HTTP2Failure) {
+                try connection.receive(input.bytes, now: loop.now)
+            } catch {
+                end(LupinError(.httpProtocolError, detail: "HTTP/2: \(error.text)."))
+                return nil
+            }
+            dispatch()
+            if !hasEnded { input.discard(count) }
+            return count
+        } catch {
+            end(side.readFailure(error))
+            return nil
+        }
+    }
+
+    /// Hands out what came.
+    private func dispatch() {
+        while let event = connection.nextEvent() {
+            switch event {
+            case .request(let id, let request, let facts):
+                let stream = open(id, facts)
+                begun.append { [owner] in
+                    owner?.linkReceived(request, on: stream, named: facts.protocolName)
+                }
+            case .refused(let id, let problem): refuse(id, problem)
+            case .response(let id, let response, let facts):
+                guard let stream = streams[id] else { break }
+                stream.take(response, facts)
+                touch(stream)
+            case .data(let id, let range):
+                guard let stream = streams[id] else {
+                    connection.consume(range.count, on: id)
+                    break
+                }
+                let input = channel.input
+                stream.take(input.bytes.extracting(range))
+                touch(stream)
+            case .end(let id, let trailers):
+                guard let stream = streams[id] else { break }
+                stream.takeEnd(trailers)
+                touch(stream)
+            case .closed(let id, let code, let isByPeer): close(id, code, isByPeer: isByPeer)
+            case .window(0): touchBlocked()
+            case .window(let id): if let stream = streams[id], stream.isBlocked { touch(stream) }
+            case .settings:
+                touchBlocked()
+                owner?.linkChanged()
+            case .goAway(let code):
+                goAway = code
+                owner?.linkChanged()
+            case .pong:
+                pingsUnderWay = max(0, pingsUnderWay - 1)
+                owner?.linkChanged()
+            }
+        }
+        let requests = begun
+        begun.removeAll(keepingCapacity: true)
+        for begin in requests { begin() }
+        signal()
+    }
+
+    private func refuse(_ id: Int32, _ problem: MessageProblem) {
+        switch side {
+        case .downstream:
+            if let stream = streams[id] {
+                stream.fail(side.problem(problem))
+                touch(stream)
+                return connection.reset(id, .protocolError)
+            }
+            let stream = open(id, HTTP2Event.MessageFacts())
+            begun.append { [owner] in owner?.linkRefused(problem, on: stream) }
+        case .upstream:
+            connection.reset(id, .protocolError)
+            guard let stream = streams[id] else { return }
+            stream.fail(side.problem(problem))
+            touch(stream)
+        }
+    }
+
+    private func close(_ id: Int32, _ code: HTTP2ErrorCode, isByPeer: Bool) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        stream.close(code, isByPeer: isByPeer, isGoingAway: goAway != nil && !isByPeer)
+        touch(stream)
+        owner?.linkChanged()
+    }
+
+    private func touch(_ stream: HTTP2Stream) {
+        guard !stream.isTouched else { return }
+        stream.isTouched = true
+        touched.append(stream)
+    }
+
+    private func touchBlocked() {
+        for stream in blocked { touch(stream) }
+        blocked.removeAll(keepingCapacity: true)
+    }
+
+    private func signal() {
+        // What is signalled may touch others.
+        while !touched.isEmpty {
+            let streams = touched
+            touched.removeAll(keepingCapacity: true)
+            for stream in streams {
+                stream.isTouched = false
+                stream.signal()
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    /// What waits leaves when everybody has had a word.
+    func wantFlush() {
+        guard !isFlushDue, !isInTurn else { return }
+        isFlushDue = true
+        loop.later { [weak self] in self?.flush() }
+    }
+
+    private func flush() {
+        isFlushDue = false
+        guard !hasEnded else { return }
+        if connection.wantsWrite {
+            // Moved out and back by `stage`, so that streams may be written to meanwhile.
+            channel.stage { connection.drain(into: &$0) }
+        }
+        do throws(SystemError) {
+            _ = try channel.flush()
+        } catch {
+            return end(side.writeFailure(error))
+        }
+        if connection.hasEvents {
+            dispatch()
+            guard !hasEnded else { return }
+        }
+        if !blocked.isEmpty, channel.unsentCount < Self.backlogMax {
+            touchBlocked()
+            signal()
+        }
+        if isPaused, channel.unsentCount < Self.backlogMax {
+            isPaused = false
+            loop.later { [weak self] in self?.turn() }
+        }
+        if connection.isOver, !channel.hasStaged { end(nil) }
+    }
+
+    /// Sends payload of a stream, as much as the peer and the socket take.
+    func push(
+        _ payload: Span<UInt8>,
+        isLast: Bool,
+        trailers: FieldSection?,
+        on stream: HTTP2Stream
+    ) -> (taken: Int, isOver: Bool) {
+        guard !hasEnded else { return (0, false) }
+        if channel.unsentCount >= Self.backlogMax {
+            _ = try? channel.flush()
+            if channel.unsentCount >= Self.backlogMax {
+                block(stream)
+                return (0, false)
+            }
+        }
+        var result = (taken: 0, isOver: false)
+        channel.stage { output in
+            let before = output.count
+            result = connection.push(
+                payload,
+                isLast: isLast,
+                trailers: trailers,
+                on: stream.id,
+                into: &output
+            )
+            stream.bytesSent &+= UInt64(output.count - before)
+        }
+        if result.taken < payload.count || (isLast && !result.isOver) { block(stream) }
+        wantFlush()
+        return result
+    }
+
+    private func block(_ stream: HTTP2Stream) {
+        guard !stream.isBlocked else { return }
+        stream.isBlocked = true
+        blocked.append(stream)
+    }
+
+    /// Lets the peer send as much more of a stream, and further ahead where its reader keeps up.
+    func consume(_ count: Int, of stream: HTTP2Stream) {
+        guard !hasEnded else { return }
+        connection.consume(count, on: stream.id)
+        if let growth, let wider = stream.widen(by: growth, after: count) {
+            connection.widen(stream.id, to: wider)
+        }
+        wantFlush()
+    }
+
+    func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        guard !hasEnded, streams[stream.id] != nil else { return }
+        connection.reset(stream.id, code)
+        wantFlush()
+    }
+
+    /// Asks whether the peer is still there.
+    func ping() {
+        guard !hasEnded else { return }
+        pingsUnderWay += 1
+        connection.ping()
+        wantFlush()
+    }
+
+    // MARK: Streams
+
+    /// The stream that a request of ours opens; nil when the connection takes none.
+    func open(
+        _ head: borrowing RequestHead,
+        _ options: borrowing RequestOptions,
+        protocolName: String?
+    ) -> HTTP2Stream? {
+        guard !hasEnded,
+            let id = connection.submit(head, options, protocolName: protocolName)
+        else { return nil }
+        let stream = open(id, HTTP2Event.MessageFacts())
+        // Sent at once, so that it can be told whose bytes they are.
+        channel.stage { output in
+            let before = output.count
+            connection.drain(into: &output)
+            stream.bytesSent &+= UInt64(output.count - before)
+        }
+        wantFlush()
+        return stream
+    }
+
+    private func open(_ id: Int32, _ facts: HTTP2Event.MessageFacts) -> HTTP2Stream {
+        let stream = HTTP2Stream(
+            id,
+            on: self,
+            windowBytes: connection.windowBytes,
+            bytesReceived: UInt64(facts.bytes)
+        )
+        streams[id] = stream
+        return stream
+    }
+
+    /// Wakes whoever waits on any of the streams.
+    func wakeStreams(_ reasons: WakeReasons) {
+        for stream in streams.values { stream.slot?.wake(reasons) }
+    }
+
+    // MARK: The end
+
+    /// Lets what runs finish and takes nothing new (RFC 9113 §6.8).
+    func leave() {
+        guard !hasEnded else { return }
+        connection.goAway(isFinal: false)
+        connection.goAway(isFinal: true)
+        flush()
+        if !hasEnded, streams.isEmpty, !channel.hasStaged { end(nil) }
+    }
+
+    /// Ends everything now.
+    func cut() {
+        guard !hasEnded else { return }
+        connection.terminate(.noError)
+        if connection.wantsWrite { channel.stage { connection.drain(into: &$0) } }
+        _ = try? channel.flush()
+        end(.stopping)
+    }
+
+    /// Closes the connection; streams that are still under way are lost.
+    private func end(_ error: LupinError?) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        failure = error
+        channel.close(reset: error != nil && error != .stopping && channel.hasStaged)
+        let lost = streams.values
+        streams = [:]
+        blocked = []
+        for stream in lost {
+            stream.fail(error ?? side.closed)
+            touch(stream)
+        }
+        signal()
+        owner?.linkEnded()
+    }
+}
+
+extension Side {
+    /// The peer closed the connection with streams still under way.
+    fileprivate var closed: LupinError {
+        switch self {
+        case .downstream: .clientGone
+        case .upstream:
+            LupinError(.connectionTerminated, detail: "The connection closed within a message.")
+        }
+    }
+}
+
+/// How much the windows of one worker's streams have grown beyond where they began.
+final class WindowGrowth {
+    private var grown = 0
+
+    /// Whether `bytes` more may be promised; if so they are counted.
+    func reserve(_ bytes: Int) -> Bool {
+        guard grown + bytes <= HTTP2Window.autoWorkerBytesMax else { return false }
+        grown += bytes
+        return true
+    }
+
+    func release(_ bytes: Int) { grown -= bytes }
+}

@@ -1,0 +1,235 @@
+// One HTTP/2 stream: the body that comes on it as a source, the one that goes out as a sink.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// A stream of a link, until both sides have ended it.
+///
+/// What came and nobody took yet waits here: no more than the stream's window, since the peer may
+/// send more only as bytes are taken.
+final class HTTP2Stream {
+    let id: Int32
+    let link: HTTP2Link
+    /// Whom to wake when something changed.
+    var slot: ParkingSlot?
+    /// Whom to call before.
+    var pump: (any ChannelPump)?
+    var bytesReceived: UInt64
+    var bytesSent: UInt64 = 0
+    /// The link's notes: news that were not told yet; more to send than could be.
+    var isTouched = false
+    var isBlocked = false
+
+    private let queue: ByteQueue
+    private var framing = BodyFraming.chunked
+    private var responses: [ParsedResponse] = []
+    private var received = FieldSection()
+    private var hasReceivedAll = false
+    private var failure: LupinError?
+    /// Trailers and end that could not be sent yet.
+    private var pendingEnd: FieldSection?
+    private var sendsTrailers = true
+    private(set) var hasSentAll = false
+    /// How the stream ended before its time.
+    private(set) var reset: HTTP2Reset?
+    private(set) var isClosed = false
+    // The window: how far the peer may be ahead, and how fast it is taken.
+    private var windowBytes: Int
+    private var grown = 0
+    private var growth: WindowGrowth?
+    private var takenSinceGrowth = 0
+
+    init(_ id: Int32, on link: HTTP2Link, windowBytes: Int, bytesReceived: UInt64) {
+        self.id = id
+        self.link = link
+        self.windowBytes = windowBytes
+        self.bytesReceived = bytesReceived
+        queue = ByteQueue(on: link.loop)
+    }
+
+    deinit {
+        growth?.release(grown)
+        queue.removeAll()
+    }
+
+    // MARK: What the link brings
+
+    func take(_ response: ParsedResponse, _ facts: HTTP2Event.MessageFacts) {
+        bytesReceived &+= UInt64(facts.bytes)
+        responses.append(response)
+    }
+
+    func take(_ payload: Span<UInt8>) {
+        bytesReceived &+= UInt64(payload.count + 9)
+        queue.append(payload)
+    }
+
+    func takeEnd(_ trailers: FieldSection) {
+        hasReceivedAll = true
+        received = trailers
+    }
+
+    func fail(_ error: LupinError) {
+        isClosed = true
+        if failure == nil { failure = error }
+    }
+
+    /// The stream is over; with a code other than NO_ERROR before its time.
+    func close(_ code: HTTP2ErrorCode, isByPeer: Bool, isGoingAway: Bool) {
+        isClosed = true
+        guard !(hasReceivedAll && hasSentAll) else { return }
+        reset = HTTP2Reset(code, by: isByPeer == (link.side == .downstream) ? .client : .lupin)
+        guard failure == nil else { return }
+        switch link.side {
+        case .downstream: failure = .clientGone
+        case .upstream: failure = .reset(code, isGoingAway: isGoingAway)
+        }
+    }
+
+    /// Tells whoever uses the stream that something changed.
+    func signal() {
+        isBlocked = false
+        pump?.channelIsReady(link.channel)
+        guard let slot else { return }
+        switch link.side {
+        case .downstream:
+            slot.wake(isGone ? .downstreamReadable | .downstreamClosed : .downstreamReadable)
+        case .upstream: slot.wake(.upstreamReadable)
+        }
+    }
+
+    // MARK: State
+
+    /// The peer, or the connection, ended the stream before its time.
+    var isGone: Bool { failure != nil }
+    var error: LupinError? { failure }
+    var hasBytes: Bool { !queue.isEmpty }
+    /// Whether all of the peer's message has been taken.
+    var isReceived: Bool { hasReceivedAll && queue.isEmpty }
+    /// Whether the peer has sent all that it will.
+    var hasPeerEnded: Bool { hasReceivedAll }
+
+    /// Gets ready for the bodies in both directions.
+    func begin(receiving framing: BodyFraming, sendsTrailers: Bool = true) {
+        self.framing = framing
+        self.sendsTrailers = sendsTrailers
+    }
+
+    /// The next response head that came.
+    func nextResponse() -> ParsedResponse? {
+        guard let first = responses.first else { return nil }
+        responses.removeFirst()
+        return first
+    }
+
+    /// Our message has ended with its head.
+    func noteSentAll() { hasSentAll = true }
+
+    /// The window's next size, when its reader has kept up with a whole one (`window: auto`).
+    func widen(by growth: WindowGrowth, after count: Int) -> Int? {
+        takenSinceGrowth += count
+        guard takenSinceGrowth >= windowBytes, queue.count < windowBytes / 2, !hasReceivedAll,
+            windowBytes < HTTP2Window.autoBytesMax, growth.reserve(windowBytes)
+        else { return nil }
+        self.growth = growth
+        takenSinceGrowth = 0
+        grown += windowBytes
+        windowBytes *= 2
+        return windowBytes
+    }
+
+    /// Ends the stream before its time.
+    func abort(_ code: HTTP2ErrorCode) {
+        guard !isClosed else { return }
+        if reset == nil { reset = HTTP2Reset(code, by: .lupin) }
+        link.reset(self, code)
+    }
+}
+
+extension HTTP2Stream: BodySource {
+    func pull() throws(LupinError) -> BodyProgress {
+        if !queue.isEmpty { return .payload }
+        if hasReceivedAll { return .end }
+        if let failure { throw failure }
+        return .blocked
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let queue = queue
+        let payload = queue.front
+        let isLast = hasReceivedAll && payload.count == queue.count && received.isEmpty
+        let count = payload.count
+        let taken = try sink.push(payload, isLast: isLast)
+        if let replay { replay.append(payload.extracting(0..<taken)) }
+        queue.discard(taken)
+        link.consume(taken, of: self)
+        let isAllTaken = taken == count
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
+    }
+
+    var trailers: FieldSection { received }
+    var knownLength: UInt64? { framing.knownLength }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}
+
+extension HTTP2Stream: BodySink {
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        if let failure { throw failure }
+        let result = link.push(payload, isLast: isLast, trailers: nil, on: self)
+        if result.isOver { hasSentAll = true }
+        if isLast, result.taken == payload.count, !result.isOver { pendingEnd = FieldSection() }
+        return result.taken
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool {
+        if hasSentAll { return true }
+        pendingEnd = sendsTrailers ? trailers : FieldSection()
+        return try flush()
+    }
+
+    func flush() throws(LupinError) -> Bool {
+        if let pendingEnd, !hasSentAll {
+            if let failure { throw failure }
+            let result = link.push(Span(), isLast: true, trailers: pendingEnd, on: self)
+            hasSentAll = result.isOver
+        } else {
+            link.wantFlush()
+        }
+        if hasSentAll { pendingEnd = nil }
+        return pendingEnd == nil
+    }
+
+    var takesSplice: Bool { false }
+
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
+}
+
+extension LupinError {
+    /// An origin ended a stream before its time.
+    fileprivate static func reset(_ code: HTTP2ErrorCode, isGoingAway: Bool) -> LupinError {
+        if code == .refusedStream {
+            return LupinError(
+                .connectionTerminated,
+                detail: isGoingAway
+                    ? "The origin is going away and took no more requests on the connection."
+                    : "The origin refused the stream.",
+                retry: isGoingAway ? .goaway : .refusedStream
+            )
+        }
+        if code == .http11Required {
+            return LupinError(
+                .httpProtocolError,
+                detail: "The origin wants HTTP/1.1 for this.",
+                retry: .refusedStream
+            )
+        }
+        return LupinError(
+            .connectionTerminated,
+            detail: "The origin reset the stream: \(code.name)."
+        )
+    }
+}

@@ -1,0 +1,101 @@
+// One HTTP/2 connection to an origin: which requests it can carry beside those it carries.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// An upstream connection that many exchanges use at a time.
+final class UpstreamHTTP2: HTTP2LinkOwner {
+    let hop: NextHop
+    let secured: SecuredConnection
+    let peer: SocketAddress?
+    let link: HTTP2Link
+    var reach = Reach()
+    /// Streams that `upstream.pool.streams` allows.
+    private let streamsMax: Int
+    /// Whom to tell that the connection is over, or takes requests again.
+    weak var pool: StreamPool?
+    /// Whether an earlier exchange used the connection.
+    private var hasServed = false
+    /// When the last stream ended, in microseconds of the loop's clock.
+    private(set) var idleSince: UInt64
+    private var isLeaving = false
+
+    init(
+        _ channel: Channel,
+        to hop: NextHop,
+        _ parameters: HTTP2Parameters,
+        streamsMax: Int,
+        secured: SecuredConnection,
+        growth: WindowGrowth
+    ) {
+        self.hop = hop
+        self.secured = secured
+        self.streamsMax = streamsMax
+        peer = channel.peer
+        idleSince = channel.loop.now
+        link = HTTP2Link(channel, .client, parameters, growth: growth)
+        link.owner = self
+    }
+
+    func start() { link.start() }
+
+    /// Streams that may be opened beside those that are.
+    var streamsLeft: Int {
+        guard link.isOpen, !isLeaving, link.goAway == nil else { return 0 }
+        return min(link.connection.streamsLeft, streamsMax - link.streamCount)
+    }
+
+    /// Whether a WebSocket can begin on a stream (RFC 8441 §3).
+    var takesExtendedConnect: Bool { link.connection.takesExtendedConnect }
+
+    /// Whether nobody has heard of the origin for so long that it should be asked first.
+    var isDoubtful: Bool {
+        !link.hasStreams && link.loop.now &- link.lastReceived >= Self.silence
+    }
+
+    /// How long a connection is silent before it is doubted, in microseconds.
+    private static let silence: UInt64 = 15_000_000
+
+    /// A hold on the connection for one exchange.
+    func lease() -> UpstreamStream {
+        defer { hasServed = true }
+        return UpstreamStream(on: self, isReused: hasServed)
+    }
+
+    /// Takes no more requests, and closes when those that run have ended.
+    func leave() {
+        guard !isLeaving else { return }
+        isLeaving = true
+        link.leave()
+    }
+
+    /// Ends at once: the peer gives no sign of life.
+    func giveUp() { link.cut() }
+
+    // MARK: The link's news
+
+    // A server can't ask: nghttp2 has answered such frames with a connection error.
+    func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {}
+    func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {}
+
+    func linkChanged() {
+        if !link.hasStreams {
+            idleSince = link.loop.now
+            pool?.keepTicket(of: secured, for: hop)
+            if link.goAway != nil { leave() }
+        }
+        pool?.roomChanged(at: hop)
+    }
+
+    func linkEnded() {
+        pool?.forget(self)
+    }
+}
+
+/// Whom the access rules let use a connection that was made for somebody.
+struct Reach {
+    /// The access rules don't let everybody there.
+    var isRestricted = false
+    /// But they do let clients on this machine.
+    var isOpenToLocalClients = false
+}

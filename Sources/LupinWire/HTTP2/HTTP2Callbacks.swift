@@ -1,0 +1,137 @@
+// The functions that nghttp2 calls back; each finds its connection in the session's user data.
+import CNghttp2
+import LupinCore
+
+enum HTTP2Callbacks {
+    /// A session whose connection is still to be set.
+    static func session(_ role: HTTP2Connection.Role) -> OpaquePointer {
+        var callbacks: OpaquePointer?
+        var options: OpaquePointer?
+        var session: OpaquePointer?
+        // Safety: nghttp2 copies callbacks and options into the session; all three are nil only
+        // when memory is exhausted.
+        unsafe nghttp2_session_callbacks_new(&callbacks)
+        unsafe nghttp2_option_new(&options)
+        unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        unsafe nghttp2_option_set_no_closed_streams(options, 1)
+        unsafe install(on: callbacks)
+        switch role {
+        case .server: unsafe nghttp2_session_server_new2(&session, callbacks, nil, options)
+        case .client: unsafe nghttp2_session_client_new2(&session, callbacks, nil, options)
+        }
+        unsafe nghttp2_option_del(options)
+        unsafe nghttp2_session_callbacks_del(callbacks)
+        guard let session = unsafe session else { preconditionFailure("no memory for a session") }
+        return unsafe session
+    }
+
+    static func text(of code: Int) -> String {
+        // Safety: nghttp2_strerror returns static text for any number.
+        unsafe String(cString: nghttp2_strerror(Int32(clamping: code)))
+    }
+
+    /// Names the functions; each uses what it is called with during the call only.
+    private static func install(on callbacks: OpaquePointer?) {
+        unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, me in
+            unsafe HTTP2Callbacks.connection(me).begins(header.unsafelyUnwrapped.pointee)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, me in
+            unsafe HTTP2Callbacks.connection(me).beginsHeaders(frame.unsafelyUnwrapped.pointee)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+            _,
+            _,
+            name,
+            nameCount,
+            value,
+            valueCount,
+            _,
+            me in
+            unsafe HTTP2Callbacks.connection(me).header(
+                Span(_unsafeStart: name.unsafelyUnwrapped, count: nameCount),
+                Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount)
+            )
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
+            _,
+            frame,
+            _,
+            _,
+            _,
+            _,
+            _,
+            me in
+            unsafe HTTP2Callbacks.connection(me).invalidHeader(
+                on: frame.unsafelyUnwrapped.pointee.hd.stream_id
+            )
+            return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+        }
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, me in
+            unsafe HTTP2Callbacks.connection(me).received(frame.unsafelyUnwrapped.pointee)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
+            _,
+            frame,
+            _,
+            me in
+            unsafe HTTP2Callbacks.connection(me).invalid(frame.unsafelyUnwrapped.pointee)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+            _,
+            _,
+            stream,
+            data,
+            count,
+            me in
+            unsafe HTTP2Callbacks.connection(me).payload(stream, data.unsafelyUnwrapped, count)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
+            _,
+            stream,
+            code,
+            me in
+            unsafe HTTP2Callbacks.connection(me).closed(stream, code)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
+            _,
+            _,
+            header,
+            count,
+            _,
+            me in
+            unsafe HTTP2Callbacks.connection(me).writePayload(header.unsafelyUnwrapped, count)
+            return 0
+        }
+    }
+
+    /// Calls `submit` with where a body comes from, nil when there is `none`.
+    static func withProvider(
+        _ hasBody: Bool,
+        _ submit: (UnsafePointer<nghttp2_data_provider>?) -> Int32
+    ) -> Int32 {
+        guard hasBody else { return submit(nil) }
+        var provider = unsafe nghttp2_data_provider()
+        // Called for every DATA frame that could be sent.
+        unsafe provider.read_callback = { _, stream, _, room, flags, _, me in
+            unsafe HTTP2Callbacks.connection(me).readPayload(
+                stream,
+                room,
+                &flags.unsafelyUnwrapped.pointee
+            )
+        }
+        return unsafe submit(&provider)
+    }
+
+    /// The connection that nghttp2 calls for.
+    private static func connection(_ me: UnsafeMutableRawPointer?) -> HTTP2Connection {
+        // Safety: set once, to an object that outlives its session.
+        unsafe Unmanaged<HTTP2Connection>.fromOpaque(me.unsafelyUnwrapped).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,539 @@
+// One side of one HTTP/2 connection: frames in, events out; messages in, frames out. No sockets.
+import CNghttp2
+package import LupinCore
+
+/// One side of one HTTP/2 connection, over nghttp2; confined to its loop.
+///
+/// `receive` takes what came and leaves events; what is to be sent lies ready for `send…` and
+/// `drain`, which write into the caller's bytes. Flow control is the caller's in one half: it says
+/// with `consume` when somebody took the bytes of a stream.
+@safe
+package final class HTTP2Connection {
+    package enum Role: Sendable { case server, client }
+
+    /// What became of a message's end that was to be sent.
+    package enum Ending: Sendable { case sent, blocked }
+
+    // Safety: made in init, freed in deinit, and used inside calls of this object only.
+    private let session: OpaquePointer
+    let role: Role
+    let parameters: HTTP2Parameters
+    let reader: HTTP2HeadReader
+    private let writer = HTTP2FieldWriter()
+
+    // Unchecked, because every frame would look for others who queue events just then.
+    // Safety: callbacks run inside nghttp2's calls, during which nothing else touches these.
+    @exclusivity(unchecked) private var events: [HTTP2Event] = []
+    private var nextEventIndex = 0
+    @exclusivity(unchecked) private var output: [UInt8] = []
+    @exclusivity(unchecked) private var outgoing = Outgoing()
+    private var resets: RateCounter
+    private var control: RateCounter
+    private var now: UInt64 = 0
+    /// Where the bytes lie that `receive` reads just now.
+    private var input: UnsafePointer<UInt8>?
+    private var inputCount = 0
+    /// Payload that was read and that the peer has not been told of.
+    private var unaccounted = 0
+    private var blockBytes = 0
+    private var continuations = 0
+    private var pingsUnderWay = 0
+    /// The stream that the peer has just reset.
+    private var streamReset: Int32 = 0
+    /// The methods of requests whose response has not come yet.
+    private var methods: [Int32: Method] = [:]
+    private var streamCount = 0
+    private var hasTerminated = false
+    private var goneAway = false
+    private var protocolAllowed = false
+
+    /// Payload that `push` has to send.
+    @safe private struct Outgoing {
+        var stream: Int32 = 0
+        var base: UnsafePointer<UInt8>?
+        var count = 0
+        var taken = 0
+        var isLast = false
+        var trailers: FieldSection?
+        var isOver = false
+    }
+
+    package init(_ role: Role, _ parameters: HTTP2Parameters) {
+        self.role = role
+        self.parameters = parameters
+        reader = HTTP2HeadReader(limits: parameters.heads)
+        resets = RateCounter(parameters.limits.resets)
+        control = RateCounter(parameters.limits.control)
+        unsafe session = HTTP2Callbacks.session(role)
+        // Safety: the session dies with this object and calls nobody in between.
+        unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        announce()
+    }
+
+    deinit { unsafe nghttp2_session_del(session) }
+
+    /// Says how we want to be spoken to (RFC 9113 §6.5.2).
+    private func announce() {
+        let limits = parameters.limits
+        var settings: [nghttp2_settings_entry] = []
+        func set(_ id: nghttp2_settings_id, _ value: Int) {
+            settings.append(
+                nghttp2_settings_entry(
+                    settings_id: Int32(bitPattern: id.rawValue),
+                    value: UInt32(clamping: value)
+                )
+            )
+        }
+        set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, limits.tableBytes)
+        set(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.window.initialBytes)
+        set(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, parameters.heads.headerBytes)
+        switch role {
+        case .server:
+            set(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams)
+            set(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1)
+            set(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1)
+        case .client:
+            set(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0)
+            set(NGHTTP2_SETTINGS_ENABLE_PUSH, 0)
+        }
+        // Safety: nghttp2 copies the list.
+        unsafe settings.withUnsafeBufferPointer {
+            _ = unsafe nghttp2_submit_settings(session, 0, $0.baseAddress, $0.count)
+        }
+        unsafe nghttp2_session_set_local_window_size(
+            session,
+            0,
+            0,
+            HTTP2Parameters.connectionWindowBytes
+        )
+    }
+
+    // MARK: State
+
+    /// Bytes of a new stream's body that the peer may send unasked.
+    package var windowBytes: Int { parameters.limits.window.initialBytes }
+
+    /// Whether anything more will be sent or is expected; a connection without either is over.
+    package var isOver: Bool {
+        unsafe nghttp2_session_want_read(session) == 0
+            && nghttp2_session_want_write(session) == 0
+    }
+
+    /// Whether frames wait to be written.
+    package var wantsWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 }
+
+    /// Streams that are open.
+    package var openStreams: Int { streamCount }
+
+    /// Whether the peer has said, or we have, that no new streams are taken.
+    package var isGoingAway: Bool { goneAway || hasTerminated }
+
+    /// Streams that we may open beside those that are.
+    package var streamsLeft: Int {
+        guard !isGoingAway, unsafe nghttp2_session_check_request_allowed(session) != 0 else {
+            return 0
+        }
+        let limit = unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
+        )
+        return max(0, Int(limit) - streamCount)
+    }
+
+    /// Whether the peer takes an extended CONNECT (RFC 8441 §3).
+    package var takesExtendedConnect: Bool {
+        unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL
+        ) == 1
+    }
+
+    /// Payload that the peer takes of a stream just now.
+    package func room(on stream: Int32) -> Int {
+        let all = unsafe nghttp2_session_get_remote_window_size(session)
+        let one = unsafe nghttp2_session_get_stream_remote_window_size(session, stream)
+        return Int(max(0, min(all, one)))
+    }
+
+    // MARK: Receiving
+
+    /// Reads what came; `now` is in microseconds of any clock.
+    package func receive(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Failure) {
+        guard !hasTerminated else { return }
+        self.now = now
+        // Safety: nghttp2 reads the bytes during the call, and `input` is forgotten behind it.
+        let result = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe input = buffer.baseAddress
+            inputCount = buffer.count
+            return unsafe nghttp2_session_mem_recv(session, buffer.baseAddress, buffer.count)
+        }
+        unsafe input = nil
+        if unaccounted > 0 {
+            unsafe nghttp2_session_consume_connection(session, unaccounted)
+            unaccounted = 0
+        }
+        guard result >= 0 else { throw HTTP2Failure(text: HTTP2Callbacks.text(of: result)) }
+    }
+
+    /// The next event, oldest first.
+    package func nextEvent() -> HTTP2Event? {
+        guard unsafe nextEventIndex < events.count else { return nil }
+        let event = unsafe events[nextEventIndex]
+        nextEventIndex += 1
+        if unsafe nextEventIndex == events.count {
+            unsafe events.removeAll(keepingCapacity: true)
+            nextEventIndex = 0
+        }
+        return event
+    }
+
+    /// Whether events wait.
+    package var hasEvents: Bool { unsafe nextEventIndex < events.count }
+
+    /// Lets the peer send as much more of a stream.
+    package func consume(_ count: Int, on stream: Int32) {
+        unsafe nghttp2_session_consume_stream(session, stream, count)
+    }
+
+    /// Lets the peer send `bytes` of a stream unasked.
+    package func widen(_ stream: Int32, to bytes: Int) {
+        unsafe nghttp2_session_set_local_window_size(session, 0, stream, Int32(clamping: bytes))
+    }
+
+    /// Takes over the memory of fields that nobody needs any longer.
+    package func recycle(_ fields: consuming FieldSection) { reader.recycle(fields) }
+
+    // MARK: Sending
+
+    /// Writes everything that waits behind `bytes`.
+    package func drain(into bytes: inout [UInt8]) {
+        unsafe swap(&bytes, &output)
+        while true {
+            var data: UnsafePointer<UInt8>?
+            // Safety: the frame that nghttp2 lends is copied before its next call.
+            let count = unsafe nghttp2_session_mem_send(session, &data)
+            guard count > 0, let data = unsafe data else { break }
+            unsafe output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
+        }
+        unsafe swap(&bytes, &output)
+    }
+
+    /// Opens a stream with a request; `drain` or `push` sends it.
+    ///
+    /// nil where that can't be done.
+    package func submit(
+        _ head: borrowing RequestHead,
+        _ options: borrowing RequestOptions,
+        protocolName: String? = nil
+    ) -> Int32? {
+        let hasBody =
+            !options.framing.isEmpty || options.target == .authority || protocolName != nil
+        let stream = unsafe writer.request(head, options, protocolName: protocolName) { fields in
+            // Safety: nghttp2 copies the fields and the provider.
+            unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
+                unsafe nghttp2_submit_request(
+                    session,
+                    nil,
+                    fields.baseAddress,
+                    fields.count,
+                    provider,
+                    nil
+                )
+            }
+        }
+        guard stream > 0 else { return nil }
+        streamCount += 1
+        methods[stream] = protocolName == nil ? head.method : .connect
+        return stream
+    }
+
+    /// Answers a stream; without a body that is all of the answer.
+    ///
+    /// `status` is sent instead of the head's own: 200 for the 101 that lets a WebSocket begin.
+    package func submit(
+        _ head: borrowing ResponseHead,
+        _ options: borrowing ResponseOptions,
+        status: UInt16? = nil,
+        hasBody: Bool,
+        on stream: Int32
+    ) {
+        _ = unsafe writer.response(head, options, status: status) { fields in
+            // Safety: nghttp2 copies the fields and the provider.
+            unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
+                unsafe nghttp2_submit_response(
+                    session,
+                    stream,
+                    fields.baseAddress,
+                    fields.count,
+                    provider
+                )
+            }
+        }
+    }
+
+    /// Sends an interim response.
+    package func submitInterim(_ head: borrowing ResponseHead, on stream: Int32) {
+        let options = ResponseOptions(framing: .none)
+        _ = unsafe writer.response(head, options) { fields in
+            unsafe nghttp2_submit_headers(
+                session,
+                UInt8(NGHTTP2_FLAG_NONE.rawValue),
+                stream,
+                nil,
+                fields.baseAddress,
+                fields.count,
+                nil
+            )
+        }
+    }
+
+    /// Writes as much of `payload` into `bytes` as the peer takes now, and everything that waits
+    /// before it; with `isLast` the end goes out behind the last byte.
+    ///
+    /// - Returns: How much of `payload` was taken, and whether the end was.
+    package func push(
+        _ payload: Span<UInt8>,
+        isLast: Bool,
+        trailers: FieldSection? = nil,
+        on stream: Int32,
+        into bytes: inout [UInt8]
+    ) -> (taken: Int, isOver: Bool) {
+        // Safety: the pointer is forgotten before the payload's loan ends.
+        unsafe payload.withUnsafeBufferPointer { buffer in
+            unsafe outgoing = Outgoing(
+                stream: stream,
+                base: buffer.baseAddress,
+                count: buffer.count,
+                isLast: isLast,
+                trailers: trailers
+            )
+            _ = unsafe nghttp2_session_resume_data(session, stream)
+            drain(into: &bytes)
+            let result = unsafe (taken: outgoing.taken, isOver: outgoing.isOver)
+            unsafe outgoing = Outgoing()
+            return result
+        }
+    }
+
+    /// Ends a stream at once.
+    package func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
+        unsafe nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
+    }
+
+    /// Says that no more streams will be taken: first softly, so that none that is on its way is
+    /// lost, and with the last one's number when `isFinal`.
+    package func goAway(isFinal: Bool) {
+        if isFinal {
+            let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
+            unsafe nghttp2_submit_goaway(session, 0, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+            goneAway = true
+        } else if role == .server {
+            unsafe nghttp2_submit_shutdown_notice(session)
+        }
+    }
+
+    /// Ends the connection; what is under way on it is lost.
+    package func terminate(_ code: HTTP2ErrorCode) {
+        guard !hasTerminated else { return }
+        hasTerminated = true
+        unsafe nghttp2_session_terminate_session(session, code.rawValue)
+    }
+
+    /// Asks whether the peer is still there.
+    package func ping() {
+        pingsUnderWay += 1
+        unsafe nghttp2_submit_ping(session, 0, nil)
+    }
+}
+
+// MARK: What nghttp2 calls
+
+extension HTTP2Connection {
+    func queue(_ event: HTTP2Event) { unsafe events.append(event) }
+
+    /// Counts a frame that has no other use than to keep us busy.
+    private func countControl() {
+        if !control.admit(now: now) { terminate(.enhanceYourCalm) }
+    }
+
+    /// Counts a stream that ended early by the peer's doing.
+    private func countReset() {
+        if role == .server, !resets.admit(now: now) { terminate(.enhanceYourCalm) }
+    }
+
+    func begins(_ frame: nghttp2_frame_hd) {
+        switch UInt32(frame.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            blockBytes = 9 + frame.length
+            continuations = 0
+        case NGHTTP2_CONTINUATION.rawValue:
+            blockBytes += 9 + frame.length
+            continuations += 1
+            if continuations > HTTP2Parameters.continuationsMax { terminate(.enhanceYourCalm) }
+        case NGHTTP2_DATA.rawValue:
+            let isEnd = UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+            if frame.length == 0, !isEnd { countControl() }
+        case NGHTTP2_PING.rawValue:
+            let isAnswer = UInt32(frame.flags) & NGHTTP2_FLAG_ACK.rawValue != 0
+            if !(isAnswer && pingsUnderWay > 0) { countControl() }
+        case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue,
+            NGHTTP2_GOAWAY.rawValue:
+            break
+        default: countControl()
+        }
+    }
+
+    func beginsHeaders(_ frame: nghttp2_frame) {
+        let category = unsafe frame.headers.cat
+        let stream = unsafe frame.hd.stream_id
+        switch role {
+        case .server: reader.begin(.request, isTrailers: category != NGHTTP2_HCAT_REQUEST)
+        case .client:
+            // A final response behind an interim one comes in the category of trailers.
+            let isTrailers = category != NGHTTP2_HCAT_RESPONSE && methods[stream] == nil
+            reader.begin(.response, isTrailers: isTrailers)
+        }
+        if role == .server, category == NGHTTP2_HCAT_REQUEST { streamCount += 1 }
+    }
+
+    /// False when the connection should be given up.
+    func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        reader.add(name, value)
+        if reader.isBomb { terminate(.enhanceYourCalm) }
+    }
+
+    /// A field that RFC 9113 §8.2.1 forbids makes the whole message malformed.
+    func invalidHeader(on stream: Int32) {
+        unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
+    }
+
+    func received(_ frame: nghttp2_frame) {
+        let stream = unsafe frame.hd.stream_id
+        let isEnd = unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+        switch unsafe UInt32(frame.hd.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            receivedHeaders(
+                on: stream,
+                opensStream: unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST,
+                isEnd: isEnd
+            )
+        case NGHTTP2_DATA.rawValue:
+            if isEnd { queue(.end(stream, trailers: FieldSection())) }
+        case NGHTTP2_RST_STREAM.rawValue:
+            streamReset = stream
+            countReset()
+        case NGHTTP2_SETTINGS.rawValue:
+            if unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { queue(.settings) }
+        case NGHTTP2_WINDOW_UPDATE.rawValue: queue(.window(stream))
+        case NGHTTP2_GOAWAY.rawValue:
+            goneAway = true
+            let code = unsafe frame.goaway.error_code
+            queue(.goAway(HTTP2ErrorCode(rawValue: code)))
+        case NGHTTP2_PING.rawValue:
+            if unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue != 0 {
+                pingsUnderWay = max(0, pingsUnderWay - 1)
+                queue(.pong)
+            }
+        default: break
+        }
+    }
+
+    private func receivedHeaders(on stream: Int32, opensStream: Bool, isEnd: Bool) {
+        var facts = HTTP2Event.MessageFacts()
+        facts.bytes = blockBytes
+        facts.isEnd = isEnd
+        switch role {
+        case .server where opensStream: request(stream, facts)
+        case .client where methods[stream] != nil: response(stream, facts)
+        default:
+            if let problem = reader.problem { return queue(.refused(stream, problem)) }
+            queue(.end(stream, trailers: reader.takeTrailers()))
+        }
+    }
+
+    private func request(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
+        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        var facts = facts
+        do throws(MessageProblem) {
+            guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
+                countReset()
+                return reset(stream, .protocolError)
+            }
+            facts.protocolName = name
+            queue(.request(stream, request, facts))
+            if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+        } catch {
+            queue(.refused(stream, error))
+        }
+    }
+
+    private func response(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
+        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        let response = reader.takeResponse(isEnd: facts.isEnd, to: methods[stream] ?? .get)
+        if !response.isInterim { methods[stream] = nil }
+        queue(.response(stream, response, facts))
+        if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+    }
+
+    func payload(_ stream: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) {
+        unaccounted += count
+        guard let input = unsafe input else { return }
+        // nghttp2 hands out the very bytes that it was given.
+        let offset = unsafe data - input
+        guard offset >= 0, offset + count <= inputCount else { return terminate(.internalError) }
+        queue(.data(stream, offset..<(offset + count)))
+    }
+
+    func closed(_ stream: Int32, _ code: UInt32) {
+        streamCount = max(0, streamCount - 1)
+        methods[stream] = nil
+        let isByPeer = streamReset == stream
+        if isByPeer { streamReset = 0 }
+        queue(.closed(stream, HTTP2ErrorCode(rawValue: code), isByPeer: isByPeer))
+    }
+
+    /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
+    func invalid(_ frame: nghttp2_frame) {
+        if unsafe frame.hd.stream_id != 0 { countReset() }
+    }
+
+    /// How many bytes of payload the next DATA frame of `stream` takes.
+    func readPayload(_ stream: Int32, _ room: Int, _ flags: inout UInt32) -> Int {
+        let rest = unsafe outgoing.count - outgoing.taken
+        let isMeant = unsafe outgoing.stream == stream && !outgoing.isOver
+        guard isMeant, rest > 0 || (unsafe outgoing.isLast) else {
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        let count = min(rest, room)
+        flags |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+        if unsafe outgoing.isLast, count == rest {
+            flags |= NGHTTP2_DATA_FLAG_EOF.rawValue
+            if let trailers = unsafe outgoing.trailers, !trailers.isEmpty {
+                let result = unsafe writer.trailers(trailers) { fields in
+                    guard !fields.isEmpty else { return -1 }
+                    return unsafe nghttp2_submit_trailer(
+                        session,
+                        stream,
+                        fields.baseAddress,
+                        fields.count
+                    )
+                }
+                if result == 0 { flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue }
+            }
+            unsafe outgoing.isOver = true
+        }
+        return count
+    }
+
+    /// Writes a DATA frame: its header as nghttp2 made it, and the payload that `push` was given.
+    func writePayload(_ header: UnsafePointer<UInt8>, _ count: Int) {
+        unsafe output.append(contentsOf: UnsafeBufferPointer(start: header, count: 9))
+        if count > 0, let base = unsafe outgoing.base {
+            // Safety: `readPayload` has promised no more than there is.
+            unsafe output.append(
+                contentsOf: UnsafeBufferPointer(start: base + outgoing.taken, count: count)
+            )
+        }
+        unsafe outgoing.taken += count
+    }
+}
