@@ -13,7 +13,6 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_new(&callbacks)
         unsafe nghttp2_option_new(&options)
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-        unsafe nghttp2_option_set_no_closed_streams(options, 1)
         unsafe install(on: callbacks)
         switch role {
         case .server: unsafe nghttp2_session_server_new2(&session, callbacks, nil, options)

@@ -91,7 +91,6 @@ package final class HTTP2Connection {
         case .server:
             set(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams)
             set(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1)
-            set(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1)
         case .client:
             set(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0)
             set(NGHTTP2_SETTINGS_ENABLE_PUSH, 0)
