@@ -275,9 +275,8 @@ final class Attempt {
     /// Lets head and body leave; a body that waits for 100 (Continue) stays where it is.
     private func startUpload(to upstream: any Upstream) throws(LupinError) {
         sentAt = exchange.slot.loop.now
-        if exchange.framing.isEmpty, try upstream.requestBody.finish(trailers: FieldSection()) {
-            return
-        }
+        // The head said that there is no body, or that a tunnel may begin: only it has to leave.
+        if exchange.framing.isEmpty, try upstream.requestBody.flush() { return }
         // A client that sends its body at once does not wait, whatever it said.
         if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil,
             !exchange.downstream.hasBodyWaiting
@@ -291,7 +290,12 @@ final class Attempt {
     private func beginUpload(to upstream: any Upstream) {
         var source = exchange.downstream.requestBody
         if let earlier { source = ReplayedBody(earlier, then: source) }
-        let relay = BodyRelay(from: source, to: upstream.requestBody, slot: exchange.slot)
+        let relay = BodyRelay(
+            from: source,
+            to: upstream.requestBody,
+            slot: exchange.slot,
+            isFinishing: exchange.framing.isEmpty
+        )
         let policy = RetryPolicy.safe
         // An origin may give a stream back unread at any time, whatever the method is.
         let mayComeBack =

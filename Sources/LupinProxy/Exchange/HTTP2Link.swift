@@ -87,6 +87,7 @@ final class HTTP2Link: ChannelPump {
             if channel.unsentCount >= Self.backlogMax {
                 // Answers that nobody reads must not pile up.
                 isPaused = true
+                if channel.isBroken || channel.hasHungUp { end(side.closed) }
                 break
             }
             guard let count = receive() else { break }

@@ -56,8 +56,11 @@ final class HTTP2FieldWriter {
             }
         }
         add(":authority", options.authority)
-        let left = head.version == .http10 ? Self.left.with(.expect) : Self.left
-        addLines(of: head.fields, without: left, isWebSocket: protocolName != nil)
+        addLines(of: head.fields, without: Self.left.with(.expect), isWebSocket: protocolName != nil)
+        // In the one spelling that every server knows: case means nothing here (RFC 9110 §10.1.1).
+        if head.version != .http10, head.fields.first(.expect) != nil {
+            add("expect", "100-continue")
+        }
         if case .length(let count) = options.framing { add("content-length", decimal: count) }
         if options.acceptsTrailers { add("te", "trailers") }
         if let via = options.via { add(via) }
