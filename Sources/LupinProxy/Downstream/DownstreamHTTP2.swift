@@ -97,7 +97,13 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         named: String?
     ) {
         exchanges += 1
-        let service = StreamService(self, stream, request, problem, named)
+        let service = StreamService(
+            owner: self,
+            stream: stream,
+            request: request,
+            problem: problem,
+            protocolName: named
+        )
         let local = LoopLocal(service, of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) {
             await local.value.run()
@@ -212,11 +218,11 @@ private final class StreamService {
     private let protocolName: String?
 
     init(
-        _ owner: DownstreamHTTP2,
-        _ stream: HTTP2Stream,
-        _ request: ParsedRequest?,
-        _ problem: MessageProblem?,
-        _ protocolName: String?
+        owner: DownstreamHTTP2,
+        stream: HTTP2Stream,
+        request: ParsedRequest?,
+        problem: MessageProblem?,
+        protocolName: String?
     ) {
         self.owner = owner
         self.stream = stream

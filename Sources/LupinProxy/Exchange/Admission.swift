@@ -31,13 +31,16 @@ extension Exchange {
             switch request.form {
             case .asterisk: return .lastHop
             case .origin: return .own(path: try ownPath())
-            case .absolute where request.version == .http2 && isOwnName(request.authority):
-                // HTTP/2 has no origin-form: what names the listener is for us.
-                return .own(path: String(request.pathText.prefix { $0 != "?" }))
             case .absolute, .authority: target = try self.target()
             }
         }
         let origin = target.origin
+        // HTTP/2 has no origin-form: what names the listener is for us.
+        if request.version == .http2, request.form == .absolute, enclosure == nil,
+            isOwn(origin.host, port: origin.port)
+        {
+            return .own(path: String(request.pathText.prefix { $0 != "?" }))
+        }
         if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
         if request.form == .authority {
             guard snapshot.access.allowsConnect(toPort: origin.port) else {
@@ -128,8 +131,12 @@ extension Exchange {
         let storage = request.fields.storage
         let bytes = storage.span.extracting(value.range)
         guard let (host, port) = AuthorityText.parse(bytes) else { return false }
-        return snapshot.listeners.contains { listener in
-            guard listener.port == port ?? 80 else { return false }
+        return isOwn(host, port: port ?? 80)
+    }
+
+    private func isOwn(_ host: Host, port: UInt16) -> Bool {
+        snapshot.listeners.contains { listener in
+            guard listener.port == port else { return false }
             if host.text == "localhost" { return listener.address.reachesLoopback }
             guard let address = host.address else { return false }
             return address == listener.address

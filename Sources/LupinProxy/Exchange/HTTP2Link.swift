@@ -39,7 +39,15 @@ final class HTTP2Link: ChannelPump {
     /// Streams that have more to say than could be sent.
     private var blocked: [HTTP2Stream] = []
     /// Requests that came in this turn: they begin when all that came with them is there.
-    private var begun: [() -> Void] = []
+    private var begun: [Beginning] = []
+    /// A request, or what is wrong with it.
+    private struct Beginning {
+        let stream: HTTP2Stream
+        var request: ParsedRequest?
+        var named: String?
+        var problem: MessageProblem?
+    }
+
     private var isFlushDue = false
     private var isInTurn = false
     /// Nothing is read until more was sent; no event will tell of what came meanwhile.
@@ -132,9 +140,9 @@ final class HTTP2Link: ChannelPump {
             switch event {
             case .request(let id, let request, let facts):
                 let stream = open(id, facts)
-                begun.append { [owner] in
-                    owner?.linkReceived(request, on: stream, named: facts.protocolName)
-                }
+                begun.append(
+                    Beginning(stream: stream, request: request, named: facts.protocolName)
+                )
             case .refused(let id, let problem): refuse(id, problem)
             case .response(let id, let response, let facts):
                 guard let stream = streams[id] else { break }
@@ -166,9 +174,16 @@ final class HTTP2Link: ChannelPump {
                 owner?.linkChanged()
             }
         }
-        let requests = begun
-        begun.removeAll(keepingCapacity: true)
-        for begin in requests { begin() }
+        if begun.isEmpty { return signal() }
+        var requests: [Beginning] = []
+        swap(&requests, &begun)
+        for beginning in requests {
+            if let request = beginning.request {
+                owner?.linkReceived(request, on: beginning.stream, named: beginning.named)
+            } else if let problem = beginning.problem {
+                owner?.linkRefused(problem, on: beginning.stream)
+            }
+        }
         signal()
     }
 
@@ -181,7 +196,7 @@ final class HTTP2Link: ChannelPump {
                 return connection.reset(id, .protocolError)
             }
             let stream = open(id, HTTP2Event.MessageFacts())
-            begun.append { [owner] in owner?.linkRefused(problem, on: stream) }
+            begun.append(Beginning(stream: stream, problem: problem))
         case .upstream:
             connection.reset(id, .protocolError)
             guard let stream = streams[id] else { return }

@@ -20,7 +20,8 @@ final class HTTP2Stream {
     var isTouched = false
     var isBlocked = false
 
-    private let queue: ByteQueue
+    /// Made for the first bytes: most requests have none.
+    private var queue: ByteQueue?
     private var framing = BodyFraming.chunked
     private var responses: [ParsedResponse] = []
     private var received = FieldSection()
@@ -44,12 +45,11 @@ final class HTTP2Stream {
         self.link = link
         self.windowBytes = windowBytes
         self.bytesReceived = bytesReceived
-        queue = ByteQueue(on: link.loop)
     }
 
     deinit {
         growth?.release(grown)
-        queue.removeAll()
+        queue?.removeAll()
     }
 
     // MARK: What the link brings
@@ -61,6 +61,8 @@ final class HTTP2Stream {
 
     func take(_ payload: Span<UInt8>) {
         bytesReceived &+= UInt64(payload.count + 9)
+        let queue = self.queue ?? ByteQueue(on: link.loop)
+        self.queue = queue
         queue.append(payload)
     }
 
@@ -103,9 +105,9 @@ final class HTTP2Stream {
     /// The peer, or the connection, ended the stream before its time.
     var isGone: Bool { failure != nil }
     var error: LupinError? { failure }
-    var hasBytes: Bool { !queue.isEmpty }
+    var hasBytes: Bool { queue.map { !$0.isEmpty } ?? false }
     /// Whether all of the peer's message has been taken.
-    var isReceived: Bool { hasReceivedAll && queue.isEmpty }
+    var isReceived: Bool { hasReceivedAll && !hasBytes }
     /// Whether the peer has sent all that it will.
     var hasPeerEnded: Bool { hasReceivedAll }
 
@@ -128,7 +130,8 @@ final class HTTP2Stream {
     /// The window's next size, when its reader has kept up with a whole one (`window: auto`).
     func widen(by growth: WindowGrowth, after count: Int) -> Int? {
         takenSinceGrowth += count
-        guard takenSinceGrowth >= windowBytes, queue.count < windowBytes / 2, !hasReceivedAll,
+        guard takenSinceGrowth >= windowBytes, (queue?.count ?? 0) < windowBytes / 2,
+            !hasReceivedAll,
             windowBytes < HTTP2Window.autoBytesMax, growth.reserve(windowBytes)
         else { return nil }
         self.growth = growth
@@ -148,14 +151,14 @@ final class HTTP2Stream {
 
 extension HTTP2Stream: BodySource {
     func pull() throws(LupinError) -> BodyProgress {
-        if !queue.isEmpty { return .payload }
+        if hasBytes { return .payload }
         if hasReceivedAll { return .end }
         if let failure { throw failure }
         return .blocked
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        let queue = queue
+        guard let queue else { return Offer(taken: 0, isAllTaken: true, isEnd: false) }
         let payload = queue.front
         let isLast = hasReceivedAll && payload.count == queue.count && received.isEmpty
         let count = payload.count

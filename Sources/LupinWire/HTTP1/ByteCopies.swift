@@ -18,6 +18,36 @@ extension Array where Element == UInt8 {
     }
 }
 
+extension Array where Element == UInt8 {
+    /// Appends `name: value CRLF`.
+    @inline(__always) mutating func appendLine(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        append(addingCapacity: name.count + value.count + 4) { output in
+            // Safety: the pointers are used inside the closures only, and there is room for all.
+            unsafe output.withUnsafeMutableBufferPointer { room, count in
+                unsafe name.withUnsafeBufferPointer { name in
+                    unsafe value.withUnsafeBufferPointer { value in
+                        guard let base = room.baseAddress, let first = name.baseAddress
+                        else { return }
+                        var next = unsafe base + count
+                        unsafe next.initialize(from: first, count: name.count)
+                        unsafe next += name.count
+                        unsafe next[0] = 0x3A
+                        unsafe next[1] = 0x20
+                        unsafe next += 2
+                        if let bytes = value.baseAddress {
+                            unsafe next.initialize(from: bytes, count: value.count)
+                            unsafe next += value.count
+                        }
+                        unsafe next[0] = 0x0D
+                        unsafe next[1] = 0x0A
+                        count += name.count + value.count + 4
+                    }
+                }
+            }
+        }
+    }
+}
+
 extension MutableSpan where Element == UInt8 {
     /// Moves `count` bytes from `source` forward to `target`; the ranges may overlap.
     @_lifetime(self: copy self)

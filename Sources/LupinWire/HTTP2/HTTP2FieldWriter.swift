@@ -2,32 +2,35 @@
 import CNghttp2
 import LupinCore
 
-/// A header block that is being written; kept by its connection for the memory.
+/// Writes header blocks; kept by its connection for the memory.
 ///
 /// nghttp2 copies names and values when a message is submitted, and turns names to lower case.
 @safe
 final class HTTP2FieldWriter {
-    private struct Entry {
-        var name: ByteRange
-        var value: ByteRange
-        /// Both lie in the fields that are written, not in `text`.
-        var isInFields: Bool
-        var isSecret: Bool
-    }
-
-    private var entries: [Entry] = []
-    /// What doesn't stand in the fields.
-    private var text: [UInt8] = []
-    private var pairs = unsafe [nghttp2_nv]()
+    typealias Submit = (UnsafeBufferPointer<nghttp2_nv>) -> Int32
 
     /// What HTTP/2 says by other means or not at all (RFC 9113 §8.2.2), and what is said anew.
     private static let left = FieldNameSet().with(.connection).with(.keepAlive)
         .with(.proxyConnection).with(.transferEncoding).with(.upgrade).with(.http2Settings)
         .with(.te).with(.host).with(.contentLength)
-    /// Never kept in the peer's table (RFC 7541 §7.1.3).
-    private static let secrets = FieldNameSet().with(.authorization).with(.proxyAuthorization)
-    /// A short cookie could be guessed by its length (RFC 7541 §7.1.3).
-    private static let shortCookieBytes = 20
+    /// Fields that lupin may say itself, beside those of the head.
+    private static let ownFieldsMax = 12
+    /// Bytes that numbers and the words around our own values take, generously.
+    private static let ownBytesMax = 128
+
+    // Safety: allocated and freed here, and lent inside `write` only.
+    private var pairs: UnsafeMutableBufferPointer<nghttp2_nv>
+    private var text: UnsafeMutableBufferPointer<UInt8>
+
+    init() {
+        unsafe pairs = .allocate(capacity: 64)
+        unsafe text = .allocate(capacity: 512)
+    }
+
+    deinit {
+        unsafe pairs.deallocate()
+        unsafe text.deallocate()
+    }
 
     // MARK: Messages
 
@@ -36,35 +39,43 @@ final class HTTP2FieldWriter {
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
         protocolName: String?,
-        _ submit: (UnsafeBufferPointer<nghttp2_nv>) -> Int32
+        _ submit: Submit
     ) -> Int32 {
-        begin()
+        let method = head.method.token
+        var bytes = method.utf8.count + options.authority.utf8.count
+        bytes += (protocolName?.utf8.count ?? 0) + (options.via?.pseudonym.utf8.count ?? 0)
         let isTunnel = options.target == .authority
-        if protocolName != nil {
-            add(":method", "CONNECT")
-        } else {
-            add(":method", head.method.token)
-        }
-        if let protocolName { add(":protocol", protocolName) }
-        if !isTunnel {
-            add(":scheme", "https")
-            if !head.pathAndQuery.isEmpty {
-                add(":path", head.fields.storage.span.extracting(head.pathAndQuery.range))
+        return unsafe write(head.fields, ownBytes: bytes, submit) { block in
+            if let protocolName {
+                block.add(":method", "CONNECT" as StaticString)
+                block.add(":protocol", protocolName)
             } else {
-                let isWhole = head.form == .asterisk || head.method == .options
-                add(":path", isWhole ? "*" : "/")
+                block.add(":method", method)
             }
+            if !isTunnel {
+                block.add(":scheme", "https" as StaticString)
+                if !head.pathAndQuery.isEmpty {
+                    block.add(":path", head.pathAndQuery)
+                } else {
+                    let isWhole = head.form == .asterisk || head.method == .options
+                    block.add(":path", isWhole ? "*" : "/")
+                }
+            }
+            block.add(":authority", options.authority)
+            block.addLines(
+                of: head.fields,
+                without: Self.left.with(.expect),
+                isWebSocket: protocolName != nil
+            )
+            // In the one spelling that every server knows: case means nothing here
+            // (RFC 9110 §10.1.1).
+            if head.version != .http10, head.fields.first(.expect) != nil {
+                block.add("expect", "100-continue" as StaticString)
+            }
+            if case .length(let count) = options.framing { block.add("content-length", count) }
+            if options.acceptsTrailers { block.add("te", "trailers" as StaticString) }
+            if let via = options.via { block.add(via) }
         }
-        add(":authority", options.authority)
-        addLines(of: head.fields, without: Self.left.with(.expect), isWebSocket: protocolName != nil)
-        // In the one spelling that every server knows: case means nothing here (RFC 9110 §10.1.1).
-        if head.version != .http10, head.fields.first(.expect) != nil {
-            add("expect", "100-continue")
-        }
-        if case .length(let count) = options.framing { add("content-length", decimal: count) }
-        if options.acceptsTrailers { add("te", "trailers") }
-        if let via = options.via { add(via) }
-        return unsafe submitted(head.fields, submit)
     }
 
     /// Writes a response and hands it to `submit`; framing and date as HTTP/1.1 would say them.
@@ -72,130 +83,205 @@ final class HTTP2FieldWriter {
         _ head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions,
         status: UInt16? = nil,
-        _ submit: (UnsafeBufferPointer<nghttp2_nv>) -> Int32
+        _ submit: Submit
     ) -> Int32 {
-        begin()
-        add(":status", decimal: UInt64(status ?? head.status))
-        addLines(of: head.fields, without: Self.left, isWebSocket: status != nil)
-        if case .length(let count) = options.framing, head.status >= 200, head.status != 204 {
-            add("content-length", decimal: count)
+        var bytes = options.via?.pseudonym.utf8.count ?? 0
+        bytes += options.date?.utf8.count ?? 0
+        return unsafe write(head.fields, ownBytes: bytes, submit) { block in
+            block.add(":status", UInt64(status ?? head.status))
+            block.addLines(of: head.fields, without: Self.left, isWebSocket: status != nil)
+            if case .length(let count) = options.framing, head.status >= 200, head.status != 204 {
+                block.add("content-length", count)
+            }
+            if let date = options.date { block.add("date", date) }
+            if let via = options.via { block.add(via) }
         }
-        if let date = options.date { add("date", date) }
-        if let via = options.via { add(via) }
-        return unsafe submitted(head.fields, submit)
     }
 
     /// Writes trailers and hands them to `submit`.
-    func trailers(
+    func trailers(_ fields: borrowing FieldSection, _ submit: Submit) -> Int32 {
+        unsafe write(fields, ownBytes: 0, submit) { block in
+            block.addLines(of: fields, without: Self.left, isWebSocket: false)
+        }
+    }
+
+    /// Makes room for what `fill` adds, and hands nghttp2's list of it to `submit`.
+    private func write(
         _ fields: borrowing FieldSection,
-        _ submit: (UnsafeBufferPointer<nghttp2_nv>) -> Int32
+        ownBytes: Int,
+        _ submit: Submit,
+        _ fill: (inout HeaderBlock) -> Void
     ) -> Int32 {
-        begin()
-        addLines(of: fields, without: Self.left, isWebSocket: false)
-        return unsafe submitted(fields, submit)
+        let pairsNeeded = fields.lines.count + Self.ownFieldsMax
+        let bytesNeeded = ownBytes + Self.ownBytesMax
+        if unsafe pairsNeeded > pairs.count {
+            unsafe pairs.deallocate()
+            unsafe pairs = .allocate(capacity: pairsNeeded * 2)
+        }
+        if unsafe bytesNeeded > text.count {
+            unsafe text.deallocate()
+            unsafe text = .allocate(capacity: bytesNeeded * 2)
+        }
+        // Safety: the block is used inside the closure only, and nghttp2 copies what the pairs
+        // lead to before `submit` returns.
+        return unsafe fields.storage.withUnsafeBufferPointer { stored in
+            var block = unsafe HeaderBlock(pairs: pairs, text: text, stored: stored)
+            fill(&block)
+            return unsafe submit(UnsafeBufferPointer(rebasing: pairs[..<block.count]))
+        }
+    }
+}
+
+/// A header block under way: a list of pairs that point into what they were made of.
+@safe
+private struct HeaderBlock: ~Copyable {
+    private let pairs: UnsafeMutableBufferPointer<nghttp2_nv>
+    /// What stands neither in the fields nor in the program.
+    private let text: UnsafeMutableBufferPointer<UInt8>
+    private let stored: UnsafeBufferPointer<UInt8>
+    private(set) var count = 0
+    private var used = 0
+
+    /// Never kept in the peer's table (RFC 7541 §7.1.3).
+    private static let secrets = FieldNameSet().with(.authorization).with(.proxyAuthorization)
+    /// A short cookie could be guessed by its length (RFC 7541 §7.1.3).
+    private static let shortCookieBytes = 20
+
+    init(
+        pairs: UnsafeMutableBufferPointer<nghttp2_nv>,
+        text: UnsafeMutableBufferPointer<UInt8>,
+        stored: UnsafeBufferPointer<UInt8>
+    ) {
+        unsafe self.pairs = pairs
+        unsafe self.text = text
+        unsafe self.stored = stored
     }
 
-    // MARK: Parts
-
-    private func begin() {
-        entries.removeAll(keepingCapacity: true)
-        text.removeAll(keepingCapacity: true)
-    }
-
-    private func addLines(
+    mutating func addLines(
         of fields: borrowing FieldSection,
         without left: FieldNameSet,
         isWebSocket: Bool
     ) {
         let storage = fields.storage.span
-        for line in fields.lines where !line.isHopByHop && !left.contains(line.known) {
+        let lines = fields.lines.span
+        for i in lines.indices {
+            let line = lines[i]
+            if line.isHopByHop || left.contains(line.known) { continue }
             // In HTTP/2 the extended CONNECT itself is the handshake (RFC 8441 §5).
             if isWebSocket, line.known == .other,
                 storage.extracting(line.name.range).isWebSocketProof
             {
                 continue
             }
-            let isShortCookie =
-                line.known == .cookie && line.value.range.count < Self.shortCookieBytes
-            entries.append(
-                Entry(
-                    name: line.name,
-                    value: line.value,
-                    isInFields: true,
-                    isSecret: isShortCookie || Self.secrets.contains(line.known)
-                )
+            let isSecret =
+                Self.secrets.contains(line.known)
+                || (line.known == .cookie && line.value.range.count < Self.shortCookieBytes)
+            guard let base = unsafe stored.baseAddress else { return }
+            // Safety: the ranges lie in the fields' storage.
+            unsafe append(
+                base + line.name.lowerBound,
+                line.name.range.count,
+                base + line.value.lowerBound,
+                line.value.range.count,
+                isSecret: isSecret
             )
         }
     }
 
-    private func add(_ via: borrowing ViaMember) {
-        let version =
-            switch via.receivedProtocol {
-            case .http10: "1.0 "
-            case .http11: "1.1 "
-            case .http2: "2 "
-            }
-        add("via", version + via.pseudonym)
-    }
-
-    private func add(_ name: StaticString, _ value: String) {
-        let start = text.count
-        text.append(contentsOf: value.utf8)
-        add(name, from: start)
-    }
-
-    private func add(_ name: StaticString, _ value: Span<UInt8>) {
-        let start = text.count
-        text.appendBulk(value)
-        add(name, from: start)
-    }
-
-    private func add(_ name: StaticString, decimal number: UInt64) {
-        add(name, String(number))
-    }
-
-    /// Adds a field whose value lies in `text` from `start` on.
-    private func add(_ name: StaticString, from start: Int) {
-        let value = ByteRange(start..<text.count)
-        let nameStart = text.count
-        // Safety: the bytes of the name live as long as the program.
-        name.withUTF8Buffer { unsafe text.append(contentsOf: $0) }
-        entries.append(
-            Entry(
-                name: ByteRange(nameStart..<text.count),
-                value: value,
-                isInFields: false,
-                isSecret: false
-            )
+    mutating func add(_ name: StaticString, _ value: StaticString) {
+        // Safety: both live as long as the program.
+        unsafe append(
+            name.utf8Start,
+            name.utf8CodeUnitCount,
+            value.utf8Start,
+            value.utf8CodeUnitCount
         )
     }
 
-    /// Makes nghttp2's list of what was added.
-    private func submitted(
-        _ fields: borrowing FieldSection,
-        _ submit: (UnsafeBufferPointer<nghttp2_nv>) -> Int32
-    ) -> Int32 {
-        unsafe pairs.removeAll(keepingCapacity: true)
-        // Safety: nghttp2 copies what the pointers lead to before `submit` returns, and reads only.
-        return unsafe fields.storage.withUnsafeBufferPointer { stored in
-            unsafe text.withUnsafeBufferPointer { own in
-                for entry in entries {
-                    let source = unsafe entry.isInFields ? stored : own
-                    guard let base = source.baseAddress else { continue }
-                    let flags = entry.isSecret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
-                    unsafe pairs.append(
-                        nghttp2_nv(
-                            name: UnsafeMutablePointer(mutating: base + entry.name.lowerBound),
-                            value: UnsafeMutablePointer(mutating: base + entry.value.lowerBound),
-                            namelen: entry.name.range.count,
-                            valuelen: entry.value.range.count,
-                            flags: UInt8(truncatingIfNeeded: flags.rawValue)
-                        )
-                    )
-                }
-                return unsafe pairs.withUnsafeBufferPointer { unsafe submit($0) }
-            }
+    /// Adds a field whose value stands in the storage of the head that is written.
+    mutating func add(_ name: StaticString, _ value: ByteRange) {
+        guard let base = unsafe stored.baseAddress else { return }
+        // Safety: the name lives as long as the program, the range lies in the storage.
+        unsafe append(
+            name.utf8Start,
+            name.utf8CodeUnitCount,
+            base + value.lowerBound,
+            value.range.count
+        )
+    }
+
+    mutating func add(_ name: StaticString, _ value: String) {
+        let start = used
+        store(value)
+        append(name, from: start)
+    }
+
+    mutating func add(_ name: StaticString, _ number: UInt64) {
+        let start = used
+        var rest = number
+        var digits = 1
+        while rest >= 10 {
+            rest /= 10
+            digits += 1
         }
+        precondition(unsafe used + digits <= text.count, "a block is longer than was computed")
+        rest = number
+        for i in (start..<(start + digits)).reversed() {
+            // Safety: there is room, see above.
+            unsafe text[i] = 0x30 &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        used += digits
+        append(name, from: start)
+    }
+
+    mutating func add(_ via: borrowing ViaMember) {
+        let start = used
+        switch via.receivedProtocol {
+        case .http10: store("1.0 ")
+        case .http11: store("1.1 ")
+        case .http2: store("2 ")
+        }
+        store(via.pseudonym)
+        append("via", from: start)
+    }
+
+    private mutating func store(_ value: String) {
+        let utf8 = value.utf8.span
+        precondition(unsafe used + utf8.count <= text.count, "a block is longer than was computed")
+        // Safety: there is room, and the two don't overlap.
+        unsafe utf8.withUnsafeBufferPointer { source in
+            guard let from = source.baseAddress, let to = unsafe text.baseAddress else { return }
+            unsafe (to + used).update(from: from, count: source.count)
+        }
+        used += utf8.count
+    }
+
+    /// Adds a field whose value lies in `text` from `start` on.
+    private mutating func append(_ name: StaticString, from start: Int) {
+        guard let base = unsafe text.baseAddress else { return }
+        // Safety: the value has just been written there.
+        unsafe append(name.utf8Start, name.utf8CodeUnitCount, base + start, used - start)
+    }
+
+    private mutating func append(
+        _ name: UnsafePointer<UInt8>,
+        _ nameCount: Int,
+        _ value: UnsafePointer<UInt8>,
+        _ valueCount: Int,
+        isSecret: Bool = false
+    ) {
+        precondition(unsafe count < pairs.count, "a block has more fields than were counted")
+        let flags = isSecret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
+        // Safety: nghttp2 writes through neither pointer.
+        unsafe pairs[count] = nghttp2_nv(
+            name: UnsafeMutablePointer(mutating: name),
+            value: UnsafeMutablePointer(mutating: value),
+            namelen: nameCount,
+            valuelen: valueCount,
+            flags: UInt8(truncatingIfNeeded: flags.rawValue)
+        )
+        count += 1
     }
 }
 

@@ -26,6 +26,10 @@ final class HTTP2HeadReader {
         var status: UInt16 = 0
     }
 
+    /// Room for the heads of most messages.
+    private static let usualBytes = 512
+    private static let usualFields = 12
+
     init(limits: HTTP1Limits) { self.limits = limits }
 
     /// Whether the block is so much too large that reading on would only feed it.
@@ -36,6 +40,9 @@ final class HTTP2HeadReader {
 
     func begin(_ side: MessageSide, isTrailers: Bool) {
         fields.removeAll()
+        // Once, instead of a few times while they grow.
+        fields.storage.reserveCapacity(Self.usualBytes)
+        fields.lines.reserveCapacity(Self.usualFields)
         cookie.removeAll(keepingCapacity: true)
         pseudo = PseudoFields()
         listBytes = 0
@@ -265,14 +272,17 @@ extension FieldSection {
         _ value: Span<UInt8>,
         _ known: FieldName
     ) {
-        let nameRange = store(name)
-        storage.append(0x3A)
-        storage.append(0x20)
-        let valueRange = store(value)
-        storage.append(0x0D)
-        storage.append(0x0A)
+        let start = storage.count
+        storage.appendLine(name, value)
         names.insert(known)
-        lines.append(Line(name: nameRange, value: valueRange, known: known, isContiguous: true))
+        lines.append(
+            Line(
+                name: ByteRange(start: start, count: name.count),
+                value: ByteRange(start: start + name.count + 2, count: value.count),
+                known: known,
+                isContiguous: true
+            )
+        )
     }
 
     fileprivate mutating func store(_ bytes: Span<UInt8>) -> ByteRange {
