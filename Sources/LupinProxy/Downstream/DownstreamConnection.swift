@@ -119,7 +119,8 @@ final class DownstreamConnection: ChannelPump {
             if let tls = entrance.tls, await !secure(with: tls) {
                 ending = .gone
             } else if let refusal {
-                ending = await refuse(refusal)
+                // Who agreed upon HTTP/2 could not read an answer in HTTP/1.1.
+                ending = isAgreedUponHTTP2 ? .close : await refuse(refusal)
             }
         }
         if let (exchange, interception) = beginning {
@@ -313,7 +314,7 @@ final class DownstreamConnection: ChannelPump {
             if isFresh, try beginsHTTP2() { return nil }
             if !isFresh, let request = try http1.nextRequest() { return request }
             if http1.hasEnded { return nil }
-            if http1.hasBegun, !hasBegun {
+            if http1.hasBegun || http1.holdsBytes, !hasBegun {
                 // Absolute from the first byte: dripping does not buy time.
                 hasBegun = true
                 deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)

@@ -88,6 +88,9 @@ final class DownstreamHTTP1: Downstream {
         }
     }
 
+    /// Whether bytes have come that nobody has made anything of.
+    var holdsBytes: Bool { !channel.input.isEmpty }
+
     /// Leaves the channel to somebody else.
     func leave() { channel.pump = nil }
 

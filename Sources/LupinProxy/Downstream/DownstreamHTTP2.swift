@@ -22,6 +22,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private var isClientLookedUp = false
     private var exchanges = 0
     private var idleDeadline: UInt64
+    private let begun: UInt64
     private var isLeaving = false
 
     init(
@@ -33,6 +34,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         self.resources = resources
         self.context = context
         self.ended = ended
+        begun = resources.loop.now
         let limits = resources.snapshot.limits
         link = HTTP2Link(
             channel,
@@ -50,8 +52,14 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if resources.isDraining { leave() }
     }
 
-    /// Ends what has been idle for too long; a head that never gets complete is idle too.
+    /// Ends what has been idle for too long, or can't get a head complete.
     func sweep() {
+        let now = resources.loop.now
+        if let since = link.connection.unfinishedSince(begun),
+            now &- since >= resources.snapshot.waits.clientHeader
+        {
+            return link.giveUp(.enhanceYourCalm)
+        }
         guard exchanges == 0, link.isOpen, resources.loop.now >= idleDeadline else { return }
         leave()
         // A client that does not close is not waited for.

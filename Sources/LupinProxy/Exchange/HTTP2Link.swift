@@ -382,13 +382,18 @@ final class HTTP2Link: ChannelPump {
         if !hasEnded, streams.isEmpty, !channel.hasStaged { end(nil) }
     }
 
-    /// Ends everything now.
-    func cut() {
+    /// Ends everything now, since lupin stops.
+    func cut() { end(saying: .noError, .stopping) }
+
+    /// Ends everything now, since the peer keeps us waiting or busy.
+    func giveUp(_ code: HTTP2ErrorCode) { end(saying: code, side.closed) }
+
+    private func end(saying code: HTTP2ErrorCode, _ error: LupinError) {
         guard !hasEnded else { return }
-        connection.terminate(.noError)
+        connection.terminate(code)
         if connection.wantsWrite { channel.stage { connection.drain(into: &$0) } }
         _ = try? channel.flush()
-        end(.stopping)
+        end(error)
     }
 
     /// Closes the connection; streams that are still under way are lost.
@@ -396,7 +401,7 @@ final class HTTP2Link: ChannelPump {
         guard !hasEnded else { return }
         hasEnded = true
         failure = error
-        channel.close(reset: error != nil && error != .stopping && channel.hasStaged)
+        channel.close()
         let lost = streams.values
         streams = [:]
         blocked = []

@@ -36,6 +36,8 @@ package final class HTTP2Connection {
     /// Payload that was read and that the peer has not been told of.
     private var unaccounted = 0
     private var blockBytes = 0
+    private var headBegan: UInt64?
+    private var hasSettings = false
     private var continuations = 0
     private var pingsUnderWay = 0
     /// The stream that the peer has just reset.
@@ -120,6 +122,12 @@ package final class HTTP2Connection {
 
     /// Whether frames wait to be written.
     package var wantsWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 }
+
+    /// When the peer began a head, or the connection, that is not complete yet; `begun` is when
+    /// the connection was made.
+    package func unfinishedSince(_ begun: UInt64) -> UInt64? {
+        hasSettings ? headBegan : begun
+    }
 
     /// Streams that are open.
     package var openStreams: Int { streamCount }
@@ -365,6 +373,7 @@ extension HTTP2Connection {
         case NGHTTP2_HEADERS.rawValue:
             blockBytes = 9 + frame.length
             continuations = 0
+            headBegan = now
         case NGHTTP2_CONTINUATION.rawValue:
             blockBytes += 9 + frame.length
             continuations += 1
@@ -411,6 +420,7 @@ extension HTTP2Connection {
         let isEnd = unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
         switch unsafe UInt32(frame.hd.type) {
         case NGHTTP2_HEADERS.rawValue:
+            headBegan = nil
             receivedHeaders(
                 on: stream,
                 opensStream: unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST,
@@ -422,6 +432,7 @@ extension HTTP2Connection {
             streamReset = stream
             countReset()
         case NGHTTP2_SETTINGS.rawValue:
+            hasSettings = true
             if unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { queue(.settings) }
         case NGHTTP2_WINDOW_UPDATE.rawValue: queue(.window(stream))
         case NGHTTP2_GOAWAY.rawValue:
@@ -493,6 +504,7 @@ extension HTTP2Connection {
 
     /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
     func invalid(_ frame: nghttp2_frame) {
+        headBegan = nil
         if unsafe frame.hd.stream_id != 0 { countReset() }
     }
 
