@@ -62,6 +62,10 @@ package final class ByteQueue {
         if start == others.count {
             others.removeAll(keepingCapacity: true)
             start = 0
+        } else if start >= 16, start * 2 >= others.count {
+            // A queue that is never empty must not remember all that went through it.
+            others.removeFirst(start)
+            start = 0
         }
     }
 }

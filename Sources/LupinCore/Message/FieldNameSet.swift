@@ -22,6 +22,13 @@
         bits |= 1 &<< UInt64(name.rawValue)
     }
 
+    /// The names of both sets.
+    package func union(_ other: FieldNameSet) -> FieldNameSet {
+        var set = self
+        set.bits |= other.bits
+        return set
+    }
+
     /// The set with `name`.
     ///
     /// A chain of these is a constant once compiled; an array literal would be built each time.

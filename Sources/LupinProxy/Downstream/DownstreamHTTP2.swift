@@ -19,11 +19,15 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private var context: Context
     /// What is to be done when all is over.
     private let ended: () -> Void
-    private var isClientLookedUp = false
+    /// Who waits until it is known which program the client is; nil once it is.
+    private var awaitsClient: [ParkingSlot]? = []
+    private var isClientAskedFor = false
     private var exchanges = 0
     private var idleDeadline: UInt64
     private let begun: UInt64
-    private var isLeaving = false
+    /// When the client was told that we leave.
+    private var leaveBegun: UInt64?
+    private var hasLeft = false
 
     init(
         _ channel: Channel,
@@ -60,19 +64,25 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         {
             return link.giveUp(.enhanceYourCalm)
         }
-        guard exchanges == 0, link.isOpen, resources.loop.now >= idleDeadline else { return }
-        leave()
-        // A client that does not close is not waited for.
-        if resources.loop.now >= idleDeadline &+ Self.farewell { link.cut() }
+        guard link.isOpen else { return }
+        // A client that answers no PING is not waited for.
+        if let leaveBegun, now &- leaveBegun >= Self.farewell { finishLeave() }
+        if exchanges == 0, now >= idleDeadline { leave() }
     }
 
-    /// How long a client has to close after it was told that we leave, in microseconds.
-    private static let farewell: UInt64 = 5_000_000
+    /// How long a client has to hear that we leave, in microseconds.
+    private static let farewell: UInt64 = 1_000_000
 
-    /// Takes no new streams, and ends when those there are have.
+    /// Takes no new streams once the client has heard of it, and ends when those there are have.
     func leave() {
-        guard !isLeaving else { return }
-        isLeaving = true
+        guard leaveBegun == nil else { return }
+        leaveBegun = resources.loop.now
+        link.announceLeave()
+    }
+
+    private func finishLeave() {
+        guard !hasLeft else { return }
+        hasLeft = true
         link.leave()
     }
 
@@ -92,7 +102,9 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         start(stream, nil, problem: problem, named: nil)
     }
 
-    func linkChanged() {}
+    func linkChanged() {
+        if leaveBegun != nil, link.pingsUnderWay == 0 { finishLeave() }
+    }
 
     func linkEnded() { if exchanges == 0 { ended() } }
 
@@ -127,7 +139,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let slot = ParkingSlot(on: resources.loop)
         let snapshot = resources.snapshot
         let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
-        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(slot) }
+        if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
         let exchange = Exchange(
             request,
             from: context.client,
@@ -154,13 +166,15 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
                 )
             }
         }
-        if ending == .enclose, let interception = exchange.interception {
-            await enclose(exchange, interception, stream, slot)
-        }
         context.client.number = exchange.client.number
+        if ending == .enclose, let interception = exchange.interception {
+            // The exchange lives on inside.
+            await enclose(exchange, interception, stream, slot)
+        } else {
+            link.connection.recycle(exchange.takeFields())
+        }
         downstream.leave()
         slot.retire()
-        link.connection.recycle(exchange.takeFields())
         finish()
     }
 
@@ -173,16 +187,30 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if resources.isDraining { leave() }
     }
 
+    /// Finds out which program the client is: the first stream asks, the others wait for it, since
+    /// none may slip past a rule meanwhile.
     private func lookUpClient(_ slot: ParkingSlot) async {
-        isClientLookedUp = true
-        guard let ends = context.ends else { return }
-        let owner = await resources.shared.processes.owner(
-            of: ends.peer,
-            to: ends.local,
-            slot: slot
-        )
-        context.client.program = owner?.program
-        context.client.pid = owner?.pid
+        if isClientAskedFor {
+            awaitsClient?.append(slot)
+            while awaitsClient != nil {
+                let woken = await slot.park(for: .answered | .cut)
+                if woken.meets(.cut) { return }
+            }
+            return
+        }
+        isClientAskedFor = true
+        if let ends = context.ends {
+            let owner = await resources.shared.processes.owner(
+                of: ends.peer,
+                to: ends.local,
+                slot: slot
+            )
+            context.client.program = owner?.program
+            context.client.pid = owner?.pid
+        }
+        let waiting = awaitsClient ?? []
+        awaitsClient = nil
+        for other in waiting { other.wake(.answered) }
     }
 
     // MARK: Inside a CONNECT

@@ -38,7 +38,10 @@ final class DownstreamStream: Downstream {
     var mayPersist: Bool { true }
     var localAddress: IPAddress? { clientEnds?.local.address }
     var ends: (peer: SocketAddress, local: SocketAddress)? { clientEnds }
-    var reset: HTTP2Reset? { stream.reset }
+    var reset: HTTP2Reset? {
+        if let code = stream.peerReset { return HTTP2Reset(code, by: .client) }
+        return stream.ownReset.map { HTTP2Reset($0, by: .lupin) }
+    }
     var bytesReceived: UInt64 { stream.bytesReceived }
     var bytesSent: UInt64 { stream.bytesSent }
 
@@ -61,7 +64,7 @@ final class DownstreamStream: Downstream {
         options.via = body.via
         let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
         submit(head, options, hasBody: hasBody)
-        stream.begin(receiving: .chunked, sendsTrailers: acceptsTrailers)
+        stream.sendsTrailers = acceptsTrailers
         return stream
     }
 
@@ -87,9 +90,10 @@ final class DownstreamStream: Downstream {
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) { (stream, stream) }
 
-    func cutShort(atOnce: Bool) { stream.abort(.internalError) }
+    func cutShort(atOnce: Bool) { abort() }
 
-    func abort() { stream.abort(.internalError) }
+    /// A tunnel that breaks has its own code (RFC 9113 §8.5).
+    func abort() { stream.abort(method == .connect ? .connectError : .internalError) }
 
     /// The exchange is over: what of the request nobody needs must not come any more (RFC 9113
     /// §8.1).

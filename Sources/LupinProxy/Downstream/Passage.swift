@@ -43,11 +43,14 @@ final class Passage: ChannelPump {
             let woken = await slot.park(for: .relayEnded | .cut, until: active &+ tunnelIdle)
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= tunnelIdle
             if woken.meets(.cut) || isIdle || up.failure != nil || down.failure != nil { break }
+            // The inside has closed for good: what the client says from now on nobody hears.
+            if down.isOver, channel.isBroken { break }
         }
-        let isWhole = up.state == .finished && down.state == .finished
+        let isWhole = down.state == .finished && (up.state == .finished || channel.isBroken)
         up.cancel()
         down.cancel()
         channel.close(reset: !isWhole)
         if !isWhole { stream.abort(.connectError) }
+        if isWhole, !stream.hasPeerEnded { stream.abort(.noError) }
     }
 }

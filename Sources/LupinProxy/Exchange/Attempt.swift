@@ -48,7 +48,8 @@ final class Attempt {
             return try await awaitResponse(from: upstream)
         } catch {
             hasSentBytes = exchange.hasSentUpstream
-            let isStale = upstream.isReused && !upstream.hasAnswered
+            // A stream that was reset came over a connection that lives.
+            let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
             if upstream.reset == .http11Required {
                 exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
             }
@@ -100,7 +101,8 @@ final class Attempt {
         if let stream = try await sharedStream() { return stream }
         // Whoever waits for a connection to share waits for this one.
         let isShared = pool.streams.beginDial(adapted.hop, wants: protocols)
-        defer { if isShared { pool.streams.endDial(adapted.hop) } }
+        var isConnected = false
+        defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
         // A request that can't be sent twice must not be lost on a connection that the origin has
         // just closed: then one look at the socket is worth its price.
         let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
@@ -112,7 +114,10 @@ final class Attempt {
                 asksKernel: isDelicate
             )
         {
-            if mayUse(pooled.reach, at: pooled.peer) { return pooled }
+            if mayUse(pooled.reach, at: pooled.peer) {
+                isConnected = true
+                return pooled
+            }
             pool.keep(pooled)
         }
         let notes = ConnectionNotes()
@@ -124,10 +129,11 @@ final class Attempt {
                 noting: notes
             )
             facts.take(notes)
+            isConnected = true
             switch connected {
             case .http1(let connection):
                 connection.reach = reach(of: connection.peer)
-                pool.streams.remember(adapted.hop, wantsHTTP1: false)
+                if protocols == nil { pool.streams.remember(adapted.hop, wantsHTTP1: false) }
                 return connection
             case .http2(let connection):
                 connection.reach = reach(of: connection.peer)
@@ -156,6 +162,11 @@ final class Attempt {
         guard streams.mayShare(adapted.hop) else { return nil }
         let upgrade = exchange.wishes.upgrade
         if let upgrade, upgrade.lowercased() != WebSocketHandshake.name { return nil }
+        let deadline = min(
+            exchange.slot.loop.deadline(in: exchange.waits.connect),
+            exchange.totalDeadline
+        )
+        let failures = streams.failures(at: adapted.hop)
         while true {
             while let connection = streams.connection(
                 to: adapted.hop,
@@ -166,12 +177,11 @@ final class Attempt {
                 // Alive or not, somebody else may have taken what room there was.
                 if try await !isAlive(connection) { connection.giveUp() }
             }
-            guard upgrade == nil, streams.isDialing(adapted.hop) else { return nil }
+            // When it fails for one all find out for themselves, at once and not in a row.
+            guard upgrade == nil, streams.isDialing(adapted.hop),
+                streams.failures(at: adapted.hop) == failures
+            else { return nil }
             streams.wait(for: adapted.hop, in: exchange.slot)
-            let deadline = min(
-                exchange.slot.loop.deadline(in: exchange.waits.connect),
-                exchange.totalDeadline
-            )
             let woken = await exchange.slot.park(
                 for: .answered | exchange.interruptions,
                 until: deadline
@@ -198,9 +208,9 @@ final class Attempt {
             )
             waiting.stopWaiting(for: adapted.hop, in: exchange.slot)
             try checkInterruptions(woken)
-            if exchange.slot.loop.now >= deadline { return false }
+            if exchange.slot.loop.now >= deadline { break }
         }
-        return connection.link.isOpen
+        return connection.link.isOpen && !connection.isDoubtful
     }
 
     /// How long a PING may take, in microseconds.
@@ -383,7 +393,8 @@ final class Attempt {
     /// Interim responses may be many, but together no longer than one head: a client that reads
     /// none of them costs memory, and an origin that goes on for ever would never let go.
     private func count(interim head: ResponseHead) throws(LupinError) {
-        interimBytes += head.fields.storage.count
+        // Also one without a field is work.
+        interimBytes += max(Self.interimBytesMin, head.fields.storage.count)
         guard interimBytes > exchange.snapshot.limits.headerBytes else { return }
         throw LupinError(
             .httpProtocolError,
@@ -391,6 +402,8 @@ final class Attempt {
             detail: "The interim responses are longer than limits.header_bytes allows a head to be."
         )
     }
+
+    private static let interimBytesMin = 64
 
     private func forward(interim head: ResponseHead) throws(LupinError) {
         var head = head

@@ -178,7 +178,14 @@ final class HTTP1BodyWriter: BodySink {
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
         do throws(SystemError) {
             guard isChunked else { return try channel.send(payload) }
-            return try pushChunk(payload, isLast: isLast)
+            var taken = 0
+            while true {
+                let rest = payload.extracting(taken..<payload.count)
+                taken += try pushChunk(rest, isLast: isLast)
+                // The chunk under way may be shorter than what is there by now: then the next one
+                // begins at once, since no event will ask for it.
+                if chunkRest > 0 || taken == payload.count { return taken }
+            }
         } catch {
             throw side.writeFailure(error)
         }

@@ -26,6 +26,8 @@ final class HTTP2Link: ChannelPump {
     weak var owner: (any HTTP2LinkOwner)?
     /// What the peer's GOAWAY said, once one came.
     private(set) var goAway: HTTP2ErrorCode?
+    /// The peer has said how it wants to be spoken to.
+    private(set) var hasSettings = false
     /// Why the connection broke.
     private(set) var failure: LupinError?
     /// When a frame last came, in microseconds of the loop's clock.
@@ -36,8 +38,10 @@ final class HTTP2Link: ChannelPump {
     private var streams: [Int32: HTTP2Stream] = [:]
     /// Streams with news for whoever uses them.
     private var touched: [HTTP2Stream] = []
-    /// Streams that have more to say than could be sent.
+    /// Streams that have more to say than the socket took.
     private var blocked: [HTTP2Stream] = []
+    /// Streams that have more to say than the peer takes for now.
+    private var waiting: [HTTP2Stream] = []
     /// Requests that came in this turn: they begin when all that came with them is there.
     private var begun: [Beginning] = []
     /// A request, or what is wrong with it.
@@ -54,8 +58,11 @@ final class HTTP2Link: ChannelPump {
     private var isPaused = false
     private var hasEnded = false
 
-    /// Unsent bytes beyond which no stream may add to them, and nothing more is read.
+    /// Unsent bytes beyond which no stream may add to them.
     private static let backlogMax = 64 << 10
+    /// Unsent bytes beyond which nothing more is read: heads and answers that nobody fetches. More
+    /// than streams may have, or a peer that reads slowly could not even cancel one.
+    private static let answersMax = 256 << 10
     /// Bytes read before other connections get their turn.
     private static let turnBytes = 256 << 10
 
@@ -92,7 +99,7 @@ final class HTTP2Link: ChannelPump {
         isPaused = false
         var budget = Self.turnBytes
         while budget > 0 {
-            if channel.unsentCount >= Self.backlogMax {
+            if channel.unsentCount >= Self.answersMax {
                 // Answers that nobody reads must not pile up.
                 isPaused = true
                 if channel.isBroken || channel.hasHungUp { end(side.closed) }
@@ -136,7 +143,8 @@ final class HTTP2Link: ChannelPump {
 
     /// Hands out what came.
     private func dispatch() {
-        while let event = connection.nextEvent() {
+        // What an event leads to may end the link, and then its bytes are gone.
+        while !hasEnded, let event = connection.nextEvent() {
             switch event {
             case .request(let id, let request, let facts):
                 let stream = open(id, facts)
@@ -161,10 +169,11 @@ final class HTTP2Link: ChannelPump {
                 stream.takeEnd(trailers)
                 touch(stream)
             case .closed(let id, let code, let isByPeer): close(id, code, isByPeer: isByPeer)
-            case .window(0): touchBlocked()
+            case .window(0): touchWaiting()
             case .window(let id): if let stream = streams[id], stream.isBlocked { touch(stream) }
             case .settings:
-                touchBlocked()
+                hasSettings = true
+                touchWaiting()
                 owner?.linkChanged()
             case .goAway(let code):
                 goAway = code
@@ -207,6 +216,8 @@ final class HTTP2Link: ChannelPump {
 
     private func close(_ id: Int32, _ code: HTTP2ErrorCode, isByPeer: Bool) {
         guard let stream = streams.removeValue(forKey: id) else { return }
+        if stream.isInBlocked { blocked.removeAll { $0 === stream } }
+        if stream.isInWaiting { waiting.removeAll { $0 === stream } }
         stream.close(code, isByPeer: isByPeer, isGoingAway: goAway != nil && !isByPeer)
         touch(stream)
         owner?.linkChanged()
@@ -219,8 +230,19 @@ final class HTTP2Link: ChannelPump {
     }
 
     private func touchBlocked() {
-        for stream in blocked { touch(stream) }
+        for stream in blocked {
+            stream.isInBlocked = false
+            touch(stream)
+        }
         blocked.removeAll(keepingCapacity: true)
+    }
+
+    private func touchWaiting() {
+        for stream in waiting {
+            stream.isInWaiting = false
+            if stream.isBlocked { touch(stream) }
+        }
+        waiting.removeAll(keepingCapacity: true)
     }
 
     private func signal() {
@@ -264,7 +286,7 @@ final class HTTP2Link: ChannelPump {
             touchBlocked()
             signal()
         }
-        if isPaused, channel.unsentCount < Self.backlogMax {
+        if isPaused, channel.unsentCount < Self.answersMax {
             isPaused = false
             loop.later { [weak self] in self?.turn() }
         }
@@ -282,7 +304,9 @@ final class HTTP2Link: ChannelPump {
         if channel.unsentCount >= Self.backlogMax {
             _ = try? channel.flush()
             if channel.unsentCount >= Self.backlogMax {
-                block(stream)
+                stream.isBlocked = true
+                if !stream.isInBlocked { blocked.append(stream) }
+                stream.isInBlocked = true
                 return (0, false)
             }
         }
@@ -298,15 +322,13 @@ final class HTTP2Link: ChannelPump {
             )
             stream.bytesSent &+= UInt64(output.count - before)
         }
-        if result.taken < payload.count || (isLast && !result.isOver) { block(stream) }
-        wantFlush()
+        if result.taken < payload.count || (isLast && !result.isOver) {
+            stream.isBlocked = true
+            if !stream.isInWaiting { waiting.append(stream) }
+            stream.isInWaiting = true
+        }
+        if channel.hasStaged { wantFlush() }
         return result
-    }
-
-    private func block(_ stream: HTTP2Stream) {
-        guard !stream.isBlocked else { return }
-        stream.isBlocked = true
-        blocked.append(stream)
     }
 
     /// Lets the peer send as much more of a stream, and further ahead where its reader keeps up.
@@ -373,10 +395,18 @@ final class HTTP2Link: ChannelPump {
 
     // MARK: The end
 
-    /// Lets what runs finish and takes nothing new (RFC 9113 §6.8).
-    func leave() {
+    /// Says that no new streams should come, and asks when the peer has heard it (RFC 9113 §6.8):
+    /// what is on its way by then is still served.
+    func announceLeave() {
         guard !hasEnded else { return }
         connection.goAway(isFinal: false)
+        ping()
+        flush()
+    }
+
+    /// Lets what runs finish and takes nothing new.
+    func leave() {
+        guard !hasEnded else { return }
         connection.goAway(isFinal: true)
         flush()
         if !hasEnded, streams.isEmpty, !channel.hasStaged { end(nil) }
@@ -405,6 +435,7 @@ final class HTTP2Link: ChannelPump {
         let lost = streams.values
         streams = [:]
         blocked = []
+        waiting = []
         for stream in lost {
             stream.fail(error ?? side.closed)
             touch(stream)

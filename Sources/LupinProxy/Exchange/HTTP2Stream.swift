@@ -19,6 +19,8 @@ final class HTTP2Stream {
     /// The link's notes: news that were not told yet; more to send than could be.
     var isTouched = false
     var isBlocked = false
+    var isInBlocked = false
+    var isInWaiting = false
 
     /// Made for the first bytes: most requests have none.
     private var queue: ByteQueue?
@@ -29,10 +31,13 @@ final class HTTP2Stream {
     private var failure: LupinError?
     /// Trailers and end that could not be sent yet.
     private var pendingEnd: FieldSection?
-    private var sendsTrailers = true
+    /// Whether the peer wants trailers behind our body.
+    var sendsTrailers = true
     private(set) var hasSentAll = false
-    /// How the stream ended before its time.
-    private(set) var reset: HTTP2Reset?
+    /// Why the peer ended the stream before its time.
+    private(set) var peerReset: HTTP2ErrorCode?
+    /// Why we did.
+    private(set) var ownReset: HTTP2ErrorCode?
     private(set) var isClosed = false
     // The window: how far the peer may be ahead, and how fast it is taken.
     private var windowBytes: Int
@@ -80,7 +85,7 @@ final class HTTP2Stream {
     func close(_ code: HTTP2ErrorCode, isByPeer: Bool, isGoingAway: Bool) {
         isClosed = true
         guard !(hasReceivedAll && hasSentAll) else { return }
-        reset = HTTP2Reset(code, by: isByPeer == (link.side == .downstream) ? .client : .lupin)
+        if isByPeer || isGoingAway { peerReset = code } else { ownReset = ownReset ?? code }
         guard failure == nil else { return }
         switch link.side {
         case .downstream: failure = .clientGone
@@ -111,11 +116,8 @@ final class HTTP2Stream {
     /// Whether the peer has sent all that it will.
     var hasPeerEnded: Bool { hasReceivedAll }
 
-    /// Gets ready for the bodies in both directions.
-    func begin(receiving framing: BodyFraming, sendsTrailers: Bool = true) {
-        self.framing = framing
-        self.sendsTrailers = sendsTrailers
-    }
+    /// Gets ready for the body that comes.
+    func begin(receiving framing: BodyFraming) { self.framing = framing }
 
     /// The next response head that came.
     func nextResponse() -> ParsedResponse? {
@@ -144,7 +146,7 @@ final class HTTP2Stream {
     /// Ends the stream before its time.
     func abort(_ code: HTTP2ErrorCode) {
         guard !isClosed else { return }
-        if reset == nil { reset = HTTP2Reset(code, by: .lupin) }
+        if ownReset == nil { ownReset = code }
         link.reset(self, code)
     }
 }
@@ -182,6 +184,7 @@ extension HTTP2Stream: BodySource {
 extension HTTP2Stream: BodySink {
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
         if let failure { throw failure }
+        guard !(payload.isEmpty && !isLast) else { return 0 }
         let result = link.push(payload, isLast: isLast, trailers: nil, on: self)
         if result.isOver { hasSentAll = true }
         if isLast, result.taken == payload.count, !result.isOver { pendingEnd = FieldSection() }

@@ -13,6 +13,7 @@ final class StreamPool {
     private var connections: [NextHop: [UpstreamHTTP2]] = [:]
     /// Hops to which somebody makes a connection that others may share.
     private var dialled: Set<NextHop> = []
+    private var failed: [NextHop: Int] = [:]
     /// Who waits for such a connection, or for a word on one.
     private var waiting: [NextHop: [ParkingSlot]] = [:]
     /// Hops that are known not to speak HTTP/2; true where they said so in a stream.
@@ -57,6 +58,7 @@ final class StreamPool {
         connection.pool = self
         // It may have ended in the very turn that made it.
         guard connection.link.isOpen else { return }
+        speakHTTP1[connection.hop] = nil
         connections[connection.hop, default: []].append(connection)
     }
 
@@ -94,7 +96,14 @@ final class StreamPool {
     // MARK: Dialling
 
     /// Whether somebody makes a connection to the hop.
-    func isDialing(_ hop: NextHop) -> Bool { dialled.contains(hop) }
+    ///
+    /// So it is while the origin has not said yet how many streams it takes.
+    func isDialing(_ hop: NextHop) -> Bool {
+        dialled.contains(hop) || connections[hop]?.contains { !$0.link.hasSettings } ?? false
+    }
+
+    /// How often making a connection to the hop has failed.
+    func failures(at hop: NextHop) -> Int { failed[hop] ?? 0 }
 
     /// Notes that a connection is being made which others may share; false where they can't.
     func beginDial(_ hop: NextHop, wants protocols: [String]?) -> Bool {
@@ -102,8 +111,12 @@ final class StreamPool {
         return dialled.insert(hop).inserted
     }
 
-    func endDial(_ hop: NextHop) {
+    func endDial(_ hop: NextHop, isConnected: Bool) {
         dialled.remove(hop)
+        if !isConnected {
+            if failed.count >= Self.memoriesMax { failed = [:] }
+            failed[hop, default: 0] += 1
+        }
         roomChanged(at: hop)
     }
 

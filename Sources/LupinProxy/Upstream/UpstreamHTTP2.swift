@@ -42,6 +42,8 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     /// Streams that may be opened beside those that are.
     var streamsLeft: Int {
         guard link.isOpen, !isLeaving, link.goAway == nil else { return 0 }
+        // More than one could be more than the origin is going to allow.
+        guard link.hasSettings else { return link.streamCount == 0 ? 1 : 0 }
         return min(link.connection.streamsLeft, streamsMax - link.streamCount)
     }
 

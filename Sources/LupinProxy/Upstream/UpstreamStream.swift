@@ -22,7 +22,7 @@ final class UpstreamStream: Upstream {
     var secured: SecuredConnection? { connection.secured }
     var version: ProtocolVersion { .http2 }
     var streamID: UInt32? { stream.map { UInt32(bitPattern: $0.id) } }
-    var reset: HTTP2ErrorCode? { stream?.reset.flatMap { $0.by == .client ? nil : $0.code } }
+    var reset: HTTP2ErrorCode? { stream?.peerReset }
     var goAway: HTTP2ErrorCode? { connection.link.goAway }
     var hasAnswered: Bool { responseHasBegun }
     var bytesSent: UInt64 { stream?.bytesSent ?? 0 }
@@ -72,6 +72,13 @@ final class UpstreamStream: Upstream {
             return webSocketKey == nil ? response : switched(response)
         }
         if let error = stream.error { throw error.at(connection.hop.text) }
+        if stream.hasPeerEnded {
+            throw LupinError(
+                .httpResponseIncomplete,
+                host: connection.hop.text,
+                detail: "The stream ended before a final response came."
+            )
+        }
         return nil
     }
 

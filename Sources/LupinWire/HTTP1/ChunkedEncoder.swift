@@ -30,7 +30,7 @@ package enum ChunkedEncoder {
         }
     }
 
-    private static let notTrailers = FieldName.allCases.reduce(FieldNameSet()) { names, name in
+    static let notTrailers = FieldName.allCases.reduce(FieldNameSet()) { names, name in
         name.isAllowedInTrailers ? names : names.with(name)
     }
 }

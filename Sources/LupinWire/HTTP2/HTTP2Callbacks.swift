@@ -13,6 +13,8 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_new(&callbacks)
         unsafe nghttp2_option_new(&options)
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        // Heads have limits of their own, and one that is silently not sent would be a riddle.
+        unsafe nghttp2_option_set_max_send_header_block_length(options, headBytesMax)
         unsafe install(on: callbacks)
         switch role {
         case .server: unsafe nghttp2_session_server_new2(&session, callbacks, nil, options)
@@ -28,6 +30,9 @@ enum HTTP2Callbacks {
         // Safety: nghttp2_strerror returns static text for any number.
         unsafe String(cString: nghttp2_strerror(Int32(clamping: code)))
     }
+
+    /// No head that passed the limits takes so much.
+    private static let headBytesMax = 64 << 20
 
     /// Names the functions; each uses what it is called with during the call only.
     private static func install(on callbacks: OpaquePointer?) {
@@ -78,6 +83,14 @@ enum HTTP2Callbacks {
             _,
             me in
             unsafe HTTP2Callbacks.connection(me).invalid(frame.unsafelyUnwrapped.pointee)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
+            _,
+            frame,
+            _,
+            me in
+            unsafe HTTP2Callbacks.connection(me).notSent(frame.unsafelyUnwrapped.pointee)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {

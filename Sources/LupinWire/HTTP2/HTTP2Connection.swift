@@ -36,7 +36,12 @@ package final class HTTP2Connection {
     /// Payload that was read and that the peer has not been told of.
     private var unaccounted = 0
     private var blockBytes = 0
-    private var headBegan: UInt64?
+    /// Which head is under way, and since when.
+    private var head: (stream: Int32, since: UInt64)?
+    /// Messages went on since the last PING.
+    private var hasMoved = false
+    /// Streams that we have reset and that are not closed yet.
+    private var ownResets: Set<Int32> = []
     private var hasSettings = false
     private var continuations = 0
     private var pingsUnderWay = 0
@@ -126,7 +131,7 @@ package final class HTTP2Connection {
     /// When the peer began a head, or the connection, that is not complete yet; `begun` is when
     /// the connection was made.
     package func unfinishedSince(_ begun: UInt64) -> UInt64? {
-        hasSettings ? headBegan : begun
+        hasSettings ? head?.since : begun
     }
 
     /// Streams that are open.
@@ -324,6 +329,7 @@ package final class HTTP2Connection {
 
     /// Ends a stream at once.
     package func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
+        if unsafe nghttp2_session_find_stream(session, stream) != nil { ownResets.insert(stream) }
         unsafe nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
     }
 
@@ -373,17 +379,19 @@ extension HTTP2Connection {
         case NGHTTP2_HEADERS.rawValue:
             blockBytes = 9 + frame.length
             continuations = 0
-            headBegan = now
+            hasMoved = true
         case NGHTTP2_CONTINUATION.rawValue:
             blockBytes += 9 + frame.length
             continuations += 1
             if continuations > HTTP2Parameters.continuationsMax { terminate(.enhanceYourCalm) }
         case NGHTTP2_DATA.rawValue:
             let isEnd = UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
-            if frame.length == 0, !isEnd { countControl() }
+            if frame.length == 0, !isEnd { countControl() } else { hasMoved = true }
         case NGHTTP2_PING.rawValue:
             let isAnswer = UInt32(frame.flags) & NGHTTP2_FLAG_ACK.rawValue != 0
-            if !(isAnswer && pingsUnderWay > 0) { countControl() }
+            // Who measures the way asks once for what came meanwhile: that is no flood.
+            if !(isAnswer && pingsUnderWay > 0), !hasMoved { countControl() }
+            hasMoved = false
         case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue,
             NGHTTP2_GOAWAY.rawValue:
             break
@@ -402,6 +410,7 @@ extension HTTP2Connection {
             reader.begin(.response, isTrailers: isTrailers)
         }
         if role == .server, category == NGHTTP2_HCAT_REQUEST { streamCount += 1 }
+        head = (stream, now)
     }
 
     /// False when the connection should be given up.
@@ -412,6 +421,7 @@ extension HTTP2Connection {
 
     /// A field that RFC 9113 §8.2.1 forbids makes the whole message malformed.
     func invalidHeader(on stream: Int32) {
+        head = nil
         unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
     }
 
@@ -420,7 +430,7 @@ extension HTTP2Connection {
         let isEnd = unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
         switch unsafe UInt32(frame.hd.type) {
         case NGHTTP2_HEADERS.rawValue:
-            headBegan = nil
+            head = nil
             receivedHeaders(
                 on: stream,
                 opensStream: unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST,
@@ -479,6 +489,10 @@ extension HTTP2Connection {
 
     private func response(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
         if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        // HTTP/2 has no 101 (RFC 9113 §8.6).
+        guard reader.status >= 100, reader.status != 101 else {
+            return queue(.refused(stream, MessageProblem(.response, .statusOutOfRange)))
+        }
         let response = reader.takeResponse(isEnd: facts.isEnd, to: methods[stream] ?? .get)
         if !response.isInterim { methods[stream] = nil }
         queue(.response(stream, response, facts))
@@ -497,14 +511,27 @@ extension HTTP2Connection {
     func closed(_ stream: Int32, _ code: UInt32) {
         streamCount = max(0, streamCount - 1)
         methods[stream] = nil
+        if head?.stream == stream { head = nil }
         let isByPeer = streamReset == stream
+        let isOwn = ownResets.remove(stream) != nil
+        // What nghttp2 resets by itself was the peer's mistake.
+        if code != NGHTTP2_NO_ERROR.rawValue, !isByPeer, !isOwn { countReset() }
         if isByPeer { streamReset = 0 }
         queue(.closed(stream, HTTP2ErrorCode(rawValue: code), isByPeer: isByPeer))
     }
 
+    /// A frame that was submitted and can't be sent after all.
+    func notSent(_ frame: nghttp2_frame) {
+        let stream = unsafe frame.hd.stream_id
+        guard role == .server, unsafe UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else {
+            return
+        }
+        reset(stream, .internalError)
+    }
+
     /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
     func invalid(_ frame: nghttp2_frame) {
-        headBegan = nil
+        head = nil
         if unsafe frame.hd.stream_id != 0 { countReset() }
     }
 
@@ -546,5 +573,6 @@ extension HTTP2Connection {
             )
         }
         unsafe outgoing.taken += count
+        hasMoved = true
     }
 }

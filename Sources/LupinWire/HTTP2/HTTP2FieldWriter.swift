@@ -13,6 +13,7 @@ final class HTTP2FieldWriter {
     private static let left = FieldNameSet().with(.connection).with(.keepAlive)
         .with(.proxyConnection).with(.transferEncoding).with(.upgrade).with(.http2Settings)
         .with(.te).with(.host).with(.contentLength)
+    private static let notTrailers = left.union(ChunkedEncoder.notTrailers)
     /// Fields that lupin may say itself, beside those of the head.
     private static let ownFieldsMax = 12
     /// Bytes that numbers and the words around our own values take, generously.
@@ -101,7 +102,7 @@ final class HTTP2FieldWriter {
     /// Writes trailers and hands them to `submit`.
     func trailers(_ fields: borrowing FieldSection, _ submit: Submit) -> Int32 {
         unsafe write(fields, ownBytes: 0, submit) { block in
-            block.addLines(of: fields, without: Self.left, isWebSocket: false)
+            block.addLines(of: fields, without: Self.notTrailers, isWebSocket: false)
         }
     }
 

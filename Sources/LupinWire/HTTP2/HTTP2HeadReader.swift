@@ -127,7 +127,8 @@ final class HTTP2HeadReader {
         if !isBodiless {
             framing = isEnd ? .length(0) : length.map(BodyFraming.length) ?? .chunked
         }
-        let mayTellLength = !isBodiless || head.status == 304 || head.status / 100 == 2
+        let mayTellLength =
+            !isBodiless || head.status == 304 || (method == .head && head.status >= 200)
         return ParsedResponse(
             head,
             framing: framing,
