@@ -60,8 +60,9 @@ final class HTTP2Link: ChannelPump {
 
     /// Unsent bytes beyond which no stream may add to them.
     private static let backlogMax = 64 << 10
-    /// Unsent bytes beyond which nothing more is read: heads and answers that nobody fetches. More
-    /// than streams may have, or a peer that reads slowly could not even cancel one.
+    /// Unsent bytes beyond which nothing more is read: they are answers that nobody fetches.
+    ///
+    /// More than streams may have, or a peer that reads slowly could not even cancel one.
     private static let answersMax = 256 << 10
     /// Bytes read before other connections get their turn.
     private static let turnBytes = 256 << 10
