@@ -120,7 +120,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "lupin-bench",
-            dependencies: ["LupinIO", "LupinTLS", "LupinCore", argumentParser],
+            dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinCore", argumentParser],
             path: "Tests/Benchmarks",
             exclude: ["README.md"],
             swiftSettings: strict

@@ -46,8 +46,11 @@ struct Bench {
         in folder: URL,
         into cell: inout Measurement
     ) throws {
+        var plan = cell.scenario.plan
+        // Where nothing is intercepted the origin is in clear, and speaks HTTP/1.1.
+        let flags = plan.isIntercepted && plan.streams > 0 ? ["--http2"] : []
         let origin = try ChildProcess(
-            own("origin", [certificates.origin], core: cores.origin),
+            own("origin", [certificates.origin] + flags, core: cores.origin),
             among: children
         )
         defer { origin.end() }
@@ -58,14 +61,14 @@ struct Bench {
             port: try Self.freePort(),
             originPort: originPort,
             directory: folder,
-            interception: cell.scenario.plan.isIntercepted ? certificates : nil
+            interception: plan.isIntercepted ? certificates : nil,
+            listenerFile: plan.isListenerSecure ? certificates.listener : nil
         )
         let launch = try contender.launch(in: place, core: cores.proxy)
         let proxy = try ChildProcess(launch, among: children)
         defer { proxy.end() }
         do {
             try waitForListener(at: place.port, of: proxy)
-            var plan = cell.scenario.plan
             plan.proxyPort = place.port
             plan.originPort = originPort
             try checkSanity(plan)
@@ -87,7 +90,7 @@ struct Bench {
         var few = plan
         few.connections = min(2, plan.connections)
         few.isHeldIdle = false
-        few.rootFile = plan.isIntercepted ? certificates.authority : nil
+        few.rootFile = plan.isSecure ? certificates.authority : nil
         few.seconds = 10
         few.requestsMax = plan.bodyBytes > 1 << 20 ? 3 : 20
         let result = try runLoad(few) { _ in }

@@ -15,6 +15,9 @@ struct Certificates {
     /// The authority that the proxy signs with, which the load must trust.
     let authority: String
     let authorityKey: String
+    /// What the proxy's own listener shows where it speaks TLS, followed by its key; below the
+    /// authority, too.
+    let listener: String
 
     /// Mints everything, on P-256, into a new folder inside `directory`.
     static func mint(in directory: URL) throws -> Certificates {
@@ -34,27 +37,31 @@ struct Certificates {
             owner: "bench proxy",
             now: now
         )
-        let key = try PrivateKey.generate(.p256)
-        let leaf = try originCertificate(for: key, by: root, now: now)
         return Certificates(
             originRoot: try write(root.certificate.pem, "origin-root.pem", in: folder),
-            origin: try write(leaf.pem + (try text(of: key)), "origin.pem", in: folder),
+            origin: try write(try server(below: root, now: now), "origin.pem", in: folder),
             authority: try write(authority.certificate.pem, "authority.pem", in: folder),
-            authorityKey: try write(try text(of: authority.key), "authority.key", in: folder)
+            authorityKey: try write(try text(of: authority.key), "authority.key", in: folder),
+            listener: try write(
+                try server(below: authority, now: now),
+                "listener.pem",
+                in: folder
+            )
         )
     }
 
-    private static func originCertificate(
-        for key: PrivateKey,
-        by root: CertificateAuthority,
+    /// A certificate and its key, as a server has them.
+    private static func server(
+        below root: CertificateAuthority,
         now: Int64
-    ) throws -> Certificate {
+    ) throws -> [UInt8] {
+        let key = try PrivateKey.generate(.p256)
         var builder = CertificateBuilder(key: key, commonName: originName, now: now)
         builder.issuer = .authority(root.certificate, root.key)
         builder.keyUsage = .digitalSignature
         builder.purposes = [CertificateBuilder.Purpose.server]
         builder.alternativeNames = [.dns(originName)]
-        return try builder.build()
+        return try builder.build().pem + (try text(of: key))
     }
 
     private static func text(of key: PrivateKey) throws -> [UInt8] {

@@ -16,12 +16,15 @@ struct ClientTLS: Sendable {
 
     /// - Parameters:
     ///   - name: The origin's.
+    ///   - protocols: What ALPN offers; each connection must agree on one, if there are any.
     ///   - rootFile: PEM of the root that certificates must lead to; nil for any.
     /// - Throws: What can't be read.
-    init(name: String, rootFile: String?) throws {
+    init(name: String, protocols: [String], rootFile: String?) throws {
         guard let host = LupinCore.Host(name) else { throw BenchError("\(name) is no host") }
         self.host = host
-        context = try TLSContext.client(ClientTLSConfiguration())
+        var configuration = ClientTLSConfiguration()
+        configuration.protocols = protocols
+        context = try TLSContext.client(configuration)
         guard let rootFile else {
             root = nil
             return
@@ -31,7 +34,7 @@ struct ClientTLS: Sendable {
         if root == nil { throw BenchError("\(rootFile) is no root") }
     }
 
-    /// A connection to the origin that lies behind a CONNECT.
+    /// A connection to the proxy, or to the origin that lies behind a CONNECT.
     func layer() throws(TLSFailure) -> TLSLayer {
         let session = try TLSSession.client(context, serverName: host) { certificates in
             verdict(on: certificates)

@@ -8,6 +8,14 @@ enum Peer: String, CaseIterable, ExpressibleByArgument {
     case squid
     case tinyproxy
 
+    /// Why it can't serve clients that speak HTTP/2; nil when it can.
+    fileprivate var obstacleToHTTP2: String? {
+        switch self {
+        case .nghttpx: nil
+        case .squid, .tinyproxy: "doesn't speak HTTP/2"
+        }
+    }
+
     /// Why it can't look into TLS; nil when it can.
     fileprivate var obstacleToInterception: String? {
         switch self {
@@ -27,6 +35,8 @@ struct Contender {
         var directory: URL
         /// What to open TLS with; nil for jobs that don't ask for it.
         var interception: Certificates?
+        /// PEM of a certificate and its key, for a listener that speaks TLS; nil for one in clear.
+        var listenerFile: String?
     }
 
     let name: String
@@ -62,8 +72,10 @@ struct Contender {
 
     /// Why it can't do a job; nil when it can.
     func obstacle(to scenario: Scenario) -> String? {
-        if scenario.plan.isIntercepted, case .peer(let peer) = kind {
-            return peer.obstacleToInterception
+        if case .peer(let peer) = kind {
+            let plan = scenario.plan
+            if plan.streams > 0, let why = peer.obstacleToHTTP2 { return why }
+            if plan.isIntercepted { return peer.obstacleToInterception }
         }
         return switch (kind, scenario) {
         case (.peer(.nghttpx), .tunnel), (.peer(.nghttpx), .smallTunnel):
@@ -108,13 +120,17 @@ struct Contender {
         case .peer(.nghttpx):
             // As a forward proxy it expects the next proxy behind it; our origin understands the
             // absolute-form that such a one gets.
+            let security = place.listenerFile == nil ? ";no-tls" : ""
             let arguments = [
                 "--conf=/dev/null", "--http2-proxy", "--workers=1",
-                "--frontend=127.0.0.1,\(place.port);no-tls",
+                "--frontend=127.0.0.1,\(place.port)\(security)",
                 "--backend=127.0.0.1,\(place.originPort)", "--no-ocsp", "--log-level=ERROR",
                 "--backend-keep-alive-timeout=2m", "--frontend-keep-alive-timeout=5m",
+                // No stream waits for another, as none does in lupin.
+                "--backend-connections-per-host=100",
             ]
-            return (arguments, nil)
+            let file = place.listenerFile.map { [$0, $0] } ?? []
+            return (arguments + file, nil)
         case .peer(.squid):
             return (["-N", "-f", file], SquidSettings.text(place))
         case .peer(.tinyproxy):
@@ -123,10 +139,11 @@ struct Contender {
     }
 
     private static func lupinRules(_ place: Place, log: String) -> String {
+        let tls = place.listenerFile.map { "{cert: \"\($0)\", key: \"\($0)\"}" } ?? "off"
         let general = """
             lupin: 1
             workers: 1
-            listen: [{address: "127.0.0.1:\(place.port)"}]
+            listen: [{address: "127.0.0.1:\(place.port)", tls: \(tls)}]
             limits: {connections: 8192}
             log: \(log)
 

@@ -16,8 +16,12 @@ struct LoadCommand: ParsableCommand {
         _ = SystemCall.raiseDescriptorLimit()
         let plan = try JSONDecoder().decode(LoadPlan.self, from: Data(plan.utf8))
         let tls =
-            plan.isIntercepted
-            ? try ClientTLS(name: plan.originHost, rootFile: plan.rootFile) : nil
+            plan.isSecure
+            ? try ClientTLS(
+                name: Certificates.originName,
+                protocols: plan.streams > 0 ? [Origin.http2] : [],
+                rootFile: plan.rootFile
+            ) : nil
         let executor = LoopExecutor()
         let loop = try EventLoop(executor: executor)
         Task(executorPreference: executor) {

@@ -10,6 +10,7 @@ enum LoadError: Error, CustomStringConvertible {
     case tunnelRefused(Int)
     case tls(String)
     case length(String)
+    case http2(String)
     case socket(String)
     case closedEarly
     case timedOut
@@ -21,6 +22,7 @@ enum LoadError: Error, CustomStringConvertible {
         case .tunnelRefused(let status): "CONNECT answered with \(status)"
         case .tls(let why): "TLS: \(why)"
         case .length(let what): what
+        case .http2(let why): "HTTP/2: \(why)"
         case .socket(let why): why
         case .closedEarly: "closed before the end of a response"
         case .timedOut: "no answer for \(LoadConnection.patience)"
@@ -28,7 +30,7 @@ enum LoadError: Error, CustomStringConvertible {
     }
 }
 
-/// One connection at a time to the proxy, and one request at a time on it.
+/// One connection at a time to the proxy, and one request at a time on it, or many by HTTP/2.
 final class LoadConnection {
     static let patience = Duration.seconds(15)
 
@@ -85,6 +87,9 @@ final class LoadConnection {
         defer { channel.close() }
         try await prepare(channel)
         if plan.isTunnel { return try await useTunnel(channel) }
+        if plan.streams > 0 {
+            return try await LoadStreams(of: generator, on: channel, in: slot).run()
+        }
         if plan.isNewConnectionPerRequest {
             _ = try await exchange(on: channel, startedAt: start)
             return await awaitEnd(of: channel)
@@ -146,12 +151,7 @@ final class LoadConnection {
 
     /// What comes before the first request: a tunnel, and TLS in it.
     private func prepare(_ channel: Channel) async throws(LoadError) {
-        guard plan.isTunnel || plan.isIntercepted else { return }
-        let authority = "\(plan.originHost):\(plan.originPort)"
-        let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
-        try await send(Array(head.utf8), on: channel)
-        let (status, _) = try await receiveHead(on: channel)
-        guard status == 200 else { throw .tunnelRefused(status) }
+        if plan.isTunnel || plan.isIntercepted { try await openTunnel(channel) }
         guard let tls = generator.tls else { return }
         let layer: TLSLayer
         do throws(TLSFailure) {
@@ -169,6 +169,15 @@ final class LoadConnection {
         } catch {
             throw .tls(error.reason)
         }
+        if plan.streams > 0, layer.chosenProtocol != Origin.http2 { throw .tls("no h2") }
+    }
+
+    private func openTunnel(_ channel: Channel) async throws(LoadError) {
+        let authority = "\(plan.originHost):\(plan.originPort)"
+        let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+        try await send(Array(head.utf8), on: channel)
+        let (status, _) = try await receiveHead(on: channel)
+        guard status == 200 else { throw .tunnelRefused(status) }
     }
 
     /// One piece after the other through a tunnel.

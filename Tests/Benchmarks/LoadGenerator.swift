@@ -6,7 +6,7 @@ import LupinIO
 final class LoadGenerator {
     let plan: LoadPlan
     let loop: EventLoop
-    /// What connections speak behind a CONNECT; nil where nothing is intercepted.
+    /// What connections speak with the proxy or behind a CONNECT; nil where all is in clear.
     let tls: ClientTLS?
     /// Where the run itself waits: `.answered` when there is nothing left to do, `.cut` when
     /// standard input has ended.

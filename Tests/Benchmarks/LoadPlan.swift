@@ -12,6 +12,10 @@ struct LoadPlan: Codable, Sendable {
     var isTunnel = false
     /// CONNECT first, then HTTP over TLS that the proxy opens.
     var isIntercepted = false
+    /// TLS with the proxy itself, as with an HTTPS proxy.
+    var isListenerSecure = false
+    /// Requests at a time on each connection, by HTTP/2; 0 is HTTP/1.1 and one at a time.
+    var streams = 0
     /// PEM of the root below which the proxy's certificates must be; nil believes any.
     var rootFile: String?
     /// One request on each connection, then nothing until a line comes on standard input.
@@ -20,6 +24,9 @@ struct LoadPlan: Codable, Sendable {
     var seconds = 0.0
     /// Ends the run early; 0 for no bound.
     var requestsMax = 0
+
+    /// Whether the load speaks TLS, with whomever.
+    var isSecure: Bool { isIntercepted || isListenerSecure }
 
     /// The origin as the proxy is told of it.
     ///

@@ -3,7 +3,8 @@ import LupinCore
 import LupinIO
 import LupinTLS
 
-/// An HTTP/1.1 server on a free loopback port, with TLS for clients that start so.
+/// An HTTP/1.1 server on a free loopback port, with TLS for clients that start so, and with HTTP/2
+/// inside that TLS if it is told to.
 ///
 /// `GET …/bytes/N`, in origin-form or absolute-form, is answered with N bytes. A connection that
 /// starts with a zero byte speaks the tunnel's language instead: zero, then eight bytes of a
@@ -12,19 +13,29 @@ final class Origin {
     private let loop: EventLoop
     private let context: TLSContext
     private let identity: TLSIdentity
+    private let protocols: [String]
     private var smallResponses: [Int: [UInt8]] = [:]
     private let pattern = [UInt8](repeating: UInt8(ascii: "x"), count: 256 << 10)
 
     private static let smallBytesMax = 64 << 10
     private static let tunnelRequestBytes = 9
 
+    /// How ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
+    static let http2 = "h2"
+
     /// The content type of a record that holds a ClientHello (RFC 8446 §5.1).
     private static let handshakeRecord: UInt8 = 22
 
-    /// Shows `identity` to clients that speak TLS.
-    init(on loop: EventLoop, _ identity: TLSIdentity) throws(TLSFailure) {
+    /// Shows `identity` to clients that speak TLS, and agrees with them on one of `protocols`, if
+    /// there are any.
+    init(
+        on loop: EventLoop,
+        _ identity: TLSIdentity,
+        _ protocols: [String]
+    ) throws(TLSFailure) {
         self.loop = loop
         self.identity = identity
+        self.protocols = protocols
         // No benchmark is as long as a key lives: their age may stand still.
         context = try TLSContext.server(ServerTLSConfiguration(ticketKeys: TicketKeys { .zero }))
     }
@@ -61,7 +72,11 @@ final class Origin {
         do throws(SystemError) {
             while try await receive(on: channel, slot) {
                 if !channel.isFiltered, Self.beginsTLS(channel) {
-                    guard await shakeHands(on: channel, slot) else { return }
+                    guard let layer = await shakeHands(on: channel, slot) else { return }
+                    if layer.chosenProtocol == Self.http2 {
+                        let streams = OriginStreams(on: channel, in: slot, pattern: pattern)
+                        return try await streams.run()
+                    }
                 }
                 var isOver = false
                 while !isOver, let request = takeRequest(from: channel) {
@@ -85,25 +100,28 @@ final class Origin {
         return input.bytes.first == handshakeRecord
     }
 
-    /// False when there is no TLS, which the other end tells of.
-    private func shakeHands(on channel: Channel, _ slot: ParkingSlot) async -> Bool {
+    /// Nil when there is no TLS, which the other end tells of.
+    private func shakeHands(on channel: Channel, _ slot: ParkingSlot) async -> TLSLayer? {
         guard
             let session = try? TLSSession.server(
                 context,
                 identity: identity,
-                scope: Array("lupin-bench".utf8)
+                scope: Array("lupin-bench".utf8),
+                protocols: protocols,
+                refusesOtherProtocols: !protocols.isEmpty
             )
-        else { return false }
+        else { return nil }
+        let layer = TLSLayer(session, isClient: false)
         do throws(HandshakeError) {
-            try await TLSLayer(session, isClient: false).shakeHands(
+            try await layer.shakeHands(
                 on: channel,
                 wakingFor: .downstreamReadable | .downstreamWritable,
                 in: slot,
                 until: loop.deadline(in: .seconds(15))
             )
-            return true
+            return layer
         } catch {
-            return false
+            return nil
         }
     }
 

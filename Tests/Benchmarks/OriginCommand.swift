@@ -11,6 +11,9 @@ struct OriginCommand: ParsableCommand {
     @Argument(help: "PEM of its certificate and key.")
     var identity: String
 
+    @Flag(help: "Speaks HTTP/2 with clients that speak TLS, and nothing else.")
+    var http2 = false
+
     func run() throws {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
@@ -21,7 +24,8 @@ struct OriginCommand: ParsableCommand {
         StandardInput.whenItEnds { executor.mailbox.post { executor.loop.stop() } }
         Task(executorPreference: executor) {
             do {
-                try await Origin(on: executor.loop, identity).run()
+                let protocols = http2 ? [Origin.http2] : []
+                try await Origin(on: executor.loop, identity, protocols).run()
             } catch {
                 StandardOutput.print("origin: \(error)")
                 executor.loop.stop()

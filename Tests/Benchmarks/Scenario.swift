@@ -13,6 +13,10 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
     case interceptedNew = "intercepted-new"
     case interceptedBodies = "intercepted-bodies"
     case interceptedIdle = "intercepted-idle"
+    case h2
+    case h2Secure = "h2-tls"
+    case h2Intercepted = "h2-intercepted"
+    case h2Bodies = "h2-bodies"
 
     /// Which figures say something about a job.
     enum Kind {
@@ -26,8 +30,10 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
 
     var kind: Kind {
         switch self {
-        case .keepAlive, .newConnections, .smallTunnel, .intercepted, .interceptedNew: .requests
-        case .bodies, .tunnel, .interceptedBodies: .bytes
+        case .keepAlive, .newConnections, .smallTunnel, .intercepted, .interceptedNew, .h2,
+            .h2Secure, .h2Intercepted:
+            .requests
+        case .bodies, .tunnel, .interceptedBodies, .h2Bodies: .bytes
         case .idle, .interceptedIdle: .memory
         }
     }
@@ -46,6 +52,13 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
         case .interceptedBodies: "TLS interception, GET 10 MB, keep-alive, 8 connections"
         case .interceptedIdle:
             "TLS interception, 2,000 connections held idle after one request each"
+        case .h2: "HTTP/2 in clear to HTTP/1.1, GET 1 KiB, 4 connections of 100 streams"
+        case .h2Secure:
+            "HTTP/2 over TLS to HTTP/1.1, GET 1 KiB, 4 connections of 100 streams"
+        case .h2Intercepted:
+            "TLS interception, HTTP/2 to HTTP/2, GET 1 KiB, 4 connections of 100 streams"
+        case .h2Bodies:
+            "TLS interception, HTTP/2 to HTTP/2, GET 10 MB, 4 connections of 2 streams"
         }
     }
 
@@ -71,6 +84,13 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
             LoadPlan(connections: 8, bodyBytes: 10_000_000, isIntercepted: true)
         case .interceptedIdle:
             LoadPlan(connections: 2000, bodyBytes: 1024, isIntercepted: true, isHeldIdle: true)
+        case .h2: LoadPlan(connections: 4, bodyBytes: 1024, streams: 100)
+        case .h2Secure:
+            LoadPlan(connections: 4, bodyBytes: 1024, isListenerSecure: true, streams: 100)
+        case .h2Intercepted:
+            LoadPlan(connections: 4, bodyBytes: 1024, isIntercepted: true, streams: 100)
+        case .h2Bodies:
+            LoadPlan(connections: 4, bodyBytes: 10_000_000, isIntercepted: true, streams: 2)
         }
     }
 }

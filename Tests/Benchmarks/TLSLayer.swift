@@ -47,6 +47,9 @@ final class TLSLayer: ChannelFilter {
         }
     }
 
+    /// What ALPN chose; nil for nothing.
+    var chosenProtocol: String? { session.chosenProtocol }
+
     // MARK: ChannelFilter
 
     var holdsPlain: Bool { mustBegin || (isEstablished && session.holdsPlaintext) }

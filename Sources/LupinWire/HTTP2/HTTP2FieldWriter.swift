@@ -54,7 +54,9 @@ final class HTTP2FieldWriter {
                 block.add(":method", method)
             }
             if !isTunnel {
-                block.add(":scheme", "https" as StaticString)
+                // Upstream it is always https; a client of a proxy says it of the whole URL.
+                let isPlain = options.target == .absolute(.http)
+                block.add(":scheme", isPlain ? "http" : "https" as StaticString)
                 if !head.pathAndQuery.isEmpty {
                     block.add(":path", head.pathAndQuery)
                 } else {
