@@ -119,6 +119,12 @@ let package = Package(
             swiftSettings: strict
         ),
         .executableTarget(
+            name: "fuzz-http2",
+            dependencies: ["LupinWire", "LupinCore"],
+            path: "Tests/Fuzz/HTTP2",
+            swiftSettings: strict
+        ),
+        .executableTarget(
             name: "lupin-bench",
             dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinCore", argumentParser],
             path: "Tests/Benchmarks",

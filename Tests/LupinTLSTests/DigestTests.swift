@@ -1,5 +1,6 @@
 // That digests are HMAC-SHA256 and keys are random.
 
+import LupinCore
 import LupinTLS
 import Testing
 
@@ -25,6 +26,17 @@ struct DigestTests {
         let digest = KeyedDigest(key: Array("Jefe".utf8))
         let prefix = digest.sha256Prefix16("what do ya want for nothing?".utf8Span.span)
         #expect(prefix == 0x5BDC)
+    }
+
+    @Test func `SHA-1 is that of RFC 3174, and proves a WebSocket as in RFC 6455 §1.3`() {
+        let abc: [UInt8] = [
+            0xA9, 0x99, 0x3E, 0x36, 0x47, 0x06, 0x81, 0x6A, 0xBA, 0x3E, 0x25, 0x71, 0x78, 0x50,
+            0xC2, 0x6C, 0x9C, 0xD0, 0xD8, 0x9D,
+        ]
+        #expect(SHA1.digest("abc".utf8Span.span) == abc)
+        let proof = "dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        let digest = SHA1.digest(proof.utf8Span.span)
+        #expect(Base64Text.encode(digest) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
     @Test func `an empty text has a digest too`() {

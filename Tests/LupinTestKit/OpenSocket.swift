@@ -10,6 +10,8 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     package var localHost: UInt32
     package var remoteHost: UInt32
     package var isListening: Bool
+    /// The peer has sent FIN, and this side has not yet.
+    package var isLeft: Bool
     /// What tells it from a later socket with the same descriptor and port.
     package var inode: UInt64
 
@@ -39,7 +41,15 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         // Safety: getsockopt fills the integer it is given.
         unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length)
         self.isListening = isListening != 0
+        var state: UInt8 = 0
+        length = 1
+        // Safety: getsockopt fills the byte it is given, the first of `tcp_info`.
+        unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &length)
+        isLeft = state == Self.closeWait
     }
+
+    /// TCP_CLOSE_WAIT of the kernel.
+    private static let closeWait: UInt8 = 8
 
     private static func socketInode(_ descriptor: Int32) -> UInt64? {
         var status = stat()

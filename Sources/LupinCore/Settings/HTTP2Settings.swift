@@ -18,7 +18,7 @@ package struct HTTP2Limits: Sendable, Hashable {
     /// Streams that a client may have open on one connection at a time, as
     /// SETTINGS_MAX_CONCURRENT_STREAMS says it (RFC 9113 §6.5.2); 100 by default, 1 to 65,535.
     ///
-    /// A stream beyond is refused with REFUSED_STREAM, which the client may send again.
+    /// A client that opens one more has not read it: its connection ends with PROTOCOL_ERROR.
     package var streams = 100
     /// Streams that a client may open and reset, 1000 in 30 s by default; beyond, its connection
     /// ends with ENHANCE_YOUR_CALM.

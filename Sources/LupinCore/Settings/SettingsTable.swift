@@ -337,7 +337,7 @@ extension SettingsTable {
             "limits.h2.streams",
             .number(1...65535),
             "100",
-            "that a client may have open at a time; beyond: REFUSED_STREAM"
+            "that a client may have open at a time"
         ),
         row("limits.h2.resets", flood, "1000/30s", "streams opened and reset; beyond: cut"),
         row("limits.h2.control", flood, "1000/10s", "frames that carry no message; beyond: cut"),

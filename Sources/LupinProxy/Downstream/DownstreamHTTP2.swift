@@ -156,10 +156,11 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if let problem {
             ending = await exchange.refuse(Side.downstream.problem(problem))
         } else {
-            let refusal = exchange.adopt(protocolName)
-            if let refusal {
-                ending = await exchange.refuse(refusal)
+            // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
+            if stream.isGone {
+                ending = await exchange.refuse(.clientGone)
             } else {
+                exchange.protocolName = protocolName
                 let isInside = context.enclosure != nil
                 ending = await exchange.run(
                     behind: isInside ? nil : context.entrance.authenticator

@@ -11,6 +11,8 @@ final class DownstreamStream: Downstream {
     private let acceptsTrailers: Bool
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private(set) var isCommitted = false
+    /// What a response that breaks off is reset with.
+    private var breakCode = HTTP2ErrorCode.internalError
 
     init(
         _ stream: HTTP2Stream,
@@ -49,8 +51,7 @@ final class DownstreamStream: Downstream {
 
     func sendInterim(_ head: ResponseHead) throws(LupinError) {
         guard !stream.isGone else { throw .clientGone }
-        link.connection.submitInterim(head, on: stream.id)
-        link.wantFlush()
+        link.answer(on: stream) { $0.submitInterim(head, on: stream.id) }
     }
 
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
@@ -60,7 +61,8 @@ final class DownstreamStream: Downstream {
         var options = ResponseOptions(
             framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : body.framing
         )
-        if !isTunnel { options.date = body.date }
+        // RFC 9113 §8.5.
+        if isTunnel { breakCode = .connectError } else { options.date = body.date }
         options.via = body.via
         let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
         submit(head, options, hasBody: hasBody)
@@ -70,6 +72,8 @@ final class DownstreamStream: Downstream {
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
         isCommitted = true
+        // RFC 8441 §5.3.
+        breakCode = .cancel
         var options = ResponseOptions(framing: .none)
         options.via = via
         // RFC 8441 §5: 200 says what 101 says in HTTP/1.1.
@@ -83,17 +87,17 @@ final class DownstreamStream: Downstream {
         hasBody: Bool
     ) {
         guard !stream.isGone else { return }
-        link.connection.submit(head, options, status: status, hasBody: hasBody, on: stream.id)
+        link.answer(on: stream) { connection in
+            connection.submit(head, options, status: status, hasBody: hasBody, on: stream.id)
+        }
         if !hasBody { stream.noteSentAll() }
-        link.wantFlush()
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) { (stream, stream) }
 
     func cutShort(atOnce: Bool) { abort() }
 
-    /// A tunnel that breaks has its own code (RFC 9113 §8.5).
-    func abort() { stream.abort(method == .connect ? .connectError : .internalError) }
+    func abort() { stream.abort(breakCode) }
 
     /// The exchange is over: what of the request nobody needs must not come any more (RFC 9113
     /// §8.1).
@@ -101,6 +105,6 @@ final class DownstreamStream: Downstream {
         stream.pump = nil
         stream.slot = nil
         guard !(stream.hasPeerEnded && stream.hasSentAll) else { return }
-        stream.abort(stream.hasSentAll ? .noError : .internalError)
+        stream.abort(stream.hasSentAll ? .noError : breakCode)
     }
 }

@@ -5,21 +5,19 @@ import LupinWire
 
 extension Exchange {
     /// Takes the protocol of an extended CONNECT, as HTTP/1.1 would have it asked for.
-    ///
-    /// - Returns: Why not, where lupin has no words for the protocol.
-    func adopt(_ protocolName: String?) -> LupinError? {
-        guard let protocolName else { return nil }
-        guard protocolName.lowercased() == WebSocketHandshake.name else {
-            return .request(status: 501, detail: "The only extended CONNECT known is websocket.")
+    /// - Throws: 501 where lupin has no words for the protocol.
+    func adoptProtocol() throws(LupinError) {
+        guard let name = protocolName else { return }
+        guard name.lowercased() == WebSocketHandshake.name else {
+            throw .request(status: 501, detail: "The only extended CONNECT known is websocket.")
         }
-        self.protocolName = WebSocketHandshake.name
+        protocolName = WebSocketHandshake.name
         let key = WebSocketHandshake.newKey()
         webSocketKey = key
         request.fields.set(name: WebSocketHandshake.keyField, value: key)
         if request.fields.value(of: WebSocketHandshake.versionField) == nil {
             request.fields.set(name: WebSocketHandshake.versionField, value: "13")
         }
-        return nil
     }
 
     /// Passes a 101 on and joins both sides.

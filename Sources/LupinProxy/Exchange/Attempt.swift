@@ -161,7 +161,12 @@ final class Attempt {
         let streams = exchange.resources.pool.streams
         guard streams.mayShare(adapted.hop) else { return nil }
         let upgrade = exchange.wishes.upgrade
-        if let upgrade, upgrade.lowercased() != WebSocketHandshake.name { return nil }
+        if let upgrade {
+            // Without its key the client could not be told that the WebSocket begins.
+            guard upgrade.lowercased() == WebSocketHandshake.name,
+                adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
+            else { return nil }
+        }
         let deadline = min(
             exchange.slot.loop.deadline(in: exchange.waits.connect),
             exchange.totalDeadline

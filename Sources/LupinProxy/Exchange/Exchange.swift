@@ -93,6 +93,7 @@ final class Exchange {
         downstream.attach(self)
         do throws(LupinError) {
             if let authenticator { try await authenticate(at: authenticator) }
+            try adoptProtocol()
             let target = try admit()
             guard case .elsewhere(let known) = target else {
                 try await answerItself(target)

@@ -177,7 +177,11 @@ final class HTTP1BodyWriter: BodySink {
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
         do throws(SystemError) {
-            guard isChunked else { return try channel.send(payload) }
+            guard isChunked else {
+                let taken = try channel.send(payload)
+                if isLast, taken == payload.count { isEnding = endsConnection }
+                return taken
+            }
             var taken = 0
             while true {
                 let rest = payload.extracting(taken..<payload.count)

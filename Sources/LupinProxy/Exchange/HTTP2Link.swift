@@ -122,7 +122,10 @@ final class HTTP2Link: ChannelPump {
             let received = try channel.receive()
             let input = channel.input
             guard !input.isEmpty else {
-                if received == .end { end(nil) }
+                if received == .end {
+                    stageFrames()
+                    end(breach)
+                }
                 return nil
             }
             lastReceived = loop.now
@@ -270,10 +273,7 @@ final class HTTP2Link: ChannelPump {
     private func flush() {
         isFlushDue = false
         guard !hasEnded else { return }
-        if connection.wantsWrite {
-            // Moved out and back by `stage`, so that streams may be written to meanwhile.
-            channel.stage { connection.drain(into: &$0) }
-        }
+        stageFrames()
         do throws(SystemError) {
             _ = try channel.flush()
         } catch {
@@ -291,7 +291,20 @@ final class HTTP2Link: ChannelPump {
             isPaused = false
             loop.later { [weak self] in self?.turn() }
         }
-        if connection.isOver, !channel.hasStaged { end(nil) }
+        if connection.isOver, !channel.hasStaged { end(breach) }
+    }
+
+    /// What ended the connection with streams still on it, where the peer broke the rules: it has
+    /// been told, and nothing more is read.
+    private var breach: LupinError? {
+        connection.isOver && !streams.isEmpty ? side.breach : nil
+    }
+
+    /// Has what nghttp2 keeps leave with the next flush.
+    private func stageFrames() {
+        guard connection.wantsWrite else { return }
+        // Moved out and back by `stage`, so that streams may be written to meanwhile.
+        channel.stage { connection.drain(into: &$0) }
     }
 
     /// Sends payload of a stream, as much as the peer and the socket take.
@@ -344,6 +357,8 @@ final class HTTP2Link: ChannelPump {
 
     func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         guard !hasEnded, streams[stream.id] != nil else { return }
+        // Of a stream that is reset nghttp2 forgets what waits, a whole response perhaps.
+        stageFrames()
         connection.reset(stream.id, code)
         wantFlush()
     }
@@ -364,18 +379,32 @@ final class HTTP2Link: ChannelPump {
         _ options: borrowing RequestOptions,
         protocolName: String?
     ) -> HTTP2Stream? {
-        guard !hasEnded,
-            let id = connection.submit(head, options, protocolName: protocolName)
-        else { return nil }
+        guard !hasEnded else { return nil }
+        stageFrames()
+        guard let id = connection.submit(head, options, protocolName: protocolName) else {
+            return nil
+        }
         let stream = open(id, HTTP2Event.MessageFacts())
-        // Sent at once, so that it can be told whose bytes they are.
+        stage(for: stream)
+        return stream
+    }
+
+    /// Sends a head on a stream of the peer's; a reset behind it can't overtake it.
+    func answer(on stream: HTTP2Stream, _ submit: (HTTP2Connection) -> Void) {
+        guard !hasEnded else { return }
+        stageFrames()
+        submit(connection)
+        stage(for: stream)
+    }
+
+    /// Makes bytes of what was submitted on a stream, at once: so it can be told whose they are.
+    private func stage(for stream: HTTP2Stream) {
         channel.stage { output in
             let before = output.count
             connection.drain(into: &output)
             stream.bytesSent &+= UInt64(output.count - before)
         }
         wantFlush()
-        return stream
     }
 
     private func open(_ id: Int32, _ facts: HTTP2Event.MessageFacts) -> HTTP2Stream {
@@ -421,8 +450,10 @@ final class HTTP2Link: ChannelPump {
 
     private func end(saying code: HTTP2ErrorCode, _ error: LupinError) {
         guard !hasEnded else { return }
+        // It forgets resets that wait when the connection ends.
+        stageFrames()
         connection.terminate(code)
-        if connection.wantsWrite { channel.stage { connection.drain(into: &$0) } }
+        stageFrames()
         _ = try? channel.flush()
         end(error)
     }
@@ -447,6 +478,14 @@ final class HTTP2Link: ChannelPump {
 }
 
 extension Side {
+    /// The peer did what ends an HTTP/2 connection (RFC 9113 §5.4.1).
+    fileprivate var breach: LupinError {
+        switch self {
+        case .downstream: .clientGone
+        case .upstream: LupinError(.httpProtocolError, detail: "The origin broke HTTP/2.")
+        }
+    }
+
     /// The peer closed the connection with streams still under way.
     fileprivate var closed: LupinError {
         switch self {

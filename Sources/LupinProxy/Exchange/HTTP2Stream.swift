@@ -89,7 +89,15 @@ final class HTTP2Stream {
         guard failure == nil else { return }
         switch link.side {
         case .downstream: failure = .clientGone
-        case .upstream: failure = .reset(code, isGoingAway: isGoingAway)
+        case .upstream:
+            // What nghttp2 itself ends a stream for is the origin's doing too.
+            failure =
+                isByPeer || code == .refusedStream
+                ? .reset(code, isGoingAway: isGoingAway)
+                : LupinError(
+                    .httpProtocolError,
+                    detail: "The origin's response breaks HTTP/2: \(code.name)."
+                )
         }
     }
 
@@ -145,8 +153,9 @@ final class HTTP2Stream {
 
     /// Ends the stream before its time.
     func abort(_ code: HTTP2ErrorCode) {
-        guard !isClosed else { return }
-        if ownReset == nil { ownReset = code }
+        // Once is enough, also before the link has taken note.
+        guard !isClosed, ownReset == nil else { return }
+        ownReset = code
         link.reset(self, code)
     }
 }

@@ -40,8 +40,6 @@ package final class HTTP2Connection {
     private var head: (stream: Int32, since: UInt64)?
     /// Messages went on since the last PING.
     private var hasMoved = false
-    /// Streams that we have reset and that are not closed yet.
-    private var ownResets: Set<Int32> = []
     private var hasSettings = false
     private var continuations = 0
     private var pingsUnderWay = 0
@@ -329,7 +327,6 @@ package final class HTTP2Connection {
 
     /// Ends a stream at once.
     package func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
-        if unsafe nghttp2_session_find_stream(session, stream) != nil { ownResets.insert(stream) }
         unsafe nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
     }
 
@@ -437,7 +434,12 @@ extension HTTP2Connection {
                 isEnd: isEnd
             )
         case NGHTTP2_DATA.rawValue:
-            if isEnd { queue(.end(stream, trailers: FieldSection())) }
+            // Padding alone is as empty as nothing.
+            if isEnd {
+                queue(.end(stream, trailers: FieldSection()))
+            } else if unsafe frame.hd.length > 0, unsafe frame.hd.length == frame.data.padlen {
+                countControl()
+            }
         case NGHTTP2_RST_STREAM.rawValue:
             streamReset = stream
             countReset()
@@ -476,7 +478,6 @@ extension HTTP2Connection {
         var facts = facts
         do throws(MessageProblem) {
             guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
-                countReset()
                 return reset(stream, .protocolError)
             }
             facts.protocolName = name
@@ -513,11 +514,11 @@ extension HTTP2Connection {
         methods[stream] = nil
         if head?.stream == stream { head = nil }
         let isByPeer = streamReset == stream
-        let isOwn = ownResets.remove(stream) != nil
-        // What nghttp2 resets by itself was the peer's mistake.
-        if code != NGHTTP2_NO_ERROR.rawValue, !isByPeer, !isOwn { countReset() }
+        let code = HTTP2ErrorCode(rawValue: code)
+        // Whatever a client did to have us reset it (CVE-2025-8671).
+        if !isByPeer, code.isFaultOfPeer { countReset() }
         if isByPeer { streamReset = 0 }
-        queue(.closed(stream, HTTP2ErrorCode(rawValue: code), isByPeer: isByPeer))
+        queue(.closed(stream, code, isByPeer: isByPeer))
     }
 
     /// A frame that was submitted and can't be sent after all.
@@ -532,7 +533,16 @@ extension HTTP2Connection {
     /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
     func invalid(_ frame: nghttp2_frame) {
         head = nil
-        if unsafe frame.hd.stream_id != 0 { countReset() }
+        let stream = unsafe frame.hd.stream_id
+        // A stream that is open is counted when it closes.
+        if stream != 0, !isOpen(stream) { countReset() }
+    }
+
+    private func isOpen(_ id: Int32) -> Bool {
+        // Safety: nghttp2 lends the stream until its next call.
+        guard let stream = unsafe nghttp2_session_find_stream(session, id) else { return false }
+        let state = unsafe nghttp2_stream_get_state(stream)
+        return state != NGHTTP2_STREAM_STATE_CLOSED && state != NGHTTP2_STREAM_STATE_IDLE
     }
 
     /// How many bytes of payload the next DATA frame of `stream` takes.
@@ -574,5 +584,15 @@ extension HTTP2Connection {
         }
         unsafe outgoing.taken += count
         hasMoved = true
+    }
+}
+
+extension HTTP2ErrorCode {
+    /// Whether we say it of what the peer did wrong on a stream, and of nothing else.
+    fileprivate var isFaultOfPeer: Bool {
+        switch self {
+        case .protocolError, .flowControlError, .streamClosed, .frameSizeError: true
+        default: false
+        }
     }
 }
