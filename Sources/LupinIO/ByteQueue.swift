@@ -18,6 +18,8 @@ package final class ByteQueue {
 
     package var count: Int { total }
     package var isEmpty: Bool { total == 0 }
+    /// Blocks that are remembered, those that were read and not forgotten yet among them.
+    package var places: Int { others.count + 1 }
 
     /// The oldest bytes, as far as they lie together; none when the queue is empty.
     package var front: Span<UInt8> {

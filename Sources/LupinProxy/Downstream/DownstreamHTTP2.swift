@@ -67,7 +67,10 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         guard link.isOpen else { return }
         // A client that answers no PING is not waited for.
         if let leaveBegun, now &- leaveBegun >= Self.farewell { finishLeave() }
-        if exchanges == 0, now >= idleDeadline { leave() }
+        guard exchanges == 0, now >= idleDeadline else { return }
+        leave()
+        // Nor is one that reads nothing, whose last bytes would wait for ever.
+        if now &- idleDeadline >= 5 * Self.farewell { link.cut() }
     }
 
     /// How long a client has to hear that we leave, in microseconds.

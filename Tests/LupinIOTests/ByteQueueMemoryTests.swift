@@ -1,0 +1,26 @@
+// A queue of bytes that is never empty remembers no more than what waits in it.
+import LupinIO
+import LupinTestKit
+import Testing
+
+struct ByteQueueMemoryTests {
+    @Test(arguments: [1, 3, 40])
+    func `ten thousand blocks go through it and leave no place behind`(waiting: Int)
+        async throws
+    {
+        try await LoopFixture.run { fixture in
+            let queue = ByteQueue(on: fixture.loop)
+            defer { queue.removeAll() }
+            let block = [UInt8](repeating: 7, count: InputBuffer.capacity)
+            for _ in 0..<waiting { queue.append(block.span) }
+            var places = 0
+            for _ in 0..<10_000 {
+                queue.append(block.span)
+                queue.discard(queue.front.count)
+                places = max(places, queue.places)
+            }
+            #expect(queue.count == waiting * InputBuffer.capacity)
+            #expect(places <= 2 * waiting + 32)
+        }
+    }
+}
