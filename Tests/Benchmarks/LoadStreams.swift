@@ -133,7 +133,7 @@ final class LoadStreams {
             case .closed(let stream, let code, _):
                 if underWay[stream] != nil { throw .http2("a stream ended with \(code)") }
             case .goAway: isLeaving = true
-            case .request, .window, .settings, .pong: break
+            case .request, .malformed, .window, .settings, .pong: break
             }
         }
     }

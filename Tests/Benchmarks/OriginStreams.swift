@@ -90,7 +90,7 @@ final class OriginStreams {
             case .data(let stream, let range): connection.consume(range.count, on: stream)
             case .closed(let stream, _, _):
                 if !unsent.isEmpty { unsent.removeAll { $0.stream == stream } }
-            case .response, .end, .window, .settings, .goAway, .pong: break
+            case .malformed, .response, .end, .window, .settings, .goAway, .pong: break
             }
         }
     }

@@ -105,6 +105,27 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         start(stream, nil, problem: problem, named: nil)
     }
 
+    /// Nothing is left to do but to write down why.
+    func linkRejected(_ stream: HTTP2Stream) {
+        let slot = ParkingSlot(on: resources.loop)
+        let exchange = Exchange(
+            nil,
+            from: context.client,
+            DownstreamStream(stream, nil, slot, ends: context.ends),
+            slot,
+            resources,
+            resources.snapshot,
+            context.enclosure,
+            bytesBefore: 0
+        )
+        exchange.record.version = .http2
+        exchange.record.stream = UInt32(bitPattern: stream.id)
+        _ = exchange.refuseInside(
+            .request(status: 400, detail: "The request breaks RFC 9113 (section 8.1.1).")
+        )
+        slot.retire()
+    }
+
     func linkChanged() {
         if leaveBegun != nil, link.pingsUnderWay == 0 { finishLeave() }
     }

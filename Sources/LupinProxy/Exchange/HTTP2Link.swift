@@ -9,6 +9,8 @@ protocol HTTP2LinkOwner: AnyObject {
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?)
     /// A client's request came that wants an answer of ours.
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream)
+    /// A client's request broke the rules: its stream has been reset, and nobody is to answer.
+    func linkRejected(_ stream: HTTP2Stream)
     /// A stream ended, or the peer's settings or its GOAWAY changed what can be done.
     func linkChanged()
     /// The connection is over, and closed.
@@ -156,6 +158,11 @@ final class HTTP2Link: ChannelPump {
                     Beginning(stream: stream, request: request, named: facts.protocolName)
                 )
             case .refused(let id, let problem): refuse(id, problem)
+            case .malformed(let id):
+                // Never listed: for the link the stream is over.
+                let stream = HTTP2Stream(id, on: self, windowBytes: 0, bytesReceived: 0)
+                stream.noteReset(.protocolError)
+                owner?.linkRejected(stream)
             case .response(let id, let response, let facts):
                 guard let stream = streams[id] else { break }
                 stream.take(response, facts)

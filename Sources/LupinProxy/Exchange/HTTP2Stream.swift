@@ -151,6 +151,9 @@ final class HTTP2Stream {
         return windowBytes
     }
 
+    /// The stream has been ended before its time already.
+    func noteReset(_ code: HTTP2ErrorCode) { ownReset = code }
+
     /// Ends the stream before its time.
     func abort(_ code: HTTP2ErrorCode) {
         // Once is enough, also before the link has taken note.

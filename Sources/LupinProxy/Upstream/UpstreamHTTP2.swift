@@ -79,6 +79,7 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     // A server can't ask: nghttp2 has answered such frames with a connection error.
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {}
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {}
+    func linkRejected(_ stream: HTTP2Stream) {}
 
     func linkChanged() {
         if !link.hasStreams {

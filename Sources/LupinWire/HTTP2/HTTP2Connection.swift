@@ -418,7 +418,7 @@ extension HTTP2Connection {
 
     /// A field that RFC 9113 §8.2.1 forbids makes the whole message malformed.
     func invalidHeader(on stream: Int32) {
-        head = nil
+        noteMalformed(stream)
         unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
     }
 
@@ -478,6 +478,7 @@ extension HTTP2Connection {
         var facts = facts
         do throws(MessageProblem) {
             guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
+                queue(.malformed(stream))
                 return reset(stream, .protocolError)
             }
             facts.protocolName = name
@@ -532,10 +533,16 @@ extension HTTP2Connection {
 
     /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
     func invalid(_ frame: nghttp2_frame) {
-        head = nil
         let stream = unsafe frame.hd.stream_id
+        noteMalformed(stream)
         // A stream that is open is counted when it closes.
         if stream != 0, !isOpen(stream) { countReset() }
+    }
+
+    /// Tells of a request whose head was under way and is given up.
+    private func noteMalformed(_ stream: Int32) {
+        if role == .server, head?.stream == stream, !reader.isTrailers { queue(.malformed(stream)) }
+        head = nil
     }
 
     private func isOpen(_ id: Int32) -> Bool {

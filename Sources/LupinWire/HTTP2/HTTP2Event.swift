@@ -9,6 +9,8 @@ package enum HTTP2Event {
     case response(Int32, ParsedResponse, MessageFacts)
     /// A message that is well-formed and too much: it wants an answer, or is one that is refused.
     case refused(Int32, MessageProblem)
+    /// A client's request that breaks the rules (RFC 9113 §8.1.1): its stream has been reset.
+    case malformed(Int32)
     /// Payload of a stream's body; it lies there in the bytes that were just received.
     case data(Int32, Range<Int>)
     /// The peer has sent all of its message.

@@ -75,7 +75,9 @@ final class HTTP2FieldWriter {
             if head.version != .http10, head.fields.first(.expect) != nil {
                 block.add("expect", "100-continue" as StaticString)
             }
-            if case .length(let count) = options.framing { block.add("content-length", count) }
+            if protocolName == nil, case .length(let count) = options.framing {
+                block.add("content-length", count)
+            }
             if options.acceptsTrailers { block.add("te", "trailers" as StaticString) }
             if let via = options.via { block.add(via) }
         }

@@ -13,7 +13,7 @@ final class HTTP2HeadReader {
     private var pseudo = PseudoFields()
     private var listBytes = 0
     private var fieldCount = 0
-    private var isTrailers = false
+    private(set) var isTrailers = false
     private var side = MessageSide.request
     private(set) var problem: MessageProblem?
 

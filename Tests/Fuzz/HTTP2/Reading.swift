@@ -83,6 +83,7 @@ extension Reading {
         case .settings: return "settings"
         case .goAway(let code): return "goaway \(code.name)"
         case .pong: return "pong"
+        case .malformed(let stream): return "malformed \(stream)"
         }
     }
 

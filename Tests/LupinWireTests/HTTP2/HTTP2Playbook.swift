@@ -77,6 +77,7 @@ private func describe(_ event: HTTP2Event) -> String {
     case .settings: "settings"
     case .goAway(let code): "goaway \(code.name)"
     case .pong: "pong"
+    case .malformed(let stream): "malformed \(stream)"
     }
 }
 
