@@ -1,0 +1,249 @@
+// What becomes of each frame that nghttp2 has read, and what it asks while it writes one.
+import CNghttp2
+import LupinCore
+
+extension HTTP2Connection {
+    func queue(_ event: HTTP2Event) { unsafe events.append(event) }
+
+    /// Counts a frame that has no other use than to keep us busy.
+    private func countControl() {
+        if !control.admit(now: now) { terminate(.enhanceYourCalm) }
+    }
+
+    /// Counts a stream that ended early by the peer's doing.
+    private func countReset() {
+        if role == .server, !resets.admit(now: now) { terminate(.enhanceYourCalm) }
+    }
+
+    func begins(_ frame: nghttp2_frame_hd) {
+        switch UInt32(frame.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            blockBytes = 9 + frame.length
+            continuations = 0
+            hasMoved = true
+        case NGHTTP2_CONTINUATION.rawValue:
+            blockBytes += 9 + frame.length
+            continuations += 1
+            if continuations > HTTP2Parameters.continuationsMax { terminate(.enhanceYourCalm) }
+        case NGHTTP2_DATA.rawValue:
+            let isEnd = UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+            if frame.length == 0, !isEnd { countControl() } else { hasMoved = true }
+        case NGHTTP2_PING.rawValue:
+            let isAnswer = UInt32(frame.flags) & NGHTTP2_FLAG_ACK.rawValue != 0
+            // Who measures the way asks once for what came meanwhile: that is no flood.
+            if !(isAnswer && pingsUnderWay > 0), !hasMoved { countControl() }
+            hasMoved = false
+        case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue,
+            NGHTTP2_GOAWAY.rawValue:
+            break
+        default: countControl()
+        }
+    }
+
+    func beginsHeaders(_ frame: nghttp2_frame) {
+        let category = unsafe frame.headers.cat
+        let stream = unsafe frame.hd.stream_id
+        switch role {
+        case .server: reader.begin(.request, isTrailers: category != NGHTTP2_HCAT_REQUEST)
+        case .client:
+            // A final response behind an interim one comes in the category of trailers.
+            let isTrailers = category != NGHTTP2_HCAT_RESPONSE && methods[stream] == nil
+            reader.begin(.response, isTrailers: isTrailers)
+        }
+        if role == .server, category == NGHTTP2_HCAT_REQUEST { streamCount += 1 }
+        head = (stream, now)
+    }
+
+    /// False when the connection should be given up.
+    func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        reader.add(name, value)
+        if reader.isBomb { terminate(.enhanceYourCalm) }
+    }
+
+    /// A field that RFC 9113 §8.2.1 forbids makes the whole message malformed.
+    func invalidHeader(on stream: Int32) {
+        noteMalformed(stream)
+        unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
+    }
+
+    func received(_ frame: nghttp2_frame) {
+        let stream = unsafe frame.hd.stream_id
+        let isEnd = unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+        switch unsafe UInt32(frame.hd.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            head = nil
+            receivedHeaders(
+                on: stream,
+                opensStream: unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST,
+                isEnd: isEnd
+            )
+        case NGHTTP2_DATA.rawValue:
+            // Padding alone is as empty as nothing.
+            if isEnd {
+                queue(.end(stream, trailers: FieldSection()))
+            } else if unsafe frame.hd.length > 0, unsafe frame.hd.length == frame.data.padlen {
+                countControl()
+            }
+        case NGHTTP2_RST_STREAM.rawValue:
+            streamReset = stream
+            countReset()
+        case NGHTTP2_SETTINGS.rawValue:
+            hasSettings = true
+            if unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { queue(.settings) }
+        case NGHTTP2_WINDOW_UPDATE.rawValue: queue(.window(stream))
+        case NGHTTP2_GOAWAY.rawValue:
+            goneAway = true
+            let code = unsafe frame.goaway.error_code
+            queue(.goAway(HTTP2ErrorCode(rawValue: code)))
+        case NGHTTP2_PING.rawValue:
+            if unsafe UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue != 0 {
+                pingsUnderWay = max(0, pingsUnderWay - 1)
+                queue(.pong)
+            }
+        default: break
+        }
+    }
+
+    private func receivedHeaders(on stream: Int32, opensStream: Bool, isEnd: Bool) {
+        var facts = HTTP2Event.MessageFacts()
+        facts.bytes = blockBytes
+        facts.isEnd = isEnd
+        switch role {
+        case .server where opensStream: request(stream, facts)
+        case .client where methods[stream] != nil: response(stream, facts)
+        default:
+            if let problem = reader.problem { return queue(.refused(stream, problem)) }
+            queue(.end(stream, trailers: reader.takeTrailers()))
+        }
+    }
+
+    private func request(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
+        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        var facts = facts
+        do throws(MessageProblem) {
+            guard let (request, name) = try reader.takeRequest(isEnd: facts.isEnd) else {
+                queue(.malformed(stream))
+                return reset(stream, .protocolError)
+            }
+            facts.protocolName = name
+            queue(.request(stream, request, facts))
+            if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+        } catch {
+            queue(.refused(stream, error))
+        }
+    }
+
+    private func response(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
+        if let problem = reader.problem { return queue(.refused(stream, problem)) }
+        // HTTP/2 has no 101 (RFC 9113 §8.6).
+        guard reader.status >= 100, reader.status != 101 else {
+            return queue(.refused(stream, MessageProblem(.response, .statusOutOfRange)))
+        }
+        let response = reader.takeResponse(isEnd: facts.isEnd, to: methods[stream] ?? .get)
+        if !response.isInterim { methods[stream] = nil }
+        queue(.response(stream, response, facts))
+        if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
+    }
+
+    func payload(_ stream: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) {
+        unaccounted += count
+        guard let input = unsafe input else { return }
+        // nghttp2 hands out the very bytes that it was given.
+        let offset = unsafe data - input
+        guard offset >= 0, offset + count <= inputCount else { return terminate(.internalError) }
+        queue(.data(stream, offset..<(offset + count)))
+    }
+
+    func closed(_ stream: Int32, _ code: UInt32) {
+        streamCount = max(0, streamCount - 1)
+        methods[stream] = nil
+        if head?.stream == stream { head = nil }
+        let isByPeer = streamReset == stream
+        let code = HTTP2ErrorCode(rawValue: code)
+        // Whatever a client did to have us reset it (CVE-2025-8671).
+        if !isByPeer, code.isFaultOfPeer { countReset() }
+        if isByPeer { streamReset = 0 }
+        queue(.closed(stream, code, isByPeer: isByPeer))
+    }
+
+    /// A frame that was submitted and can't be sent after all.
+    func notSent(_ frame: nghttp2_frame) {
+        let stream = unsafe frame.hd.stream_id
+        guard role == .server, unsafe UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else {
+            return
+        }
+        reset(stream, .internalError)
+    }
+
+    /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
+    func invalid(_ frame: nghttp2_frame) {
+        let stream = unsafe frame.hd.stream_id
+        noteMalformed(stream)
+        // A stream that is open is counted when it closes.
+        if stream != 0, !isOpen(stream) { countReset() }
+    }
+
+    /// Tells of a request whose head was under way and is given up.
+    private func noteMalformed(_ stream: Int32) {
+        if role == .server, head?.stream == stream, !reader.isTrailers { queue(.malformed(stream)) }
+        head = nil
+    }
+
+    private func isOpen(_ id: Int32) -> Bool {
+        // Safety: nghttp2 lends the stream until its next call.
+        guard let stream = unsafe nghttp2_session_find_stream(session, id) else { return false }
+        let state = unsafe nghttp2_stream_get_state(stream)
+        return state != NGHTTP2_STREAM_STATE_CLOSED && state != NGHTTP2_STREAM_STATE_IDLE
+    }
+
+    /// How many bytes of payload the next DATA frame of `stream` takes.
+    func readPayload(_ stream: Int32, _ room: Int, _ flags: inout UInt32) -> Int {
+        let rest = unsafe outgoing.count - outgoing.taken
+        let isMeant = unsafe outgoing.stream == stream && !outgoing.isOver
+        guard isMeant, rest > 0 || (unsafe outgoing.isLast) else {
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        let count = min(rest, room)
+        flags |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+        if unsafe outgoing.isLast, count == rest {
+            flags |= NGHTTP2_DATA_FLAG_EOF.rawValue
+            if let trailers = unsafe outgoing.trailers, !trailers.isEmpty {
+                let result = unsafe writer.trailers(trailers) { fields in
+                    guard !fields.isEmpty else { return -1 }
+                    return unsafe nghttp2_submit_trailer(
+                        session,
+                        stream,
+                        fields.baseAddress,
+                        fields.count
+                    )
+                }
+                if result == 0 { flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue }
+            }
+            unsafe outgoing.isOver = true
+        }
+        return count
+    }
+
+    /// Writes a DATA frame: its header as nghttp2 made it, and the payload that `push` was given.
+    func writePayload(_ header: UnsafePointer<UInt8>, _ count: Int) {
+        unsafe output.append(contentsOf: UnsafeBufferPointer(start: header, count: 9))
+        if count > 0, let base = unsafe outgoing.base {
+            // Safety: `readPayload` has promised no more than there is.
+            unsafe output.append(
+                contentsOf: UnsafeBufferPointer(start: base + outgoing.taken, count: count)
+            )
+        }
+        unsafe outgoing.taken += count
+        hasMoved = true
+    }
+}
+
+extension HTTP2ErrorCode {
+    /// Whether we say it of what the peer did wrong on a stream, and of nothing else.
+    fileprivate var isFaultOfPeer: Bool {
+        switch self {
+        case .protocolError, .flowControlError, .streamClosed, .frameSizeError: true
+        default: false
+        }
+    }
+}
