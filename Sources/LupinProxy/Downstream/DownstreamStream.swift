@@ -58,8 +58,11 @@ final class DownstreamStream: Downstream {
         isCommitted = true
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
         let isTunnel = method == .connect && head.status / 100 == 2
+        // END_STREAM says that there is no body; only a length that the origin said is repeated.
+        let tellsLength = !isBodiless && !body.framing.isEmpty
         var options = ResponseOptions(
-            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : body.framing
+            framing: tellsLength
+                ? body.framing : body.contentLength.map(BodyFraming.length) ?? .none
         )
         // RFC 9113 §8.5.
         if isTunnel { breakCode = .connectError } else { options.date = body.date }

@@ -62,6 +62,8 @@ struct UpstreamStreamingTests {
             }
             #expect(head["grpc-status"] == "5")
             #expect(head["grpc-message"] == "not%20found")
+            // What the origin did not say is not said for it.
+            #expect(head["content-length"] == nil)
         }
     }
 
