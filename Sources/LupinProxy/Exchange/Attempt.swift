@@ -98,9 +98,12 @@ final class Attempt {
 
     private func connect() async throws(LupinError) -> any Upstream {
         let pool = exchange.resources.pool
-        if let stream = try await sharedStream() { return stream }
+        // HTTP/2 is agreed upon in TLS, so there is nothing to share or to offer elsewhere.
+        let isSecure = adapted.hop.isSecure
+        if isSecure, let stream = try await sharedStream() { return stream }
+        let protocols = isSecure ? offered : nil
         // Whoever waits for a connection to share waits for this one.
-        let isShared = pool.streams.beginDial(adapted.hop, wants: protocols)
+        let isShared = isSecure && pool.streams.beginDial(adapted.hop, wants: protocols)
         var isConnected = false
         defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
         // A request that can't be sent twice must not be lost on a connection that the origin has
@@ -150,7 +153,7 @@ final class Attempt {
     /// What ALPN offers; nil for what the settings say.
     ///
     /// An upgrade is a thing of HTTP/1.1, and so is what some origins answer.
-    private var protocols: [String]? {
+    private var offered: [String]? {
         exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(adapted.hop)
             ? ["http/1.1"] : nil
     }

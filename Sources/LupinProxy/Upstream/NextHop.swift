@@ -35,6 +35,11 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
+    /// Whether TLS with the origin is lupin's.
+    var isSecure: Bool {
+        if case .secure = self { true } else { false }
+    }
+
     /// The parent proxy that is spoken to.
     var parent: ParentProxy? {
         switch self {

@@ -29,18 +29,16 @@ final class StreamPool {
 
     /// Whether a connection to the hop can be shared, as far as is known.
     func mayShare(_ hop: NextHop) -> Bool {
-        guard case .secure(_, _, _) = hop else { return false }
-        return speakHTTP1[hop] == nil
+        hop.isSecure && speakHTTP1[hop] == nil
     }
 
     /// Whether the origin wants HTTP/1.1 although it can speak HTTP/2.
     func wantsHTTP1(_ hop: NextHop) -> Bool {
-        guard case .secure(_, _, _) = hop else { return false }
-        return speakHTTP1[hop] == true
+        hop.isSecure && speakHTTP1[hop] == true
     }
 
     func remember(_ hop: NextHop, wantsHTTP1: Bool) {
-        guard case .secure(_, _, _) = hop else { return }
+        guard hop.isSecure else { return }
         if speakHTTP1.count >= Self.memoriesMax { speakHTTP1 = [:] }
         speakHTTP1[hop] = wantsHTTP1 || speakHTTP1[hop] == true
     }
