@@ -108,26 +108,19 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// Nothing is left to do but to write down why.
     func linkRejected(_ stream: HTTP2Stream) {
         let slot = ParkingSlot(on: resources.loop)
-        let exchange = Exchange(
-            nil,
-            from: context.client,
-            DownstreamStream(stream, nil, slot, ends: context.ends),
-            slot,
-            resources,
-            resources.snapshot,
-            context.enclosure,
-            bytesBefore: 0
-        )
-        exchange.record.version = .http2
-        exchange.record.stream = UInt32(bitPattern: stream.id)
-        _ = exchange.refuseInside(
-            .request(status: 400, detail: "The request breaks RFC 9113 (section 8.1.1).")
+        let downstream = DownstreamStream(stream, nil, slot, ends: context.ends)
+        _ = exchange(nil, downstream, slot, resources.snapshot).refuseInside(
+            .request(
+                status: 400,
+                detail: "The request is malformed: HTTP/2 allows no such fields or pseudo-fields "
+                    + "(RFC 9113, section 8.1.1)."
+            )
         )
         slot.retire()
     }
 
     func linkChanged() {
-        if leaveBegun != nil, link.pingsUnderWay == 0 { finishLeave() }
+        if leaveBegun != nil, !link.awaitsPong { finishLeave() }
     }
 
     func linkEnded() { if exchanges == 0 { ended() } }
@@ -164,18 +157,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let snapshot = resources.snapshot
         let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
         if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
-        let exchange = Exchange(
-            request,
-            from: context.client,
-            downstream,
-            slot,
-            resources,
-            snapshot,
-            context.enclosure,
-            bytesBefore: 0
-        )
-        exchange.record.version = .http2
-        exchange.record.stream = UInt32(bitPattern: stream.id)
+        let exchange = exchange(request, downstream, slot, snapshot)
         let ending: Ending
         if let problem {
             ending = await exchange.refuse(Side.downstream.problem(problem))
@@ -201,6 +183,27 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         downstream.leave()
         slot.retire()
         finish()
+    }
+
+    private func exchange(
+        _ request: ParsedRequest?,
+        _ downstream: DownstreamStream,
+        _ slot: ParkingSlot,
+        _ snapshot: Snapshot
+    ) -> Exchange {
+        let exchange = Exchange(
+            request,
+            from: context.client,
+            downstream,
+            slot,
+            resources,
+            snapshot,
+            context.enclosure,
+            bytesBefore: 0
+        )
+        exchange.record.version = .http2
+        exchange.record.stream = UInt32(bitPattern: downstream.stream.id)
+        return exchange
     }
 
     private func finish() {

@@ -28,14 +28,8 @@ final class HTTP2Link: ChannelPump {
     weak var owner: (any HTTP2LinkOwner)?
     /// What the peer's GOAWAY said, once one came.
     private(set) var goAway: HTTP2ErrorCode?
-    /// The peer has said how it wants to be spoken to.
-    private(set) var hasSettings = false
-    /// Why the connection broke.
-    private(set) var failure: LupinError?
     /// When a frame last came, in microseconds of the loop's clock.
     private(set) var lastReceived: UInt64
-    /// PINGs of ours that were not answered yet.
-    private(set) var pingsUnderWay = 0
     private let growth: WindowGrowth?
     private var streams: [Int32: HTTP2Stream] = [:]
     /// Streams with news for whoever uses them.
@@ -88,6 +82,10 @@ final class HTTP2Link: ChannelPump {
     var isOpen: Bool { !hasEnded }
     var hasStreams: Bool { !streams.isEmpty }
     var streamCount: Int { streams.count }
+    /// The peer has said how it wants to be spoken to.
+    var hasSettings: Bool { connection.hasSettings }
+    /// A PING of ours was not answered yet.
+    var awaitsPong: Bool { connection.pingsUnderWay > 0 }
 
     /// Begins: says our settings, and reads what is there already.
     func start() { turn() }
@@ -183,15 +181,12 @@ final class HTTP2Link: ChannelPump {
             case .window(0): touchWaiting()
             case .window(let id): if let stream = streams[id], stream.isBlocked { touch(stream) }
             case .settings:
-                hasSettings = true
                 touchWaiting()
                 owner?.linkChanged()
             case .goAway(let code):
                 goAway = code
                 owner?.linkChanged()
-            case .pong:
-                pingsUnderWay = max(0, pingsUnderWay - 1)
-                owner?.linkChanged()
+            case .pong: owner?.linkChanged()
             }
         }
         if begun.isEmpty { return signal() }
@@ -373,7 +368,6 @@ final class HTTP2Link: ChannelPump {
     /// Asks whether the peer is still there.
     func ping() {
         guard !hasEnded else { return }
-        pingsUnderWay += 1
         connection.ping()
         wantFlush()
     }
@@ -469,7 +463,6 @@ final class HTTP2Link: ChannelPump {
     private func end(_ error: LupinError?) {
         guard !hasEnded else { return }
         hasEnded = true
-        failure = error
         channel.close()
         let lost = streams.values
         streams = [:]
@@ -501,18 +494,4 @@ extension Side {
             LupinError(.connectionTerminated, detail: "The connection closed within a message.")
         }
     }
-}
-
-/// How much the windows of one worker's streams have grown beyond where they began.
-final class WindowGrowth {
-    private var grown = 0
-
-    /// Whether `bytes` more may be promised; if so they are counted.
-    func reserve(_ bytes: Int) -> Bool {
-        guard grown + bytes <= HTTP2Window.autoWorkerBytesMax else { return false }
-        grown += bytes
-        return true
-    }
-
-    func release(_ bytes: Int) { grown -= bytes }
 }

@@ -125,14 +125,3 @@ final class StreamPool {
         if waiting[hop]?.isEmpty == true { waiting[hop] = nil }
     }
 }
-
-extension TicketStore {
-    /// Keeps what the origin gave to resume its TLS with, if it gave something new.
-    func keepTicket(of secured: SecuredConnection, for hop: NextHop) {
-        guard let ticket = secured.takeTicket() else { return }
-        keep(
-            Entry(ticket: ticket, trust: secured.trust, judgedAt: secured.judgedAt),
-            for: hop
-        )
-    }
-}

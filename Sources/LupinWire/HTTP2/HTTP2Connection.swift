@@ -39,9 +39,11 @@ package final class HTTP2Connection {
     var head: (stream: Int32, since: UInt64)?
     /// Messages went on since the last PING.
     var hasMoved = false
-    var hasSettings = false
+    /// The peer has said how it wants to be spoken to.
+    package internal(set) var hasSettings = false
     var continuations = 0
-    var pingsUnderWay = 0
+    /// PINGs of ours that were not answered yet.
+    package internal(set) var pingsUnderWay = 0
     /// The stream that the peer has just reset.
     var streamReset: Int32 = 0
     /// The methods of requests whose response has not come yet.

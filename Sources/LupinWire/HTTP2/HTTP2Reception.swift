@@ -54,7 +54,7 @@ extension HTTP2Connection {
         head = (stream, now)
     }
 
-    /// False when the connection should be given up.
+    /// A field of the head that is under way.
     func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         reader.add(name, value)
         if reader.isBomb { terminate(.enhanceYourCalm) }

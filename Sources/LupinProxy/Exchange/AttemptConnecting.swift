@@ -1,0 +1,172 @@
+// Which connection an attempt goes by: one that others use too, an idle one, or one of its own.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Attempt {
+    /// A connection for the attempt: shared, from the pool, or a new one.
+    func connect() async throws(LupinError) -> any Upstream {
+        let pool = exchange.resources.pool
+        // HTTP/2 is agreed upon in TLS, so there is nothing to share or to offer elsewhere.
+        let isSecure = adapted.hop.isSecure
+        if isSecure, let stream = try await sharedStream() { return stream }
+        let protocols = isSecure ? offered : nil
+        // Whoever waits for a connection to share waits for this one.
+        let isShared = isSecure && pool.streams.beginDial(adapted.hop, wants: protocols)
+        var isConnected = false
+        defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
+        // A request that can't be sent twice must not be lost on a connection that the origin has
+        // just closed: then one look at the socket is worth its price.
+        let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
+        // The second attempt takes a fresh connection: whatever closed the one may have closed all.
+        if facts.cause == .first,
+            let pooled = pool.lease(
+                for: adapted.hop,
+                known: adapted.target,
+                asksKernel: isDelicate
+            )
+        {
+            if mayUse(pooled.reach, at: pooled.peer) {
+                isConnected = true
+                return pooled
+            }
+            pool.keep(pooled)
+        }
+        let notes = ConnectionNotes()
+        do throws(DialFailure) {
+            let connected = try await exchange.connect(
+                to: adapted.hop,
+                isHostFromFile: adapted.isHostFromFile,
+                protocols: protocols,
+                noting: notes
+            )
+            facts.take(notes)
+            isConnected = true
+            switch connected {
+            case .http1(let connection):
+                connection.reach = reach(of: connection.peer)
+                if protocols == nil { pool.streams.remember(adapted.hop, wantsHTTP1: false) }
+                return connection
+            case .http2(let connection):
+                connection.reach = reach(of: connection.peer)
+                pool.streams.keep(connection)
+                return connection.lease()
+            }
+        } catch {
+            facts.take(notes)
+            isEveryAddressRefused = error.isEveryAddressRefused
+            throw error.error
+        }
+    }
+
+    /// What ALPN offers; nil for what the settings say.
+    ///
+    /// An upgrade is a thing of HTTP/1.1, and so is what some origins answer.
+    private var offered: [String]? {
+        exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(adapted.hop)
+            ? ["http/1.1"] : nil
+    }
+
+    /// A stream of a connection that others use too; nil where there is none and none is being
+    /// made.
+    private func sharedStream() async throws(LupinError) -> UpstreamStream? {
+        let streams = exchange.resources.pool.streams
+        guard streams.mayShare(adapted.hop) else { return nil }
+        let upgrade = exchange.wishes.upgrade
+        if let upgrade {
+            // Without its key the client could not be told that the WebSocket begins.
+            guard upgrade.lowercased() == WebSocketHandshake.name,
+                adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
+            else { return nil }
+        }
+        let deadline = min(
+            exchange.slot.loop.deadline(in: exchange.waits.connect),
+            exchange.totalDeadline
+        )
+        let failures = streams.failures(at: adapted.hop)
+        while true {
+            while let connection = streams.connection(
+                to: adapted.hop,
+                forWebSocket: upgrade != nil
+            ) {
+                guard mayUse(connection.reach, at: connection.peer) else { break }
+                if !connection.isDoubtful { return connection.lease() }
+                // Alive or not, somebody else may have taken what room there was.
+                if try await !isAlive(connection) { connection.giveUp() }
+            }
+            // When it fails for one all find out for themselves, at once and not in a row.
+            guard upgrade == nil, streams.isDialing(adapted.hop),
+                streams.failures(at: adapted.hop) == failures
+            else { return nil }
+            streams.wait(for: adapted.hop, in: exchange.slot)
+            let woken = await exchange.slot.park(
+                for: .answered | exchange.interruptions,
+                until: deadline
+            )
+            streams.stopWaiting(for: adapted.hop, in: exchange.slot)
+            try checkInterruptions(woken)
+            if exchange.slot.loop.now >= deadline { return nil }
+        }
+    }
+
+    /// Whether an origin that was silent for long still answers.
+    private func isAlive(_ connection: UpstreamHTTP2) async throws(LupinError) -> Bool {
+        let deadline = min(
+            exchange.slot.loop.deadline(in: Self.pingPatience),
+            exchange.totalDeadline
+        )
+        let waiting = exchange.resources.pool.streams
+        connection.link.ping()
+        while connection.link.isOpen, connection.isDoubtful {
+            waiting.wait(for: adapted.hop, in: exchange.slot)
+            let woken = await exchange.slot.park(
+                for: .answered | exchange.interruptions,
+                until: deadline
+            )
+            waiting.stopWaiting(for: adapted.hop, in: exchange.slot)
+            try checkInterruptions(woken)
+            if exchange.slot.loop.now >= deadline { break }
+        }
+        return connection.link.isOpen && !connection.isDoubtful
+    }
+
+    /// How long a PING may take, in microseconds.
+    private static let pingPatience = Duration.seconds(2)
+
+    private func checkInterruptions(_ woken: WakeReasons) throws(LupinError) {
+        if woken.meets(.cut) { throw .stopping }
+        if woken.meets(exchange.interruptions) { throw .clientGone }
+    }
+
+    /// The access rules may have let another client, or a rule, where they don't let this request.
+    private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
+        let client = exchange.client
+        guard reach.isRestricted, !(reach.isOpenToLocalClients && client.isLocal) else {
+            return true
+        }
+        return !isDenied(peer, to: client.address, isHostFromFile: adapted.isHostFromFile)
+    }
+
+    private func reach(of peer: SocketAddress?) -> Reach {
+        Reach(
+            isRestricted: isDenied(peer, to: .v4(0), isHostFromFile: false),
+            isOpenToLocalClients: !isDenied(peer, to: .v4(0x7F00_0001), isHostFromFile: false)
+        )
+    }
+
+    private func isDenied(
+        _ peer: SocketAddress?,
+        to client: IPAddress,
+        isHostFromFile: Bool
+    ) -> Bool {
+        guard let peer, adapted.hop.connectedParent == nil else { return false }
+        let denial = exchange.snapshot.access.denial(
+            of: peer.address,
+            port: peer.port,
+            host: adapted.hop.host,
+            client: client,
+            isHostFromFile: isHostFromFile
+        )
+        return denial != nil
+    }
+}
