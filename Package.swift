@@ -50,7 +50,10 @@ let package = Package(
         // Floor 3
         .target(
             name: "LupinProxy",
-            dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinRules", "LupinCore", logging],
+            dependencies: [
+                "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinCore",
+                logging,
+            ],
             swiftSettings: strict
         ),
 
@@ -58,6 +61,7 @@ let package = Package(
         .target(name: "LupinIO", dependencies: ["LupinCore", "CLinux"], swiftSettings: strict),
         .target(name: "LupinTLS", dependencies: ["LupinCore", "COpenSSL"], swiftSettings: strict),
         .target(name: "LupinWire", dependencies: ["LupinCore", "CNghttp2"], swiftSettings: strict),
+        .target(name: "LupinCoding", dependencies: ["LupinCore", "CZlib"], swiftSettings: strict),
         .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -66,6 +70,7 @@ let package = Package(
             pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"])]
         ),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Floor 1
         .target(name: "LupinCore", swiftSettings: strict),
@@ -91,6 +96,11 @@ let package = Package(
         .testTarget(
             name: "LupinWireTests",
             dependencies: ["LupinWire", "LupinCore"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinCodingTests",
+            dependencies: ["LupinCoding", "LupinCore"],
             swiftSettings: strict
         ),
         .testTarget(

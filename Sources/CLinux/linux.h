@@ -23,6 +23,7 @@ extern int pipe2(int[2], int);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
+extern int memfd_create(const char *, unsigned int);
 extern char *crypt_rn(const char *, const char *, void *, int);
 
 enum {
@@ -55,6 +56,9 @@ static inline uint32_t linux_event_bits(const struct epoll_event *_Nonnull event
 }
 
 static inline int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+// A file without a name, in memory; closed on exec (MFD_CLOEXEC).
+static inline int linux_memory_file(void) { return memfd_create("lupin", 1u); }
 
 static inline int linux_socket_pair(int *ends) {
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);

@@ -14,6 +14,8 @@ package struct ChildLaunch: Sendable {
     ///
     /// With a file, standard input is empty.
     package var outputFile: String?
+    /// A descriptor for standard output alone; standard input and standard error lead nowhere.
+    package var outputDescriptor: Int32?
     /// Whether it leads a process group of its own, which signals then reach as a whole.
     package var leadsGroup = false
 
@@ -115,6 +117,10 @@ package final class ChildProcess {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_addopen(&actions, 1, file, mode, 0o600)
             unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        } else if let descriptor = launch.outputDescriptor {
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
+            unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         }
         var arguments = unsafe copies(of: [launch.program] + launch.arguments)
         var environment = unsafe copies(of: launch.environment)

@@ -1,5 +1,6 @@
 // How a small command is run to its end: with what output, exit code, and for how long at most.
 import Glibc
+import LupinCore
 
 /// A program that is run for what it does or says, never for a person to talk with.
 package struct CommandRun: Sendable {
@@ -51,7 +52,7 @@ package struct CommandRun: Sendable {
         launch.outputFile = file
         launch.leadsGroup = true
         let child = try ChildProcess(launch, signals: SignalsBefore.unchanged())
-        let deadline = SystemCall.monotonicMicroseconds() &+ microseconds
+        let deadline = SystemCall.monotonicMicroseconds() &+ timeLimit.boundedMicroseconds
         var pause: Int32 = 1
         while true {
             if case .ended(let code) = child.state() {
@@ -71,17 +72,11 @@ package struct CommandRun: Sendable {
         let output = String(decoding: bytes, as: UTF8.self)
         return Outcome(code: code, output: output, hasTimedOut: hasTimedOut)
     }
-
-    private var microseconds: UInt64 {
-        let (seconds, attoseconds) = timeLimit.components
-        let rest = attoseconds / 1_000_000_000_000
-        return UInt64(max(0, seconds)) &* 1_000_000 &+ UInt64(max(0, rest))
-    }
 }
 
 extension SignalsBefore {
     /// Signals as this thread has them now.
-    fileprivate static func unchanged() -> SignalsBefore {
+    static func unchanged() -> SignalsBefore {
         var (mask, none) = (sigset_t(), sigset_t())
         // Safety: both calls fill the set they are given.
         unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)

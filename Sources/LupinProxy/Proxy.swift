@@ -35,6 +35,7 @@ public final class Proxy: Sendable {
     ///     are looked up.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
+    ///   - hooks: What an embedding program adds.
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
         _ configuration: Configuration,
@@ -46,7 +47,8 @@ public final class Proxy: Sendable {
         logger: Logger,
         environment: [String: String] = [:],
         allowsColour: Bool = true,
-        logsSecrets: Bool = false
+        logsSecrets: Bool = false,
+        hooks: Hooks = Hooks()
     ) async throws(StartFailure) {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
@@ -64,12 +66,12 @@ public final class Proxy: Sendable {
             logger: logger,
             verify: verify
         )
-        let interceptor = Interceptor(
+        let issuer = LeafIssuer(
             configuration.settings.intercept.authority,
             environment,
             logger: logger
         )
-        try Proxy.prepare(interceptor, for: configuration)
+        try Proxy.prepare(issuer, for: configuration)
         let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
@@ -80,8 +82,11 @@ public final class Proxy: Sendable {
                 records: records,
                 resolver: try ResolverThreads(asking: resolve),
                 processes: try ProcessLookup(),
-                interceptor: interceptor,
-                entrances: entrances
+                issuer: issuer,
+                entrances: entrances,
+                tokenThread: try HelperThread.forTokens(),
+                environment: environment,
+                hooks: hooks
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
             threads = try Proxy.startThreads(count, clock: clock)
@@ -120,6 +125,7 @@ public final class Proxy: Sendable {
         for thread in threads { thread.stop() }
         shared.resolver.abandon()
         shared.processes.abandon()
+        shared.tokenThread.abandon()
         for entrance in shared.entrances { entrance.authenticator?.abandon() }
         shared.records.close()
     }
@@ -192,12 +198,12 @@ public final class Proxy: Sendable {
     /// Rules that need clear text need the local authority: better told at the start than to the
     /// first client.
     private static func prepare(
-        _ interceptor: Interceptor,
+        _ issuer: LeafIssuer,
         for configuration: Configuration
     ) throws(StartFailure) {
         guard configuration.needsAuthority else { return }
         do throws(LupinError) {
-            try interceptor.prepare(wallSeconds: SystemCall.wallMicroseconds() / 1_000_000)
+            try issuer.prepare(wallSeconds: SystemCall.wallMicroseconds() / 1_000_000)
         } catch {
             throw StartFailure(message: error.detail, isBindFailure: false)
         }

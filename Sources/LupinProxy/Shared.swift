@@ -12,11 +12,13 @@ import Synchronization
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
 /// snapshot), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs and
-/// users of clients), `Interceptor` with `LeafCertificates` (the authority and the leaves it
-/// signed), `TicketKeys` (what seals the tickets of TLS clients), `ClientRejections` (who refused a
-/// leaf), `TicketStore` (TLS of origins to resume), `OriginSecurities` and `SharedAnchors` (what
-/// TLS with origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users,
-/// their passwords that wait and those that passed).
+/// users of clients), `LeafIssuer` with `LeafCertificates` (the authority and its leaves), `TicketKeys` (what seals the tickets of TLS clients), `ClientRejections` (who refused a leaf),
+/// `TicketStore` (TLS of origins to resume), `OriginSecurities` and `SharedAnchors` (what TLS with
+/// origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users, their
+/// passwords that wait and those that passed), `TokenStore` (credentials, who waits for them and
+/// what servers asked for), `TaintedSecrets` (what no log may hold), `ThrottleBuckets` (what rules
+/// let through in a second), `CompressionRefusals` (origins that want bodies plain), `CookieJars`
+/// (what servers set).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -29,10 +31,23 @@ final class Shared: Sendable {
     let entrances: [Entrance]
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
-    let interceptor: Interceptor
+    let issuer: LeafIssuer
     let rejections = ClientRejections()
     let tickets = TicketStore()
     let revocations = RevocationStore()
+    let throttles = ThrottleBuckets()
+    let compressionRefusals = CompressionRefusals()
+    let cookieJars: CookieJars
+    let secrets = TaintedSecrets()
+    let tokens: TokenStore
+    /// Where programs print credentials and rotated tokens are written.
+    let tokenThread: HelperThread
+    /// The process's variables.
+    let environment: [String: String]
+    /// What an embedding program does to every request; nil where there is none.
+    let interceptor: (any RequestInterceptor & Sendable)?
+    /// What it says about redirects that rules follow.
+    let redirectHandler: (any RedirectHandler & Sendable)?
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
     /// in a row are no loop.
     let pseudonym: String
@@ -46,8 +61,11 @@ final class Shared: Sendable {
         records: RecordWriter,
         resolver: ResolverThreads,
         processes: ProcessLookup,
-        interceptor: Interceptor,
-        entrances: [Entrance]
+        issuer: LeafIssuer,
+        entrances: [Entrance],
+        tokenThread: HelperThread,
+        environment: [String: String],
+        hooks: Hooks
     ) {
         self.clock = clock
         self.logger = logger
@@ -55,7 +73,14 @@ final class Shared: Sendable {
         self.records = records
         self.resolver = resolver
         self.processes = processes
-        self.interceptor = interceptor
+        self.issuer = issuer
+        self.tokenThread = tokenThread
+        self.environment = environment
+        interceptor = hooks.interceptor
+        redirectHandler = hooks.redirectHandler
+        cookieJars = CookieJars(on: tokenThread, logger: logger)
+        tokens = TokenStore(secrets: secrets)
+        tokens.adopt(Array(snapshot.tokens.values))
         self.entrances = entrances
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
@@ -86,6 +111,8 @@ final class Snapshot: Sendable {
     let headers: LogSettings.Headers
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
+    /// The tokens of the file by their names.
+    let tokens: [String: TokenDefinition]
     /// Who may use rules that hold secrets.
     let credentialUsers: CredentialUsers
     /// Shown to origins where no rule says otherwise.
@@ -106,6 +133,10 @@ final class Snapshot: Sendable {
         logsSecrets: Bool
     ) {
         self.configuration = configuration
+        tokens = Dictionary(
+            configuration.settings.tokens.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         credentialUsers = CredentialUsers(configuration.settings.access.credentials)
         clientCertificate = configuration.settings.upstream.tls.clientCertificate
         securities = OriginSecurities(configuration.settings.upstream.tls, anchors: anchors)

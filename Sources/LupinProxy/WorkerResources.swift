@@ -15,11 +15,14 @@ final class WorkerResources {
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
     let sink: RecordSink
+    /// The generation of secrets that the sink hides.
+    private var knownSecrets = 0
     private let random = RandomSource()
     private var restedSinceTrim = 0
     /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
     private static let restsPerTrim = 256
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var ownWork: [ObjectIdentifier: ParkingSlot] = [:]
     private(set) var isDraining = false
     /// The drain time is over: nobody waits for anything any more.
     private(set) var isCut = false
@@ -81,8 +84,21 @@ final class WorkerResources {
     /// Lines are handed to the writer at the latest this long after they were made.
     private static let flushDelay = Duration.milliseconds(20)
 
+    /// What hides secrets in everything that this worker says, those included that came up since.
+    var redactor: Redactor {
+        let generation = shared.secrets.current
+        if generation != knownSecrets {
+            knownSecrets = generation
+            var redactor = snapshot.redactor
+            for secret in shared.secrets.all { redactor.add(secret: secret) }
+            sink.adopt(redactor: redactor)
+        }
+        return sink.redactor
+    }
+
     /// Writes the line of an exchange that has ended.
     func record(_ record: borrowing ExchangeRecord) {
+        _ = redactor
         sink.record(record)
         guard sink.isPending else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
@@ -111,7 +127,7 @@ final class WorkerResources {
     /// Whom to wake when the last connection has ended.
     var whenEmpty: ParkingSlot?
 
-    var hasConnections: Bool { !connections.isEmpty }
+    var hasConnections: Bool { !connections.isEmpty || !ownWork.isEmpty }
 
     func add(_ connection: DownstreamConnection) {
         connections[ObjectIdentifier(connection)] = connection
@@ -121,7 +137,18 @@ final class WorkerResources {
     func remove(_ connection: DownstreamConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         shared.connections.closed()
-        if connections.isEmpty { whenEmpty?.wake(.answered) }
+        if !hasConnections { whenEmpty?.wake(.answered) }
+    }
+
+    /// What lupin does for its own sake, such as fetching a token: a stop waits for it too.
+    func beginOwnWork(_ slot: ParkingSlot) {
+        ownWork[ObjectIdentifier(slot)] = slot
+        if isCut { slot.wake(.cut) }
+    }
+
+    func endOwnWork(_ slot: ParkingSlot) {
+        ownWork[ObjectIdentifier(slot)] = nil
+        if !hasConnections { whenEmpty?.wake(.answered) }
     }
 
     /// Gives a connection that rested a new task; the worker sets it.
@@ -151,6 +178,7 @@ final class WorkerResources {
     func cutConnections() {
         isCut = true
         for connection in Array(connections.values) { connection.cut() }
+        for slot in Array(ownWork.values) { slot.wake(.cut) }
     }
 
     func close() {

@@ -7,6 +7,8 @@ final class DecodingContext {
     private(set) var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     private(set) var secrets: [String] = []
+    /// The names under `tokens`, those with a problem too.
+    var tokenNames: [String] = []
 
     init(source: SourceFile, surroundings: Surroundings) {
         self.source = source
@@ -108,6 +110,20 @@ final class DecodingContext {
         )
     }
 
+    /// The problems with stars for the secrets in the lines that they show: reports go to logs too.
+    func concealed(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
+        // Shorter ones would turn up in innocent words.
+        let hidden = secrets.filter { $0.count >= 4 }
+        return diagnostics.map { diagnostic in
+            var diagnostic = diagnostic
+            for secret in hidden where diagnostic.excerpt.contains(secret) {
+                let stars = String(repeating: "*", count: secret.count)
+                diagnostic.excerpt = diagnostic.excerpt.replacing(secret, with: stars)
+            }
+            return diagnostic
+        }
+    }
+
     // MARK: Sentences that many decoders need
 
     func unknownKey(_ entry: YAMLNode.Entry, in section: String, known: [String]) {
@@ -191,6 +207,10 @@ package struct Surroundings {
     package var home: String?
     /// The directory of the rules file, which relative paths start from; `""` leaves them as is.
     package var directory: String
+    /// Who could have written the rules file: its own entry, then the directories that it lies in.
+    ///
+    /// Empty where there is no file.
+    package var standings: [FileStanding]
     /// Reads a file that the rules name.
     package var readFile: (String) throws(FileProblem) -> FileContents
 
@@ -198,6 +218,7 @@ package struct Surroundings {
         environment: [String: String] = [:],
         home: String? = nil,
         directory: String = "",
+        standings: [FileStanding] = [],
         readFile: @escaping (String) throws(FileProblem) -> FileContents = {
             _ throws(FileProblem) in
             throw FileProblem("there is no such file")
@@ -206,6 +227,7 @@ package struct Surroundings {
         self.environment = environment
         self.home = home
         self.directory = directory
+        self.standings = standings
         self.readFile = readFile
     }
 }

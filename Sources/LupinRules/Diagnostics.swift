@@ -26,6 +26,10 @@ package struct Diagnostic: Sendable, Equatable, Error {
         case trustDisabled = "E-TRUST-4"
         /// A later rule would replace pins without a word.
         case trustReplaced = "E-TRUST-5"
+        /// A token server that a credential must not be sent to, or a token that would get lost.
+        case oauth = "E-OAUTH"
+        /// A credential that would go to another machine in clear.
+        case auth = "E-AUTH"
         case loop = "E-LOOP"
         case shadow = "E-SHADOW"
         case bind = "E-BIND"

@@ -9,8 +9,32 @@ package struct FileContents: Sendable {
     package var isOpenToOthers = false
     /// Root owns it on a read-only file system or a tmpfs, as containers mount secrets.
     package var isMountedByRoot = false
+    /// nil where the bytes come from elsewhere.
+    package var standing: FileStanding?
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
+}
+
+/// Who else could have written a file or changed what lies in a directory.
+package struct FileStanding: Sendable, Equatable {
+    package var path: String
+    package var isDirectory: Bool
+    /// The effective user or root owns it.
+    package var isOwnedByUserOrRoot: Bool
+    /// Group or others may write to it.
+    package var isWritableByOthers: Bool
+
+    package init(
+        path: String,
+        isDirectory: Bool,
+        isOwnedByUserOrRoot: Bool = true,
+        isWritableByOthers: Bool = false
+    ) {
+        self.path = path
+        self.isDirectory = isDirectory
+        self.isOwnedByUserOrRoot = isOwnedByUserOrRoot
+        self.isWritableByOthers = isWritableByOthers
+    }
 }
 
 /// Why a file could not be read; the reason completes "cannot read PATH: …".
@@ -29,6 +53,7 @@ package enum FileAccess {
         let (bytes, status) = try wholeFile(path)
         var contents = FileContents(bytes: bytes)
         contents.isOpenToOthers = status.st_mode & 0o044 != 0
+        contents.standing = standing(path, status)
         if status.st_uid == 0, contents.isOpenToOthers {
             let table = (try? wholeFile("/proc/self/mountinfo"))?.bytes
             contents.isMountedByRoot = MountTable.isSecretMount(
@@ -51,6 +76,42 @@ package enum FileAccess {
         guard unsafe fstat(descriptor, &status) == 0 else { throw problem(with: path) }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw FileProblem("it is a directory") }
         return (try readAll(descriptor), status)
+    }
+
+    /// Who could have changed what lies at `path`: its directory, and that of a link's target.
+    ///
+    /// A directory that cannot be asked about is one of somebody else's.
+    package static func standings(ofDirectoriesOf path: String) -> [FileStanding] {
+        let named = RulesFile.directory(of: path)
+        var directories = [named]
+        if let target = resolved(path).map(RulesFile.directory), target != resolved(named) {
+            directories.append(target)
+        }
+        return directories.map { directory in
+            var status = stat()
+            // Safety: the string lives through the call, and `status` is ours.
+            guard unsafe stat(directory, &status) == 0 else {
+                return FileStanding(path: directory, isDirectory: true, isOwnedByUserOrRoot: false)
+            }
+            return standing(directory, status)
+        }
+    }
+
+    /// The path without links; nil where it leads nowhere.
+    private static func resolved(_ path: String) -> String? {
+        // Safety: without a buffer of ours the call makes one, which is freed once it is read.
+        guard let resolved = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    private static func standing(_ path: String, _ status: stat) -> FileStanding {
+        FileStanding(
+            path: path,
+            isDirectory: status.st_mode & S_IFMT == S_IFDIR,
+            isOwnedByUserOrRoot: status.st_uid == geteuid() || status.st_uid == 0,
+            isWritableByOthers: status.st_mode & 0o022 != 0
+        )
     }
 
     /// Whether something can be opened for reading at `path`.

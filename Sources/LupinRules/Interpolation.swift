@@ -54,10 +54,15 @@ enum ValuePiece: Equatable {
 enum ValueRole {
     /// A setting, or an answer of lupin's own: the environment only.
     case setting
-    /// A value of a request step: the environment and the client's request.
+    /// A value of a request step: the environment, secrets, tokens and the client's request.
     case step
+    /// A value of a response step: the environment and the client's request; what is secret must
+    /// not reach the client.
+    case response
     /// User and password of a parent proxy: the environment and secrets.
     case userinfo
+    /// A credential under `tokens`: the same, all of them secret; files are read when it is used.
+    case secret
 }
 
 extension DecodingContext {
@@ -173,32 +178,54 @@ extension DecodingContext {
         }
         let argument = reference.argument ?? ""
         switch (reference.kind, role) {
-        case ("id", .step) where reference.argument == nil:
+        case ("id", .step) where reference.argument == nil,
+            ("id", .response) where reference.argument == nil:
             return .id
-        case ("header", .step) where isFieldName(argument):
+        case ("header", .step) where isFieldName(argument),
+            ("header", .response) where isFieldName(argument):
             return .header(argument)
-        case ("header", .step):
+        case ("header", .step), ("header", .response):
             refuse(.header, "\"\(argument)\" is not a field name", "write ${header:User-Agent}")
-        case ("env", _) where !argument.isEmpty:
-            return environmentValue(argument, refuse: refuse)
-        case ("secret", .userinfo) where !argument.isEmpty:
+        case ("env", .secret) where !argument.isEmpty,
+            ("secret", .userinfo) where !argument.isEmpty,
+            ("secret", .secret) where !argument.isEmpty:
             guard let value = environmentValue(argument, refuse: refuse) else { return nil }
             if case .text(let secret) = value { add(secret: secret) }
             return value
+        case ("env", _) where !argument.isEmpty:
+            return environmentValue(argument, refuse: refuse)
         case ("file", .userinfo) where !argument.isEmpty:
-            return secretFile(argument, at: node, refuse: refuse)
-        case ("secret", .step), ("file", .step):
+            return secretFile(argument, at: node, refuse: refuse).map { .text($0.text) }
+        case ("file", .secret) where !argument.isEmpty:
             refuse(
-                .unavailable,
-                DecodingContext.unavailability(
-                    reference.shown,
-                    "the owner check of rules with secrets"
-                )
+                .type,
+                "\"\(reference.shown)\" is not allowed here",
+                "only a credential itself comes from a file"
             )
+        case ("secret", .step) where !argument.isEmpty:
+            guard case .text(let text)? = environmentValue(argument, refuse: refuse) else {
+                return nil
+            }
+            add(secret: text)
+            return .secret(text)
+        case ("file", .step) where !argument.isEmpty:
+            return secretFile(argument, at: node, refuse: refuse).map { .secret($0.text) }
+        case ("token", .step) where !argument.isEmpty:
+            guard tokenNames.contains(argument) else {
+                let near = nearest(to: argument, among: tokenNames)
+                let names = tokenNames.joined(separator: ", ")
+                let hint = near.map { "did you mean \"\($0)\"?" } ?? "defined: \(names)"
+                refuse(.name, "unknown token \"\(argument)\"", hint)
+                return nil
+            }
+            return .token(argument)
+        case ("token", .secret):
+            refuse(.type, "\"\(reference.shown)\" is not allowed here", "a token has one source")
         case ("token", _):
             refuse(
-                .unavailable,
-                DecodingContext.unavailability(reference.shown, "the token store")
+                .type,
+                "\"\(reference.text)\" is not allowed here",
+                "only request steps send credentials"
             )
         case ("header", _), ("id", _):
             refuse(
@@ -210,7 +237,7 @@ extension DecodingContext {
             refuse(
                 .type,
                 "\"\(reference.shown)\" is not allowed here",
-                "secrets belong to the user and password of upstream.proxy"
+                "secrets belong to tokens, request steps and the userinfo of upstream.proxy"
             )
         default:
             if DecodingContext.kinds.contains(reference.kind) {
@@ -253,12 +280,23 @@ extension DecodingContext {
         return nil
     }
 
-    /// The text of a file without one trailing newline; its owner alone may read it.
+    /// `${file:P}` of a credential, which is checked now and read again when it is used; nil when a
+    /// problem was told.
+    func secretFilePart(_ piece: ValuePiece, at node: YAMLNode) -> SecretText.Part? {
+        guard case .reference("file", let name?, let offset, let count) = piece, !name.isEmpty
+        else { return nil }
+        let file = secretFile(name, at: node) { code, message, hint in
+            error(code, message, in: node, offset: offset, count: count, hint: hint)
+        }
+        return file.map { .file(path: $0.path) }
+    }
+
+    /// A file and its text without one trailing newline; its owner alone may read it.
     private func secretFile(
         _ name: String,
         at node: YAMLNode,
         refuse: (Diagnostic.Code, String, String?) -> Void
-    ) -> Template.Part? {
+    ) -> (path: String, text: String)? {
         guard let path = path(name, at: node) else { return nil }
         let contents: FileContents
         do {
@@ -271,14 +309,12 @@ extension DecodingContext {
             refuse(.file, problem.message, problem.hint)
             return nil
         }
-        guard var text = String(validating: contents.bytes, as: UTF8.self) else {
+        guard let text = SecretText.text(ofFile: contents.bytes) else {
             refuse(.file, "the secret file \(path) is not UTF-8 text", nil)
             return nil
         }
-        if text.unicodeScalars.last == "\n" { text.unicodeScalars.removeLast() }
-        if text.unicodeScalars.last == "\r" { text.unicodeScalars.removeLast() }
         add(secret: text)
-        return .text(text)
+        return (path, text)
     }
 
     /// Why a file is no place for a secret; only a warning where root mounted it.

@@ -24,7 +24,7 @@ struct RuleConsistency {
 
     private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let entry = clearTextKey(of: rule, entries) else { return }
-        let isHTTPEnough = entry.key == "request" || entry.key == "respond"
+        let isHTTPEnough = ["request", "response", "respond", "cookies"].contains(entry.key)
         let need = "the rule \"\(rule.name)\" needs https in clear text"
         switch rule.refusal(by: intercept) {
         case .mode:
@@ -61,10 +61,14 @@ struct RuleConsistency {
         return entries.first { entry in
             switch entry.key {
             case "request": !rule.steps.isEmpty
+            case "response": !rule.responseSteps.isEmpty
+            case "redirect": (rule.redirect ?? nil) != nil
+            case "validate": rule.validation?.isEmpty == false
             case "respond": rule.respond != nil && !rule.answersConnect
             case "trust": rule.trust != nil
             case "client_cert": (rule.clientCertificate ?? nil) != nil
             case "tls": !rule.tls.isEmpty
+            case "cookies": (rule.cookieJar ?? nil) != nil
             case "intercept": rule.intercept
             default: false
             }

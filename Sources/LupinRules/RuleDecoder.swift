@@ -37,6 +37,7 @@ struct RuleDecoder {
             rules.append((rule(item, entries, lines: &lines), entries))
         }
         RuleConsistency(context: context, intercept: settings.intercept).check(rules)
+        TokenConsistency(context: context, tokens: settings.tokens).check(rules)
         return rules.map(\.rule)
     }
 
@@ -125,7 +126,9 @@ struct RuleDecoder {
         case "match":
             rule.matches = MatchDecoder(context: context).matches(node) ?? []
         case "request":
-            rule.steps = StepDecoder(context: context, listeners: listeners).steps(node)
+            rule.steps = steps(node, .request)
+        case "response":
+            rule.responseSteps = steps(node, .response)
         case "respond":
             rule.respond = answer(node)
         case "stop":
@@ -140,8 +143,16 @@ struct RuleDecoder {
             rule.trust = TrustDecoder(context: context).trust(entry, trust)
         case "client_cert":
             rule.clientCertificate = context.certificateFiles(entry, off: "none")
+        case "cookies":
+            rule.cookieJar = context.cookieJar(entry)
         case "tls":
             rule.tls = context.tlsOverrides(node)
+        case "redirect":
+            rule.redirect = context.redirect(entry)
+        case "validate":
+            rule.validation = context.validation(node)
+        case "throttle":
+            rule.throttle = context.throttle(node) ?? ThrottleOverrides()
         case "intercept":
             rule.intercept = isIntercepted(node)
         default:
@@ -150,6 +161,10 @@ struct RuleDecoder {
     }
 
     // MARK: Keys of a rule
+
+    private func steps(_ node: YAMLNode, _ side: StepDecoder.Side) -> [RequestStep] {
+        StepDecoder(context: context, listeners: listeners, side: side).steps(node)
+    }
 
     private func answer(_ node: YAMLNode) -> CannedResponse? {
         let example = "{status: 403}"

@@ -36,6 +36,8 @@ package enum RulesFile {
             environment: environment,
             home: home ?? FileAccess.homeOfEffectiveUser(),
             directory: directory(of: path),
+            standings: [contents.standing].compactMap { $0 }
+                + FileAccess.standings(ofDirectoriesOf: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
         return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
@@ -101,7 +103,7 @@ package enum RulesFile {
         } else if reader.problems.isEmpty {
             SettingsDecoder(context: context).requireVersion()
         }
-        let errors = context.errors.sortedByPosition()
+        let errors = context.concealed(context.errors).sortedByPosition()
         let configuration = Configuration(
             settings: settings,
             rules: rules,
@@ -111,7 +113,7 @@ package enum RulesFile {
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
             errors: errors,
-            warnings: context.warnings.sortedByPosition()
+            warnings: context.concealed(context.warnings).sortedByPosition()
         )
     }
 
@@ -156,7 +158,7 @@ package enum RulesFile {
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
 
-    private static func directory(of path: String) -> String {
+    static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -99,6 +99,7 @@ package enum SchemaDocument {
             "log": [either(.object(closed(perRule("log"))), ["off"])],
             "proxy": [("type", "string")],
             "trust": [("type", .array(["string", "object"]))],
+            "cookies": [either(.object(closed([("jar", text)])), ["off"])],
             "client_cert": [
                 either(.object(closed([("cert", text), ("key", text)])), ["none"])
             ],
@@ -150,6 +151,11 @@ package enum SchemaDocument {
                         )
                     ])
                 ),
+            ]),
+            "compress": closed([
+                ("with", .object([("enum", .array(["gzip", "deflate"]))])),
+                ("min", .object([either(0, unit("B|KiB|MiB|GiB|TiB", or: nil))])),
+                ("if_encoded", .object([("enum", .array(["skip", "error"]))])),
             ]),
         ]
         var schema = closed(properties(RuleKeyTable.step, forms))

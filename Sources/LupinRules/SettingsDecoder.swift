@@ -138,6 +138,10 @@ struct SettingsDecoder {
             set(&settings.upstream.dnsTTL, context.duration(node, setting))
         case "upstream.via":
             if let value = context.boolean(node) { settings.upstream.via = value }
+        case "tokens":
+            let decoder = TokenDecoder(context: context)
+            settings.tokens = decoder.definitions(node)
+            context.tokenNames = decoder.names(node)
         case "trust":
             trust = TrustDecoder(context: context).definitions(node)
         default:

@@ -3,10 +3,19 @@
 import LupinCore
 
 struct StepDecoder {
+    /// Which way the message goes.
+    enum Side: String { case request, response }
+
     let context: DecodingContext
     let listeners: [ListenerSettings]
+    let side: Side
 
-    /// The steps of `request:`; what could not be read was told and is left out.
+    private var role: ValueRole { side == .request ? .step : .response }
+    private var keys: [RuleKey] {
+        side == .request ? RuleKeyTable.step : RuleKeyTable.responseStep
+    }
+
+    /// The steps of `request:` or `response:`; what could not be read was told and is left out.
     func steps(_ node: YAMLNode) -> [RequestStep] {
         guard case .list(let items) = node.content else {
             if !node.isEmpty {
@@ -40,9 +49,8 @@ struct StepDecoder {
                 hint: "begin a new item: - \(entries[1].key): …"
             )
         }
-        let keys = RuleKeyTable.step
         guard let known = keys.first(where: { $0.key == entry.key }) else {
-            context.unknownKey(entry, in: "request", known: keys.map(\.key))
+            tellUnknown(entry)
             return []
         }
         if case .later(let what) = known.availability {
@@ -57,9 +65,44 @@ struct StepDecoder {
         case "default": return fields(entry.value).map { .default(name: $0.name, value: $0.value) }
         case "remove": return removals(entry.value)
         case "rewrite": return rewrite(entry.value).map { [$0] } ?? []
+        case "compress":
+            return context.compressStep(entry.value).map { [.compress($0)] } ?? []
         case "query": return query(entry.value).map { [$0] } ?? []
+        case "auth": return auth(entry.value).map { [$0] } ?? []
+        case "delay": return delay(entry.value).map { [$0] } ?? []
         default: return url(entry.value).map { [$0] } ?? []
         }
+    }
+
+    private func tellUnknown(_ entry: YAMLNode.Entry) {
+        guard side == .response, RuleKeyTable.step.contains(where: { $0.key == entry.key }) else {
+            return context.unknownKey(entry, in: side.rawValue, known: keys.map(\.key))
+        }
+        context.error(
+            .key,
+            "\"\(entry.key)\" is a step of requests",
+            atKey: entry,
+            hint: "responses have: \(keys.map(\.key).joined(separator: ", "))"
+        )
+    }
+
+    // MARK: Credentials and waits
+
+    private func auth(_ node: YAMLNode) -> RequestStep? {
+        guard let name = context.text(node, expected: "the name of a token", example: "github")
+        else { return nil }
+        guard context.tokenNames.contains(name) else {
+            context.undefinedName(node, name, of: "token", defined: context.tokenNames)
+            return nil
+        }
+        return .auth(token: name)
+    }
+
+    private func delay(_ node: YAMLNode) -> RequestStep? {
+        guard case .some(.some(let time)) = context.duration(node, SettingsTable.delay),
+            time > .zero
+        else { return nil }
+        return .delay(time)
     }
 
     // MARK: Fields
@@ -70,7 +113,7 @@ struct StepDecoder {
             return []
         }
         return entries.compactMap { entry in
-            let value = context.fieldValue(entry.value, role: .step)
+            let value = context.fieldValue(entry.value, role: role)
             guard context.mayChange(entry.key, at: entry), let value else { return nil }
             return (entry.key, value)
         }

@@ -35,12 +35,19 @@ package enum Units {
     /// `64/s`, `5MiB/s` in bytes.
     package static func rate(_ text: String) throws(Problem) -> Int {
         guard text.hasSuffix("/s") else {
-            let hint = Int(text) == nil ? "write 64/s" : "write \(text)/s"
+            let lacksTime = Int(text) != nil || (try? size(text)) != nil
+            let hint = lacksTime ? "write \(text)/s" : "write 64/s"
             throw Problem(message: "\"\(text)\" is not a rate", hint: hint)
         }
         let amount = String(text.dropLast(2))
         if let bytes = Int(amount), bytes > 0 { return bytes }
-        let bytes = try size(amount)
+        let bytes: Int
+        do {
+            bytes = try size(amount)
+        } catch {
+            let hint = error.hint.map { $0.hasPrefix("write ") ? "\($0)/s" : $0 }
+            throw Problem(message: error.message, hint: hint)
+        }
         guard bytes > 0 else {
             throw Problem(message: "a rate of 0 stops everything", hint: "write none")
         }

@@ -46,15 +46,35 @@ package struct KeyedDigest: Sendable {
     }
 }
 
-/// SHA-1, which WebSocket asks for (RFC 6455 §4.2.2); it protects nothing.
-package enum SHA1 {
-    /// The 20 bytes of the digest, or none should OpenSSL fail.
-    package static func digest(_ bytes: Span<UInt8>) -> [UInt8] {
+/// Digests without a key.
+package enum MessageDigest {
+    /// SHA-1, which WebSocket asks for (RFC 6455 §4.2.2); it protects nothing.
+    package static func sha1(_ bytes: Span<UInt8>) -> [UInt8] {
+        // Safety: EVP_sha1 is a constant of the library.
+        unsafe digest(bytes, EVP_sha1())
+    }
+
+    /// SHA-256.
+    package static func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+        // Safety: EVP_sha256 is a constant of the library.
+        unsafe digest(bytes, EVP_sha256())
+    }
+
+    /// MD5, which old Digest authentication asks for (RFC 7616 §3.3).
+    ///
+    /// None on machines whose policy forbids it.
+    package static func md5(_ bytes: Span<UInt8>) -> [UInt8] {
+        // Safety: EVP_md5 is a constant of the library.
+        unsafe digest(bytes, EVP_md5())
+    }
+
+    /// The digest, or none should OpenSSL fail.
+    private static func digest(_ bytes: Span<UInt8>, _ function: OpaquePointer?) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
         // Safety: EVP_Digest reads the span and writes at most EVP_MAX_MD_SIZE bytes.
         let result = unsafe bytes.withUnsafeBufferPointer { input in
-            unsafe EVP_Digest(input.baseAddress, input.count, &digest, &length, EVP_sha1(), nil)
+            unsafe EVP_Digest(input.baseAddress, input.count, &digest, &length, function, nil)
         }
         return result == 1 ? Array(digest.prefix(Int(length))) : []
     }

@@ -262,7 +262,6 @@ struct SettingsDecoderTests {
     }
 
     @Test(arguments: [
-        ("tokens: {gh: {bearer: x}}", "tokens", "the token store"),
         ("retry: {mine: {limit: 2}}", "retry", "retry by policy"),
         ("cache: {store: {memory: 1MiB}}", "cache", "the response cache"),
         ("admin: {socket: auto}", "admin", "the admin socket"),

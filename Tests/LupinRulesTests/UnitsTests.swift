@@ -74,6 +74,14 @@ struct UnitsTests {
         #expect(problem { () throws(Units.Problem) in try Units.rate("0/s") }?.hint == "write none")
     }
 
+    @Test(arguments: [
+        ("5MiB", "write 5MiB/s"), ("5MB/s", "write 5MiB/s"),
+        ("fast", "write 64/s"), ("5Mbit/s", "units: B KiB MiB GiB TiB"),
+    ])
+    func `other spellings of rates are told`(text: String, hint: String) {
+        #expect(problem { () throws(Units.Problem) in try Units.rate(text) }?.hint == hint)
+    }
+
     @Test(arguments: [("1000/30s", 1000, 30000), ("1/500ms", 1, 500), ("0/1h", 0, 3_600_000)])
     func `a number in a time has both`(text: String, count: Int, milliseconds: Int64) throws {
         let value = try Units.countInTime(text)

@@ -8,20 +8,21 @@ private let floorPlan: [String: Set<String>] = [
     "lupin": lupinModules.union(["ArgumentParser", "Logging", "FoundationEssentials", "Glibc"]),
     // Floor 3
     "LupinProxy": [
-        "LupinIO", "LupinTLS", "LupinWire", "LupinRules", "LupinCore", "Logging",
+        "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinCore", "Logging",
         "Synchronization",
     ],
     // Floor 2: one foreign library each, and never each other
     "LupinIO": ["LupinCore", "CLinux", "Glibc", "Synchronization"],
     "LupinTLS": ["LupinCore", "COpenSSL", "Synchronization"],
     "LupinWire": ["LupinCore", "CNghttp2"],
+    "LupinCoding": ["LupinCore", "CZlib"],
     "LupinRules": ["LupinCore", "Yams", "Glibc"],
     // Floor 1
     "LupinCore": [],
 ]
 
 private let lupinModules: Set<String> = [
-    "LupinCore", "LupinIO", "LupinTLS", "LupinWire", "LupinRules", "LupinProxy",
+    "LupinCore", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinProxy",
 ]
 
 /// What a module may import; nil when the plan doesn't know it.

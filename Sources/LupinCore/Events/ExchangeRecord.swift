@@ -54,6 +54,12 @@ package struct ExchangeRecord: Sendable {
     /// Set for outcomes `error`, `denied` and `truncated`.
     package var error: LupinError?
     package var tunnel: TunnelRecord?
+    /// What became of the credential that a rule names; nil where none does.
+    package var authentication: AuthenticationRecord?
+    /// What `validate:` said of the response; nil where nothing was demanded.
+    package var validation: ValidationRecord?
+    /// Redirects that were followed, in order.
+    package var redirects: [RedirectRecord] = []
     /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
     package var trust: TrustRecord?
 
@@ -143,6 +149,55 @@ package struct RulesRecord: Sendable {
     package init() {}
 }
 
+/// What became of a credential; the credential itself is never in it.
+package struct AuthenticationRecord: Sendable, Equatable {
+    /// The raw value is the record's word.
+    package enum Action: String, Sendable {
+        case none, used, refreshed, waited, failed, excessive, missing
+    }
+
+    /// The name under `tokens`.
+    package var token: String
+    /// Which credential of that name it was, counted from 1; 0 for none.
+    package var version = 0
+    package var action = Action.none
+    package var waitMicroseconds: Int64?
+
+    package init(token: String) { self.token = token }
+}
+
+/// What `validate:` said of a response.
+package struct ValidationRecord: Sendable, Equatable {
+    /// What does not hold, in words; nil where everything does.
+    package var condition: String?
+    /// What happened to a response that failed.
+    package var action: ValidationPolicy.Action?
+    /// What could not be judged; empty for nothing.
+    package var note: String
+
+    package init(
+        condition: String? = nil,
+        action: ValidationPolicy.Action? = nil,
+        note: String = ""
+    ) {
+        self.condition = condition
+        self.action = action
+        self.note = note
+    }
+}
+
+/// A redirect that lupin followed.
+package struct RedirectRecord: Sendable, Equatable {
+    package var status: UInt16
+    /// The URL that it led to.
+    package var location: String
+
+    package init(status: UInt16, location: String) {
+        self.status = status
+        self.location = location
+    }
+}
+
 /// One try to get an answer from upstream.
 package struct AttemptRecord: Sendable {
     /// Why it was made; the raw value is the record's word.
@@ -182,11 +237,16 @@ package struct AttemptRecord: Sendable {
     package var isReused = false
     /// Every byte of the request body could have been sent again.
     package var isReplayable = true
-    /// Wait before this attempt began.
+    /// Wait between this attempt and the next.
     package var delayMicroseconds: Int64?
     package var timing = Timing()
 
     package init() {}
+
+    /// Notes what passed inside lupin before the attempt began, in microseconds.
+    package mutating func noteWait(_ microseconds: UInt64) {
+        if microseconds > 0 { timing.blocked = Int64(clamping: microseconds) }
+    }
 }
 
 /// Where the time went: monotonic, in µs; nil where the phase did not happen or is unknown.

@@ -3,14 +3,14 @@
 /// A failed exchange or attempt.
 ///
 /// Floor 2 throws small errors; the engine wraps each of them once.
-package struct LupinError: Error, Sendable, Equatable {
+public struct LupinError: Error, Sendable, Equatable {
     package var kind: ErrorKind
     package var side: ErrorSide
     package var retry: RetryClass
     /// The status of the response that lupin makes of it.
-    package var status: UInt16
+    public package(set) var status: UInt16
     /// The host that was asked for, as the user wrote it.
-    package var host: String?
+    public package(set) var host: String?
     /// What happened, in words for people; empty when the kind says it all.
     ///
     /// Bytes of a peer may stand in it: whoever prints it escapes, and whoever sends it redacts.
@@ -60,6 +60,9 @@ package struct LupinError: Error, Sendable, Equatable {
         return error
     }
 
+    /// The error type of RFC 9209 §2.3, such as `connection_refused`.
+    public var token: String { kind.token }
+
     /// What failed, at which host, and what to try.
-    package var sentence: String { kind.sentence(host: host ?? "the server", status: status) }
+    public var sentence: String { kind.sentence(host: host ?? "the server", status: status) }
 }

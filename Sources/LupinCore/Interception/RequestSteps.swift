@@ -24,8 +24,18 @@ package struct AppliedSteps: Sendable {
     /// Whether the host is one that the file names: such a host is exempt from the deny list's
     /// `loopback` and `private`, since whoever writes the rules may go there.
     package internal(set) var isHostFromFile = false
+    /// Whether a step changed the URL.
+    package internal(set) var isTargetChanged = false
 
     init() {}
+
+    /// Notes what was done besides the steps in this folder, such as `auth github`.
+    package mutating func note(applied step: String) { applied.append(step) }
+
+    /// Notes what could not be done, and why.
+    package mutating func note(dropped step: String, because reason: String) {
+        dropped.append((step: step, reason: reason))
+    }
 }
 
 /// The steps of a plan.
@@ -42,11 +52,11 @@ package enum RequestSteps {
         to head: inout RequestHead,
         original: RequestHead,
         id: String,
+        tokens: [String: String] = [:],
         origin: inout Origin
     ) throws(StepProblem) -> AppliedSteps {
         var result = AppliedSteps()
-        var isURLChanged = false
-        let values = TemplateValues(original: original, id: id)
+        let values = TemplateValues(original: original, id: id, tokens: tokens)
         for (_, step) in steps {
             let before = origin
             do throws(StepInterruption) {
@@ -62,13 +72,13 @@ package enum RequestSteps {
                 continue
             }
             switch step {
-            case .url, .query: isURLChanged = true
-            case .set, .add, .default, .remove, .rewrite: break
+            case .url, .query: result.isTargetChanged = true
+            case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay: break
             }
             if origin != before { head.follow(origin) }
             result.applied.append(step.summary)
         }
-        head.normalizePath(isURLChanged: isURLChanged)
+        head.normalizePath(isURLChanged: result.isTargetChanged)
         return result
     }
 }
@@ -81,96 +91,12 @@ extension RequestHead {
         _ origin: inout Origin
     ) throws(StepInterruption) -> Bool {
         switch step {
-        case .set(let name, let value):
-            fields.replace(name, by: try values.expand(value, for: .field))
-            return true
-        case .add(let name, let value):
-            fields.append(name, try values.expand(value, for: .field))
-            return true
-        case .default(let name, let value):
-            guard !fields.hasLine(name) else { return false }
-            fields.append(name, try values.expand(value, for: .field))
-            return true
-        case .remove(let pattern): return fields.removeLines(ValueGlob(pattern))
-        case .rewrite(let name, let pattern, let replacement):
-            return try fields.rewrite(name, pattern, replacement)
+        case .set, .add, .default, .remove, .rewrite: return try fields.apply(step, values)
+        // A credential is for the origin at the end of all steps, a body follows its head, and a
+        // wait is no change.
+        case .compress, .auth, .delay: return false
         case .query(let set, let remove): return try changeQuery(set: set, remove: remove, values)
         case .url(let step): return try changeURL(step, values, &origin)
         }
-    }
-}
-
-extension FieldSection {
-    fileprivate func hasLine(_ name: String) -> Bool {
-        lines.contains { $0.isForSteps && nameEquals($0, name.utf8.span) }
-    }
-
-    /// Adds a line behind all others.
-    fileprivate mutating func append(_ name: String, _ value: [UInt8]) {
-        lines.append(makeLine(Array(name.utf8), value))
-    }
-
-    /// Puts one line in the place of the first called `name` and removes the others.
-    fileprivate mutating func replace(_ name: String, by value: [UInt8]) {
-        let line = makeLine(Array(name.utf8), value)
-        var kept: [Line] = []
-        kept.reserveCapacity(lines.count + 1)
-        var isPlaced = false
-        for old in lines {
-            if !old.isForSteps || !nameEquals(old, name.utf8.span) {
-                kept.append(old)
-            } else if !isPlaced {
-                kept.append(line)
-                isPlaced = true
-            }
-        }
-        if !isPlaced { kept.append(line) }
-        lines = kept
-    }
-
-    fileprivate mutating func removeLines(_ glob: ValueGlob) -> Bool {
-        let kept = lines.filter { line in
-            !line.isForSteps
-                || !glob.matches(storage.span.extracting(line.name.range), ignoringCase: true)
-        }
-        let isChanged = kept.count < lines.count
-        if isChanged { lines = kept }
-        return isChanged
-    }
-
-    /// Applies a replacement to each value of the field; values that do not match stay.
-    fileprivate mutating func rewrite(
-        _ name: String,
-        _ pattern: ValuePattern,
-        _ replacement: String
-    ) throws(StepInterruption) -> Bool {
-        var isChanged = false
-        for index in lines.indices
-        where lines[index].isForSteps && nameEquals(lines[index], name.utf8.span) {
-            let old = Array(storage[lines[index].value.range])
-            guard let new = pattern.replacing(in: old.span, with: replacement), new != old else {
-                continue
-            }
-            guard !new.span.hasLineEndOrNUL else { throw .forbiddenByte }
-            let line = makeLine(Array(storage[lines[index].name.range]), new)
-            lines[index] = line
-            isChanged = true
-        }
-        return isChanged
-    }
-
-    /// Writes a line behind the storage; the offsets of all others stay valid.
-    private mutating func makeLine(_ name: [UInt8], _ value: [UInt8]) -> Line {
-        let nameRange = ByteRange(start: storage.count, count: name.count)
-        storage += name
-        storage.append(0x3A)
-        storage.append(0x20)
-        let valueRange = ByteRange(start: storage.count, count: value.count)
-        storage += value
-        storage.append(0x0D)
-        storage.append(0x0A)
-        let known = FieldName(name.span)
-        names.insert(known)
-        return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
     }
 }

@@ -13,6 +13,8 @@ struct TemplateValues {
     /// The client's original request.
     let original: RequestHead
     let id: String
+    /// Credentials by the names of their tokens.
+    let tokens: [String: String]
 
     /// Where a value goes, which decides what is percent-encoded.
     enum Place {
@@ -32,6 +34,11 @@ struct TemplateValues {
         for part in template.parts {
             switch part {
             case .text(let text): try append(text.utf8.span, isFromFile: true, place, to: &output)
+            case .secret(let text):
+                try append(text.utf8.span, isFromFile: false, place, to: &output)
+            case .token(let name):
+                guard let token = tokens[name] else { throw .missingField("token \(name)") }
+                try append(token.utf8.span, isFromFile: false, place, to: &output)
             case .id: try append(id.utf8.span, isFromFile: true, place, to: &output)
             case .header(let name):
                 guard

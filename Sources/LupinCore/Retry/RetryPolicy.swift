@@ -1,13 +1,7 @@
 // Whether a failed attempt is made again, and the reason in words.
 
-/// What is decided after a failed attempt; Alamofire's `RetryResult` as far as `safe` needs it.
-package enum RetryResult: Sendable, Equatable {
-    case retry(reason: String)
-    case doNotRetry(reason: String)
-}
-
 /// When a failed request may be sent again.
-package struct RetryPolicy: Sendable, Equatable {
+package struct RetryPolicy: RequestRetrier, Sendable, Equatable {
     /// Attempts after the first.
     package var limit: Int
     /// Methods that may be sent again once bytes of the request have been sent.
@@ -27,63 +21,37 @@ package struct RetryPolicy: Sendable, Equatable {
         replayBodyBytes: 256 << 10
     )
 
-    /// What is known of a failed attempt.
-    package struct Failure: Sendable {
-        package var error: LupinError
-        package var method: Method
-        /// Retries made so far.
-        package var retries: Int
-        /// Bytes of the request were handed to the kernel.
-        package var hasSentBytes: Bool
-        /// Every byte of the body that was consumed can be sent again.
-        package var isReplayable: Bool
-        /// The client has seen part of a response.
-        package var isCommitted: Bool
-        /// Every address of the host refused the connection.
-        package var isEveryAddressRefused: Bool
-
-        package init(
-            error: LupinError,
-            method: Method,
-            retries: Int,
-            hasSentBytes: Bool,
-            isReplayable: Bool,
-            isCommitted: Bool,
-            isEveryAddressRefused: Bool
-        ) {
-            self.error = error
-            self.method = method
-            self.retries = retries
-            self.hasSentBytes = hasSentBytes
-            self.isReplayable = isReplayable
-            self.isCommitted = isCommitted
-            self.isEveryAddressRefused = isEveryAddressRefused
-        }
-    }
+    package func retry(
+        _ request: UpstreamRequest,
+        after attempt: FailedAttempt
+    ) async -> RetryResult { evaluate(attempt) }
 
     /// Decides, first reason first.
-    package func evaluate(_ failure: Failure) -> RetryResult {
-        if failure.isCommitted {
+    package func evaluate(_ attempt: FailedAttempt) -> RetryResult {
+        if attempt.isCommitted {
             return .doNotRetry(reason: "the client has part of a response")
         }
-        guard errors.contains(failure.error.retry) else {
-            return .doNotRetry(reason: "\(failure.error.kind.token) is not retried")
+        guard let error = attempt.error else {
+            return .doNotRetry(reason: "status \(attempt.response?.status ?? 0) is delivered")
         }
-        if failure.isEveryAddressRefused {
+        guard errors.contains(error.retry) else {
+            return .doNotRetry(reason: "\(error.kind.token) is not retried")
+        }
+        if attempt.isEveryAddressRefused {
             return .doNotRetry(reason: "every address refused the connection")
         }
-        guard failure.retries < limit else {
+        guard attempt.retries < limit else {
             return .doNotRetry(reason: "limit of \(limit) reached")
         }
-        guard failure.hasSentBytes else {
-            return .retry(reason: "\(failure.error.retry.rawValue), nothing was sent")
+        guard attempt.hasSentBytes else {
+            return .retry(reason: "\(error.retry.rawValue), nothing was sent")
         }
-        guard methods.contains(failure.method) || failure.error.retry.isUnprocessed else {
-            return .doNotRetry(reason: "\(failure.method.token) may have been processed")
+        guard methods.contains(attempt.method) || error.retry.isUnprocessed else {
+            return .doNotRetry(reason: "\(attempt.method.token) may have been processed")
         }
-        guard failure.isReplayable else {
+        guard attempt.isReplayable else {
             return .doNotRetry(reason: "the body was not kept")
         }
-        return .retry(reason: failure.error.retry.rawValue)
+        return .retry(reason: error.retry.rawValue)
     }
 }

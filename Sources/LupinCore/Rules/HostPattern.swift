@@ -75,6 +75,11 @@ package struct HostPattern: Sendable {
         }
     }
 
+    /// The one host that it names; nil for a pattern.
+    package var exactHost: Host? {
+        if case .exact(let host) = kind { host } else { nil }
+    }
+
     /// Whether it is `host`, and no pattern.
     func isExactly(_ host: Host) -> Bool {
         if case .exact(let exact) = kind { exact == host } else { false }

@@ -6,6 +6,24 @@ package struct Plan: Sendable {
     package internal(set) var matched: [Int] = []
     /// The steps of all matching rules, in file order.
     package internal(set) var steps: [(rule: Int, step: RequestStep)] = []
+    /// The tokens of `auth` steps, in file order.
+    package internal(set) var auth: [String] = []
+    /// The tokens that values of steps name.
+    package internal(set) var namedTokens: [String] = []
+    /// Some step holds a secret: what it does is for its owner's requests.
+    package internal(set) var holdsSecret = false
+    /// The wait that the steps ask for before every attempt; nil for none.
+    package internal(set) var delay: Duration?
+    package internal(set) var compress: CompressStep?
+    /// nil leaves redirects to the client.
+    package internal(set) var redirect: RedirectPolicy?
+    /// What a response must be; nil demands nothing.
+    package internal(set) var validation: ValidationPolicy?
+    package internal(set) var throttle = ThrottleSettings()
+    /// The rule whose `throttle` holds: all its exchanges share the rate.
+    package internal(set) var throttleRule: Int?
+    /// The steps for the response, in file order.
+    package internal(set) var responseSteps: [RequestStep] = []
     /// The answer of the last matching rule that has one.
     package internal(set) var respond: CannedResponse?
     package internal(set) var timeouts = TimeoutOverrides()
@@ -17,6 +35,8 @@ package struct Plan: Sendable {
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
     package internal(set) var clientCertificate: CertificateFiles??
     package internal(set) var tls = TLSOverrides()
+    /// The file of the cookie jar, by the last matching rule that has one or says `off`.
+    package internal(set) var cookieJar: String?
     var rules: [Rule] = []
 
     init() {}
@@ -26,4 +46,12 @@ package struct Plan: Sendable {
 
     /// The names of the matching rules, in file order.
     package var names: [String] { matched.map { rules[$0].name } }
+
+    /// The name of one of the matching rules.
+    package func ruleName(at index: Int) -> String { rules[index].name }
+
+    /// Whether what is thought of a response may lead to the request being sent again.
+    package var mayRepeatBody: Bool {
+        !auth.isEmpty || redirect != nil || compress != nil || validation?.action == .retry
+    }
 }

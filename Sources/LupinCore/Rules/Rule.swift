@@ -9,6 +9,8 @@ package struct Rule: Sendable {
     package var matches: [Match]
     /// `request:` steps in file order.
     package var steps: [RequestStep] = []
+    /// `response:` steps in file order; all of them are about fields.
+    package var responseSteps: [RequestStep] = []
     package var respond: CannedResponse?
     package var stop = false
     package var timeouts = TimeoutOverrides()
@@ -20,6 +22,13 @@ package struct Rule: Sendable {
     /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
     package var clientCertificate: CertificateFiles??
     package var tls = TLSOverrides()
+    /// nil says nothing, `.some(nil)` is `pass`: the client gets the redirect.
+    package var redirect: RedirectPolicy??
+    /// An empty one takes back what an earlier rule demands.
+    package var validation: ValidationPolicy?
+    package var throttle = ThrottleOverrides()
+    /// The file of the cookie jar; nil says nothing, `.some(nil)` is no jar.
+    package var cookieJar: String??
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
 
@@ -37,12 +46,15 @@ package struct Rule: Sendable {
     }
 
     /// Whether it asks for what a client that refuses our certificate can go without.
-    var hasConvenience: Bool { !steps.isEmpty }
+    var hasConvenience: Bool {
+        !steps.isEmpty || !responseSteps.isEmpty || (redirect ?? nil) != nil
+            || (cookieJar ?? nil) != nil
+    }
 
     /// Whether it asks for what no client may switch off by refusing our certificate.
     var hasDemand: Bool {
         trust != nil || intercept || !tls.isEmpty || (respond != nil && !answersConnect)
-            || (clientCertificate ?? nil) != nil
+            || (clientCertificate ?? nil) != nil || validation?.isEmpty == false
     }
 
     /// Whether a `respond` of the rule answers the CONNECT itself.
@@ -142,6 +154,19 @@ package enum RequestStep: Sendable, Equatable {
     case rewrite(name: String, from: ValuePattern, to: String)
     case query(set: [(name: String, value: Template)], remove: [String])
     case url(URLStep)
+    case compress(CompressStep)
+    /// A credential for the origin at the end of all steps, by the name of its token.
+    case auth(token: String)
+    /// A wait before every attempt.
+    case delay(Duration)
+
+    /// Whether it changes nothing but fields, as steps of `response:` do.
+    package var isAboutFields: Bool {
+        switch self {
+        case .set, .add, .default, .remove, .rewrite: true
+        case .query, .url, .compress, .auth, .delay: false
+        }
+    }
 
     /// The step as the record names it, such as `set x-request-id`.
     package var summary: String {
@@ -154,6 +179,9 @@ package enum RequestStep: Sendable, Equatable {
         case .query(let set, let remove):
             "query \((set.map(\.name) + remove).joined(separator: " "))"
         case .url(let step): "url \(step.summary)"
+        case .compress(let step): step.summary
+        case .auth(let token): "auth \(token)"
+        case .delay(let time): "delay \(UnitText.duration(time.milliseconds))"
         }
     }
 
@@ -167,6 +195,9 @@ package enum RequestStep: Sendable, Equatable {
             a == b && p == q && x == y
         case (.query(let a, let x), .query(let b, let y)): a.elementsEqual(b, by: ==) && x == y
         case (.url(let a), .url(let b)): a == b
+        case (.compress(let a), .compress(let b)): a == b
+        case (.auth(let a), .auth(let b)): a == b
+        case (.delay(let a), .delay(let b)): a == b
         default: false
         }
     }
@@ -205,6 +236,10 @@ package struct Template: Sendable, Equatable {
         case header(String)
         /// `${id}`: the exchange's id.
         case id
+        /// `${file:…}` or `${secret:…}`, resolved when the file is loaded; never shown.
+        case secret(String)
+        /// `${token:T}`: the credential that the token called T gives.
+        case token(String)
     }
     package var parts: [Part]
 

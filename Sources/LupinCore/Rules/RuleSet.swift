@@ -11,6 +11,8 @@ package struct RuleSet: Sendable {
     /// What decides whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
+    /// What there is to know about the steps of each rule besides what they do to a request.
+    private let traits: [StepTraits]
     /// For each rule the steps it gives to a plan.
     private let steps: [[(rule: Int, step: RequestStep)]]
 
@@ -19,6 +21,7 @@ package struct RuleSet: Sendable {
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
         index = RuleIndex(rules, at: rules.indices)
         interceptionIndex = InterceptionIndex(rules)
+        traits = rules.map { StepTraits($0.steps) }
         steps = rules.enumerated().map { index, rule in
             rule.steps.map { (rule: index, step: $0) }
         }
@@ -50,8 +53,8 @@ package struct RuleSet: Sendable {
         return false
     }
 
-    /// On a CONNECT only `log timeouts proxy` act, and a `respond` whose rule tests nothing in
-    /// clear and does not answer inside.
+    /// On a CONNECT only `log timeouts throttle proxy` act, and a `respond` whose rule tests
+    /// nothing in clear and does not answer inside.
     private func apply(_ rule: Int, to plan: inout Plan, isConnect: Bool) {
         plan.matched.append(rule)
         plan.timeouts.merge(rules[rule].timeouts)
@@ -60,11 +63,22 @@ package struct RuleSet: Sendable {
         if let respond = rules[rule].respond, !isConnect || rules[rule].answersConnect {
             plan.respond = respond
         }
+        if !rules[rule].throttle.isEmpty {
+            plan.throttle.merge(rules[rule].throttle)
+            plan.throttleRule = rule
+        }
         if isConnect { return }
+        if let validation = rules[rule].validation {
+            plan.validation = validation.isEmpty ? nil : validation
+        }
         if let trust = rules[rule].trust?.policy, trust.mayFollow(plan.trust) { plan.trust = trust }
         if let files = rules[rule].clientCertificate { plan.clientCertificate = .some(files) }
+        if let jar = rules[rule].cookieJar { plan.cookieJar = jar }
         if !rules[rule].tls.isEmpty { plan.tls = rules[rule].tls }
+        if !rules[rule].responseSteps.isEmpty { plan.responseSteps += rules[rule].responseSteps }
+        if let redirect = rules[rule].redirect { plan.redirect = redirect }
         if steps[rule].isEmpty { return }
+        plan.take(traits[rule])
         if plan.steps.isEmpty { plan.steps = steps[rule] } else { plan.steps += steps[rule] }
     }
 

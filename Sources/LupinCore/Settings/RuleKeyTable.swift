@@ -21,12 +21,10 @@ package enum RuleKeyTable {
             sentence: "whom the rule concerns; {} is everything"
         ),
         RuleKey(key: "request", form: "list of steps", sentence: "what changes in the request"),
-        later(
-            "response",
-            "list of steps",
-            "what changes in the response",
-            "changing of responses",
-            ["[]"]
+        RuleKey(
+            key: "response",
+            form: "list of steps",
+            sentence: "what changes in the response: set, add, default, remove, rewrite"
         ),
         later("retry", "standard", "a retry policy", "retry by policy", []),
         later("cache", "standard", "a cache policy", "the response cache", ["off"]),
@@ -35,16 +33,33 @@ package enum RuleKeyTable {
             form: "system",
             sentence: "who upstream may be: a policy's name, {use, replace: true}, or one in place"
         ),
-        later("validate", "{status: 200-399}", "what a good response is", "validation", []),
+        RuleKey(
+            key: "validate",
+            form: "{status: 200-399, content_type: accept, then: fail}",
+            sentence: "what a good response is: status, content_type, header, size, json; then"
+                + " fail, retry or log"
+        ),
         RuleKey(
             key: "respond",
             form: "{status: 403}",
             sentence: "lupin answers itself; on a CONNECT too if the match tests nothing in clear"
         ),
-        later("redirect", "pass", "who follows redirects", "following of redirects", ["pass"]),
+        RuleKey(
+            key: "redirect",
+            form: "pass",
+            sentence: "who follows redirects: pass, or {follow: true, max, deny, cross_origin}"
+        ),
         later("resume", "false", "finish broken downloads", "resuming of downloads", ["false"]),
-        later("throttle", "none", "bytes per second", "throttling", ["none"]),
-        later("cookies", "off", "a cookie jar", "the cookie jar", ["off"]),
+        RuleKey(
+            key: "throttle",
+            form: "none",
+            sentence: "bytes per second: none, or {up, down}; leaf by leaf"
+        ),
+        RuleKey(
+            key: "cookies",
+            form: "{jar: cookies.txt}",
+            sentence: "a file in which lupin keeps cookies for the client, or off"
+        ),
         RuleKey(
             key: "client_cert",
             form: "none",
@@ -104,10 +119,23 @@ package enum RuleKeyTable {
             form: "{host: staging.example, port: 8080}",
             sentence: "sends the request elsewhere"
         ),
-        later("auth", "github", "attaches a credential", "the token store", []),
-        later("compress", "{with: gzip}", "compresses the body", "compression", []),
-        later("delay", "0s", "waits before sending", "delaying of requests", ["0s", "0"]),
+        RuleKey(
+            key: "auth",
+            form: "github",
+            sentence: "attaches the credential of that token, in place of what the tool sent"
+        ),
+        RuleKey(
+            key: "compress",
+            form: "{with: gzip, min: 1KiB, if_encoded: skip}",
+            sentence: "compresses the body: gzip or deflate"
+        ),
+        RuleKey(key: "delay", form: "0s", sentence: "waits before every attempt"),
     ]
+
+    /// The steps of `response:`: those that are about fields.
+    package static let responseStep: [RuleKey] = step.filter {
+        ["set", "add", "default", "remove", "rewrite"].contains($0.key)
+    }
 
     private static func later(
         _ key: String,

@@ -13,6 +13,8 @@ package struct Settings: Sendable, Equatable {
     package var timeouts = Timeouts()
     package var limits = Limits()
     package var log = LogSettings()
+    /// Where credentials come from, in the order of the file.
+    package var tokens: [TokenDefinition] = []
 
     package init() {}
 }

@@ -26,6 +26,14 @@ package enum SettingsTable {
         "admin": "the local interface of `lupin tail`, `lupin explain` and others",
     ]
 
+    /// What stands behind the step `delay`.
+    package static let delay = Setting(
+        name: "delay",
+        kind: .duration(0...hour),
+        defaultText: "0s",
+        sentence: "before every attempt"
+    )
+
     /// The setting called `name`.
     package static func setting(_ name: String) -> Setting? { byName[name] }
 
@@ -351,8 +359,12 @@ extension SettingsTable {
     ]
 
     private static let policies: [Setting] = [
-        row("tokens", .map("names and credentials"), "{}", "where credentials come from")
-            .later("the token store", off: ["{}"]),
+        row(
+            "tokens",
+            .map("names and credentials"),
+            "{}",
+            "where credentials come from: bearer, basic, digest, command or oauth2"
+        ),
         row(
             "retry",
             .map("names and retry policies"),

@@ -234,7 +234,7 @@ extension DownstreamConnection {
         }
         let filter: TLSFilter
         do throws(LupinError) {
-            filter = try resources.shared.interceptor.filter(
+            filter = try resources.shared.issuer.filter(
                 for: named ?? origin.host,
                 offersHTTP2: offersHTTP2,
                 wallSeconds: resources.wallNow / 1_000_000

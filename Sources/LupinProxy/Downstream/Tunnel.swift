@@ -34,31 +34,28 @@ extension Exchange {
         tellsClient: Bool
     ) async throws(LupinError) -> Bool {
         if hop.parent != nil {
-            let adapted = AdaptedRequest(
-                head: request,
-                origin: origin,
-                hop: hop,
-                isHostFromFile: false
-            )
-            let response = try await obtainResponse(to: adapted)
-            guard response.head.status != 101 else {
+            let adapted = AdaptedRequest(UpstreamRequest(head: request, origin: origin), hop: hop)
+            guard let obtained = try await obtainResponse(to: KnownTarget(origin), as: adapted)
+            else { return false }
+            let status = obtained.response.status
+            guard status != 101 else {
                 throw LupinError(
                     .httpUpgradeFailed,
                     host: hop.text,
                     detail: "The parent proxy answered CONNECT with 101."
                 )
             }
-            guard response.head.status / 100 == 2 else {
+            guard status / 100 == 2 else {
                 guard tellsClient else {
                     throw LupinError(
                         .destinationUnavailable,
                         host: origin.hostAndPort,
-                        detail: "The parent proxy answered CONNECT with \(response.head.status).",
+                        detail: "The parent proxy answered CONNECT with \(status).",
                         status: 502
                     )
                 }
                 // The parent's own words, its 407 among them, say it best.
-                try await deliver(response)
+                try await deliver(obtained)
                 return false
             }
         } else {
@@ -82,8 +79,8 @@ extension Exchange {
         upload?.cancel()
         let client = downstream.openTunnel()
         let server = upstream.openTunnel()
-        let up = BodyRelay(from: client.source, to: server.sink, slot: slot)
-        let down = BodyRelay(from: server.source, to: client.sink, slot: slot)
+        let up = BodyRelay(from: client.source, to: throttled(server.sink, .up), slot: slot)
+        let down = BodyRelay(from: server.source, to: throttled(client.sink, .down), slot: slot)
         upload = up
         download = down
         pumpBodies()
@@ -91,7 +88,11 @@ extension Exchange {
         while !(up.isOver && down.isOver) {
             let active = max(up.lastActivity, down.lastActivity)
             let idle = waits.tunnelIdle
-            let woken = await slot.park(for: .relayEnded | .cut, until: active &+ idle)
+            let woken = await slot.park(
+                for: .relayEnded | .cut,
+                until: min(active &+ idle, throttleDeadline)
+            )
+            pumpThrottled()
             if hasClientClosed(up, down) { return }
             if let error = up.failure ?? down.failure { throw error }
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
@@ -137,9 +138,9 @@ extension Exchange {
                 return
             } catch {
                 let result = RetryPolicy.safe.evaluate(
-                    RetryPolicy.Failure(
-                        error: error.error,
+                    FailedAttempt(
                         method: .connect,
+                        error: error.error,
                         retries: failures,
                         hasSentBytes: false,
                         isReplayable: true,

@@ -3,94 +3,127 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// A request as it goes upstream: the client's, changed by the steps of its rules.
+/// A request as it goes upstream: the client's, changed by the adapters.
 ///
 /// A class, because several functions pass it on and a copy of its parts costs 200 instructions.
 final class AdaptedRequest {
-    let head: RequestHead
-    let origin: Origin
+    let request: UpstreamRequest
     let hop: NextHop
-    /// The host stands literally in the rules file.
-    let isHostFromFile: Bool
     /// The client's own target, whose pool shelf is known.
     let target: KnownTarget?
 
-    init(
-        head: RequestHead,
-        origin: Origin,
-        hop: NextHop,
-        isHostFromFile: Bool,
-        target: KnownTarget? = nil
-    ) {
-        self.head = head
-        self.origin = origin
+    init(_ request: UpstreamRequest, hop: NextHop, target: KnownTarget? = nil) {
+        self.request = request
         self.hop = hop
-        self.isHostFromFile = isHostFromFile
         self.target = target
     }
+
+    var head: RequestHead { request.head }
+    var origin: Origin { request.origin }
+    /// The host stands literally in the rules file.
+    var isHostFromFile: Bool { request.steps.isHostFromFile }
 }
 
 extension Exchange {
-    /// The request as it goes upstream: a fresh copy of the client's, changed by the steps.
-    func adapt(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
-        let isDirect = snapshot.isDirect && plan?.proxy == nil
-        let isPlain = target.origin.scheme == .http
-        let hop = isDirect && isPlain ? target.directHop : try nextHop(to: target)
-        if plan?.steps.isEmpty ?? true, !hasDotSegments {
-            markHopByHop(for: hop)
-            return AdaptedRequest(
-                head: request,
-                origin: target.origin,
-                hop: hop,
-                isHostFromFile: false,
-                target: isDirect && isPlain ? target : nil
-            )
-        }
-        // Kept before the marks, which would otherwise be made in a copy each time.
-        let original = request
+    /// The request as it goes upstream, where nobody changes it; nil where somebody may.
+    ///
+    /// Apart from `adapt`, since most requests go this way and need no wait.
+    func unadapted(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
+        guard !hasAdapters, !hasDotSegments else { return nil }
+        let hop = try nextHop(to: target)
         markHopByHop(for: hop)
-        return try applySteps(target.origin, hop, original)
+        return AdaptedRequest(
+            UpstreamRequest(head: request, origin: target.origin),
+            hop: hop,
+            target: hop == target.directHop ? target : nil
+        )
     }
 
-    private func applySteps(
-        _ clientOrigin: Origin,
-        _ clientHop: NextHop,
-        _ original: RequestHead
-    ) throws(LupinError) -> AdaptedRequest {
-        var origin = clientOrigin
-        var head = request
-        let result: AppliedSteps
-        do throws(StepProblem) {
-            result = try RequestSteps.apply(
-                plan?.steps ?? [],
-                to: &head,
-                original: original,
-                id: record.id.text,
-                origin: &origin
+    private var hasAdapters: Bool {
+        if resources.shared.interceptor != nil { return true }
+        guard let plan else { return false }
+        return !plan.steps.isEmpty || plan.cookieJar != nil
+    }
+
+    /// The request as it goes upstream: a fresh copy of the client's, changed by all adapters.
+    ///
+    /// Those of an embedding program come first, then the steps of rules, then credentials, which
+    /// are for the origin at the end of it all.
+    func adapt(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
+        let clientHop = try nextHop(to: target)
+        let original = request
+        markHopByHop(for: clientHop)
+        let state = RequestAdapterState(
+            requestID: record.id.text,
+            attempt: attempts.count + 1,
+            original: original,
+            tokens: try await authentication?.texts() ?? [:]
+        )
+        var adapted: UpstreamRequest
+        do {
+            adapted = try await runAdapters(
+                on: UpstreamRequest(head: request, origin: target.origin),
+                state
             )
         } catch {
-            throw LupinError(
+            throw adaptationFailure(error)
+        }
+        let isElsewhere = adapted.origin != target.origin
+        if isElsewhere, let denial = snapshot.access.denial(ofName: adapted.origin.host) {
+            throw denial
+        }
+        let hop = isElsewhere ? try nextHop(to: adapted.origin) : clientHop
+        // They were kept for the parent on the client's way, and for no one else.
+        if hop.parent == nil || hop.parent != clientHop.parent {
+            HopByHop.dropProxyAuthorization(&adapted.head.fields)
+        }
+        return AdaptedRequest(adapted, hop: hop)
+    }
+
+    private func runAdapters(
+        on request: consuming UpstreamRequest,
+        _ state: RequestAdapterState
+    ) async throws -> UpstreamRequest {
+        var request = request
+        if let interceptor = resources.shared.interceptor {
+            request = try await interceptor.adapt(request, using: state)
+            if let problem = request.problem {
+                throw LupinError(.proxyInternalError, detail: problem, status: 502)
+            }
+            // What belongs to a connection stays behind, whoever said it.
+            HopByHop.markAdded(&request.head.fields)
+        }
+        request = try await StepAdapter(plan?.steps ?? []).adapt(request, using: state)
+        attachCookies(to: &request)
+        try compress(&request)
+        if let authentication {
+            request = try await authentication.adapt(request, using: state)
+        }
+        let dropped = request.steps.dropped.map { "\($0.step) (dropped: \($0.reason))" }
+        record.rules.steps = request.steps.applied + dropped
+        return request
+    }
+
+    /// Alamofire's `requestAdaptationFailed`: nothing is sent.
+    private func adaptationFailure(_ error: any Error) -> LupinError {
+        switch error {
+        case let error as LupinError: error
+        case let problem as StepProblem:
+            LupinError(
                 .proxyInternalError,
-                host: origin.host.text,
-                detail: error.sentence,
+                host: record.origin?.host.text,
+                detail: problem.sentence,
                 side: .config,
                 status: 502
             )
+        default:
+            LupinError(
+                .proxyInternalError,
+                host: record.origin?.host.text,
+                detail: "An adapter failed: \(error)",
+                status: 502
+            )
         }
-        let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
-        record.rules.steps = result.applied + dropped
-        if origin != clientOrigin, let denial = snapshot.access.denial(ofName: origin.host) {
-            throw denial
-        }
-        let hop = origin == clientOrigin ? clientHop : try nextHop(to: origin)
-        // They were kept for the parent on the client's way, and for no one else.
-        if hop.parent != clientHop.parent { HopByHop.dropProxyAuthorization(&head.fields) }
-        return AdaptedRequest(
-            head: head,
-            origin: origin,
-            hop: hop,
-            isHostFromFile: result.isHostFromFile
-        )
     }
 
     /// Marks the fields that stay behind, and notes what they asked for.
@@ -116,9 +149,8 @@ extension Exchange {
 
     /// The way that requests to `target` go.
     private func nextHop(to target: KnownTarget) throws(LupinError) -> NextHop {
-        guard target.origin.scheme == .https, snapshot.isDirect, plan?.proxy == nil else {
-            return try nextHop(to: target.origin)
-        }
+        guard snapshot.isDirect, plan?.proxy == nil else { return try nextHop(to: target.origin) }
+        if target.origin.scheme == .http { return target.directHop }
         let security = try originSecurity(for: target.origin)
         if let hop = target.secureHop, case .secure(_, security, through: nil) = hop { return hop }
         let hop = NextHop.secure(target.origin, security, through: nil)
@@ -183,35 +215,5 @@ extension Exchange {
             isHostFromFile: isHostFromFile
         )
         if let denial { throw denial }
-    }
-
-    /// Sends the request, again where that is safe, until there is a final response's head.
-    func obtainResponse(to adapted: AdaptedRequest) async throws(LupinError) -> ParsedResponse {
-        try checkBehindParent(
-            adapted.origin,
-            adapted.hop,
-            isHostFromFile: adapted.isHostFromFile
-        )
-        var replay: BodyReplay?
-        while true {
-            let attempt = Attempt(adapted, of: self, replay: replay)
-            do throws(LupinError) {
-                let response = try await attempt.run()
-                attempt.close(status: response.status, decision: .deliver, reason: "")
-                return response
-            } catch {
-                let result = attempt.evaluate(error, retries: attempts.count)
-                guard case .retry(let reason) = result else {
-                    if case .doNotRetry(let reason) = result {
-                        attempt.close(error: error, decision: .giveUp, reason: reason)
-                    }
-                    throw error
-                }
-                attempt.close(error: error, decision: .retry, reason: reason)
-                replay = attempt.replay
-                dropUpstream()
-                upload = nil
-            }
-        }
     }
 }

@@ -14,13 +14,20 @@ final class Attempt {
     private(set) var replay: BodyReplay?
     var facts = AttemptRecord()
     var isEveryAddressRefused = false
+    private var compressed: CompressedBody?
     private var hasSentBytes = false
     private var interimBytes = 0
     private let begun: UInt64
     private var sentAt: UInt64 = 0
 
-    init(_ adapted: AdaptedRequest, of exchange: Exchange, replay: BodyReplay?) {
+    init(
+        _ adapted: AdaptedRequest,
+        of exchange: Exchange,
+        because cause: AttemptRecord.Cause,
+        replay: BodyReplay?
+    ) {
         self.adapted = adapted
+        facts.cause = cause
         self.exchange = exchange
         earlier = replay
         begun = exchange.slot.loop.now
@@ -28,8 +35,9 @@ final class Attempt {
 
     /// Connects, sends, and waits for the final response's head.
     func run() async throws(LupinError) -> ParsedResponse {
-        facts.cause = exchange.attempts.isEmpty ? .first : .retry
-        if adapted.origin != exchange.record.origin {
+        if adapted.origin != exchange.record.origin || exchange.hasMoved
+            || adapted.request.steps.isTargetChanged
+        {
             facts.url =
                 adapted.origin.scheme.name + "://" + adapted.origin.authority
                 + adapted.head.pathText
@@ -58,20 +66,20 @@ final class Attempt {
         }
     }
 
-    /// Whether the exchange's policy wants another attempt.
-    func evaluate(_ error: LupinError, retries: Int) -> RetryResult {
-        let isReplayable = !hasConsumedBody || (replay?.isComplete ?? false)
+    /// Whether every byte of the body that was consumed can be sent again.
+    var isReplayable: Bool { !hasConsumedBody || (replay?.isComplete ?? false) }
+
+    /// What those are told who decide whether there is another attempt.
+    func failure(_ error: LupinError?, retries: Int) -> FailedAttempt {
         facts.isReplayable = isReplayable
-        return RetryPolicy.safe.evaluate(
-            RetryPolicy.Failure(
-                error: error,
-                method: exchange.request.method,
-                retries: retries,
-                hasSentBytes: hasSentBytes,
-                isReplayable: isReplayable,
-                isCommitted: exchange.downstream.isCommitted,
-                isEveryAddressRefused: isEveryAddressRefused
-            )
+        return FailedAttempt(
+            method: exchange.request.method,
+            error: error,
+            retries: retries,
+            hasSentBytes: error == nil || hasSentBytes,
+            isReplayable: isReplayable,
+            isCommitted: exchange.downstream.isCommitted,
+            isEveryAddressRefused: isEveryAddressRefused
         )
     }
 
@@ -80,26 +88,36 @@ final class Attempt {
         status: UInt16 = 0,
         error: LupinError? = nil,
         decision: AttemptRecord.Decision,
-        reason: String
+        reason: String,
+        delay: Duration = .zero
     ) {
+        if delay > .zero { facts.delayMicroseconds = delay.milliseconds * 1000 }
         facts.status = status
         facts.error = error
         facts.decision = decision
         facts.reason = reason
-        if let upstream = exchange.upstream {
-            facts.version = upstream.version
-            facts.stream = upstream.streamID
-            facts.reset = upstream.reset
-            facts.goAway = upstream.goAway
-        }
+        if let upstream = exchange.upstream { observe(upstream) }
         exchange.attempts.append(facts)
+    }
+
+    /// Notes what the connection shows; a response that is held back outlives it.
+    private func observe(_ upstream: any Upstream) {
+        facts.version = upstream.version
+        facts.stream = upstream.streamID
+        facts.reset = upstream.reset
+        facts.goAway = upstream.goAway
+    }
+
+    /// How the body is framed: nobody knows how long a compressed one will be.
+    private var framing: BodyFraming {
+        adapted.request.coding == nil ? exchange.framing : .chunked
     }
 
     private func options() -> RequestOptions {
         var options = RequestOptions(
             target: .origin,
             authority: adapted.origin.authority,
-            framing: exchange.framing
+            framing: framing
         )
         if let parent = adapted.hop.parent {
             options.target = .absolute(adapted.origin.scheme)
@@ -121,7 +139,7 @@ final class Attempt {
     // MARK: Sending
 
     private var hasConsumedBody: Bool {
-        (exchange.upload?.bytes ?? 0) > 0 || earlier != nil
+        (compressed?.plainBytes ?? exchange.upload?.bytes ?? 0) > 0 || earlier != nil
     }
 
     /// Lets head and body leave; a body that waits for 100 (Continue) stays where it is.
@@ -136,31 +154,41 @@ final class Attempt {
             _ = try upstream.requestBody.flush()
             return
         }
-        beginUpload(to: upstream)
+        try beginUpload(to: upstream)
     }
 
-    private func beginUpload(to upstream: any Upstream) {
+    private func beginUpload(to upstream: any Upstream) throws(LupinError) {
         var source = exchange.downstream.requestBody
-        if let earlier { source = ReplayedBody(earlier, then: source) }
+        if let earlier { source = PrefixedBody(earlier.bytes, then: source) }
+        if let coding = adapted.request.coding, !exchange.framing.isEmpty {
+            let body = try CompressedBody(source, coding) { [exchange] in
+                exchange.slot.loop.later { exchange.pumpBodies() }
+            }
+            compressed = body
+            source = body
+        }
         let relay = BodyRelay(
             from: source,
-            to: upstream.requestBody,
+            to: exchange.throttled(upstream.requestBody, .up),
             slot: exchange.slot,
             isFinishing: exchange.framing.isEmpty
         )
         let policy = RetryPolicy.safe
         // An origin may give a stream back unread at any time, whatever the method is.
         let mayComeBack =
-            upstream.version == .http2
+            upstream.version == .http2 || exchange.mayRepeatBody
             || (upstream.isReused && policy.methods.contains(exchange.request.method))
         if mayComeBack, !exchange.framing.isEmpty {
             replay = BodyReplay(
                 bytesMax: policy.replayBodyBytes,
                 memory: exchange.resources.shared.replayMemory
             )
-            relay.replay = replay
+            // Sent again it may be sent plain.
+            if let compressed { compressed.plainReplay = replay } else { relay.replay = replay }
         }
-        relay.bytesMax = exchange.snapshot.limits.bodyBytes.map(UInt64.init)
+        let bytesMax = exchange.snapshot.limits.bodyBytes.map(UInt64.init)
+        if let compressed { compressed.plainBytesMax = bytesMax } else { relay.bytesMax = bytesMax }
+        exchange.compressedUpload = compressed
         exchange.upload = relay
         exchange.pumpBodies()
     }
@@ -183,7 +211,7 @@ final class Attempt {
                 if response.head.status == 100, holdsBody {
                     holdsBody = false
                     try exchange.downstream.sendInterim(response.head)
-                    beginUpload(to: upstream)
+                    try beginUpload(to: upstream)
                 } else {
                     try forward(interim: response.head)
                 }
@@ -195,7 +223,9 @@ final class Attempt {
             deadline = min(deadline, rate.deadline(exchange.upload))
             var reasons: WakeReasons = .upstreamReadable | .relayEnded | .downstreamClosed | .cut
             if holdsBody { reasons = reasons | .downstreamReadable }
+            deadline = min(deadline, exchange.throttleDeadline)
             let woken = await exchange.slot.park(for: reasons, until: deadline)
+            exchange.pumpThrottled()
             try checkClient(woken)
             let now = exchange.slot.loop.now
             if holdsBody, now >= expectDeadline || exchange.downstream.hasBodyWaiting {
@@ -204,7 +234,7 @@ final class Attempt {
                 if now >= expectDeadline {
                     try exchange.downstream.sendInterim(ResponseHead(status: 100))
                 }
-                beginUpload(to: upstream)
+                try beginUpload(to: upstream)
             } else if now >= min(waitDeadline(), exchange.totalDeadline) {
                 throw timeout()
             }
@@ -224,6 +254,7 @@ final class Attempt {
         let now = exchange.slot.loop.now
         facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
         facts.timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
+        if let upstream = exchange.upstream { observe(upstream) }
         return response
     }
 

@@ -59,6 +59,7 @@ extension Exchange {
     /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it:
     /// because the client asked for https, or because a step makes https of it.
     private var usesSecret: Bool {
+        if let plan, plan.holdsSecret || plan.cookieJar != nil { return true }
         guard clientCertificate != nil, request.method != .connect else { return false }
         return record.origin?.scheme == .https || plan?.turnsToTLS ?? false
     }

@@ -7,8 +7,8 @@ extension Exchange {
     /// Delivers the origin's response.
     ///
     /// From its first byte on there is no way back.
-    func deliver(_ response: ParsedResponse) async throws(LupinError) {
-        guard let upstream else { return }
+    func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
+        let response = obtained.response
         let (framing, contentLength) = (response.framing, response.contentLength)
         var head = response.takeHead()
         HopByHop.mark(
@@ -27,10 +27,36 @@ extension Exchange {
         )
         // An answer that comes before the whole request: the client may never send the rest.
         body.closes = resources.isDraining || !isUploadDone
+        if let steps = plan?.responseSteps, !steps.isEmpty { try change(&head, by: steps) }
         record.response = head
-        let sink = downstream.begin(head, body)
-        try await relay(from: upstream.responseBody, to: sink)
+        let sink = throttled(downstream.begin(head, body), .down)
+        try await relay(from: obtained.body, to: sink)
         if let upload, !upload.isOver { upload.cancel() }
+    }
+
+    /// Lets the `response:` steps of the plan change what the client sees.
+    private func change(
+        _ head: inout ResponseHead,
+        by steps: [RequestStep]
+    ) throws(LupinError) {
+        do throws(StepProblem) {
+            let result = try ResponseSteps.apply(
+                steps,
+                to: &head.fields,
+                original: request,
+                id: record.id.text
+            )
+            let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
+            record.rules.steps += result.applied + dropped
+        } catch {
+            throw LupinError(
+                .proxyInternalError,
+                host: record.origin?.host.text,
+                detail: error.sentence,
+                side: .config,
+                status: 502
+            )
+        }
     }
 
     /// Moves a body to the client until it ends.
@@ -94,8 +120,9 @@ extension Exchange {
             let deadline = min(active &+ waits.idle, totalDeadline)
             let woken = await slot.park(
                 for: .relayEnded | .downstreamClosed | .cut,
-                until: deadline
+                until: min(deadline, throttleDeadline)
             )
+            pumpThrottled()
             if relay.isOver { return }
             if woken.meets(.cut) { throw .stopping }
             if downstream.isClientGone { throw .clientGone }

@@ -16,8 +16,24 @@ final class Exchange {
     /// Set when this is a CONNECT that is intercepted.
     private(set) var interception: Interception?
     /// The client's request: never changed, but for the marks on fields that stay behind.
+    ///
+    /// After a redirect that was followed it is the request that the redirect asked for.
     var request: RequestHead
-    let framing: BodyFraming
+    var framing: BodyFraming
+    /// The client's own request, once a redirect was followed.
+    var clientRequest: RequestHead?
+    /// The URLs that were asked for so far, where redirects are followed.
+    var visited: [String] = []
+    /// Attempts that were made again because they failed.
+    var retries = 0
+    /// The credentials of the plan; nil where it names none.
+    var authentication: AuthenticationInterceptor?
+    /// A redirect was followed.
+    var hasMoved: Bool { clientRequest != nil }
+    /// Whether somebody may want to send the request's body again for the sake of a response.
+    var mayRepeatBody: Bool {
+        resources.shared.interceptor != nil || plan?.mayRepeatBody ?? false
+    }
     let expectsContinue: Bool
     let acceptsTrailers: Bool
 
@@ -42,6 +58,9 @@ final class Exchange {
     private(set) var upstream: (any Upstream)?
     var upload: BodyRelay?
     var download: BodyRelay?
+    var compressedUpload: CompressedBody?
+    var throttledUpload: ThrottledSink?
+    var throttledDownload: ThrottledSink?
     /// Response payload that left together with the head, before any relay was needed.
     var passedAtOnce: UInt64 = 0
     /// How long the body of the origin's response took, in microseconds.
@@ -99,6 +118,7 @@ final class Exchange {
                 try await answerItself(target)
                 return finish()
             }
+            record.origin = known.origin
             match(known.origin)
             try await checkCredentialUse()
             if let canned = plan?.respond {
@@ -111,12 +131,13 @@ final class Exchange {
                 }
                 try await tunnel(to: known.origin)
             } else {
-                let adapted = try adapt(for: known)
-                let response = try await obtainResponse(to: adapted)
-                if response.status == 101 {
-                    try await upgrade(response)
-                } else {
-                    try await deliver(response)
+                let obtained = try await obtainResponse(to: known)
+                if let obtained, obtained.response.status == 101 {
+                    try await upgrade(obtained.response)
+                } else if let obtained {
+                    try await deliver(obtained)
+                } else if let canned = plan?.respond {
+                    try await answer(canned)
                 }
             }
         } catch {
@@ -132,17 +153,19 @@ final class Exchange {
         return finish()
     }
 
-    /// Matches the rules against the client's original request, and takes what they say besides
-    /// steps.
-    private func match(_ origin: Origin) {
-        record.origin = origin
+    /// Matches the rules against the client's original request, or against the one that a redirect
+    /// asks for, and takes what they say besides steps.
+    func match(_ origin: Origin) {
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         if !snapshot.rules.isEmpty {
             let plan = snapshot.rules.plan(for: subject(at: origin))
             if !plan.matched.isEmpty { adopt(plan) }
         }
-        if let total = waits.total { totalDeadline = resources.loop.deadline(in: total) }
+        // All legs together have the time that the first was given.
+        if let total = waits.total, totalDeadline == .max {
+            totalDeadline = resources.loop.deadline(in: total)
+        }
     }
 
     /// What rules are asked about.
@@ -158,7 +181,8 @@ final class Exchange {
 
     private func adopt(_ plan: Plan) {
         self.plan = plan
-        record.rules.matched = plan.names
+        record.rules.matched += plan.names.filter { !record.rules.matched.contains($0) }
+        authentication = AuthenticationInterceptor(plan, for: self)
         record.isLogOff = plan.log.off ?? false
         if let headers = plan.log.headers { record.headers = headers }
         if plan.timeouts != TimeoutOverrides() {
@@ -223,7 +247,7 @@ final class Exchange {
     /// Adds to the record what is known only at the end.
     private func complete(_ record: inout ExchangeRecord) {
         // Copied only now: whoever changed the head meanwhile was its only owner.
-        if hasRequest { record.request = request }
+        if hasRequest { record.request = clientRequest ?? request }
         if !attempts.isEmpty {
             swap(&record.attempts, &attempts)
             let last = record.attempts.count - 1
@@ -245,7 +269,7 @@ final class Exchange {
         if hasRequest, framing.isEmpty {
             record.requestBodyBytes = 0
         } else if let upload, !isTunnel {
-            record.requestBodyBytes = upload.bytes
+            record.requestBodyBytes = compressedUpload?.plainBytes ?? upload.bytes
         }
         if isDelivered || download != nil, !isTunnel {
             record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
@@ -282,13 +306,18 @@ final class Exchange {
         self.upstream = nil
     }
 
-    /// Lets go of the connection at the end: it is kept if the exchange came to a clean one.
+    /// Lets go of the connection at the end.
     private func releaseUpstream() {
+        let isDownloadComplete = download.map { $0.state == .finished } ?? isDelivered
+        passUpstreamOn(isResponseComplete: isDownloadComplete)
+    }
+
+    /// Lets go of the connection: it is kept for others if what it carried came to a clean end.
+    func passUpstreamOn(isResponseComplete: Bool) {
         guard let upstream else { return }
         // A body that was announced and never asked for is still due on the connection.
         let isUploadComplete = upload.map { $0.state == .finished } ?? framing.isEmpty
-        let isDownloadComplete = download.map { $0.state == .finished } ?? isDelivered
-        guard record.outcome == .ok, isUploadComplete, isDownloadComplete else {
+        guard record.outcome == .ok, isUploadComplete, isResponseComplete else {
             return dropUpstream()
         }
         countUpstreamBytes(upstream)

@@ -1,6 +1,5 @@
 // The responses that lupin makes itself: errors, what rules say, and its own pages.
 import LupinCore
-import LupinIO
 import LupinWire
 
 /// A response with its whole body in memory.
@@ -35,7 +34,7 @@ extension Exchange {
 
     /// An error: its status, `Proxy-Status` for programs and a body in words for people.
     func answer(_ error: LupinError) async throws(LupinError) {
-        let redactor = snapshot.redactor
+        let redactor = resources.redactor
         let prefersJSON = ErrorBody.prefersJSON(request.fields)
         let text = ErrorBody.text(
             for: error,
@@ -105,33 +104,5 @@ extension Exchange {
             )
             try await send(response)
         }
-    }
-}
-
-/// A body that is in memory already.
-final class BytesBody: BodySource {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    func pull() throws(LupinError) -> BodyProgress {
-        position < bytes.count ? .payload : .end
-    }
-
-    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        let bytes = bytes
-        let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: true)
-        position += taken
-        let isAllTaken = position == bytes.count
-        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken)
-    }
-
-    var trailers: FieldSection { FieldSection() }
-    var knownLength: UInt64? { UInt64(bytes.count) }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
     }
 }

@@ -55,6 +55,20 @@ enum HopByHop {
         }
     }
 
+    /// Marks what adapters said about a connection, which is not theirs to say.
+    ///
+    /// What a client's Connection nominated stays as it is: it can't strip what an adapter adds.
+    static func markAdded(_ fields: inout FieldSection) {
+        for i in fields.lines.indices {
+            switch fields.lines[i].known {
+            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings,
+                .transferEncoding, .proxyAuthenticate, .proxyAuthenticationInfo:
+                fields.lines[i].isHopByHop = true
+            default: break
+            }
+        }
+    }
+
     /// Marks what was kept for a parent proxy that the request does not go to after all.
     static func dropProxyAuthorization(_ fields: inout FieldSection) {
         mark(&fields) { $0 == .proxyAuthorization }

@@ -16,6 +16,6 @@ enum WebSocketHandshake {
     /// What answers `key` (RFC 6455 §4.2.2).
     static func accept(_ key: String) -> String {
         let proof = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        return Base64Text.encode(SHA1.digest(proof.utf8Span.span))
+        return Base64Text.encode(MessageDigest.sha1(proof.utf8Span.span))
     }
 }

@@ -64,6 +64,9 @@ package final class RecordSink {
         pending.adopt(style, redactor)
     }
 
+    /// Goes on with another redactor, once a new secret came up.
+    package func adopt(redactor: Redactor) { pending.adopt(pending.style, redactor) }
+
     /// What hides secrets in everything this worker says.
     package var redactor: Redactor { pending.format.redactor }
 
@@ -92,7 +95,7 @@ package final class RecordSink {
 private struct PendingLines {
     private(set) var format: RecordFormat
     private(set) var lines = 0
-    private var style: RecordStyle
+    private(set) var style: RecordStyle
     private var text = SummaryText(isColoured: false)
     private var line = JSONLine()
     private var announced = 0

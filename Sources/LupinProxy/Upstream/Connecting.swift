@@ -15,7 +15,9 @@ final class ConnectionNotes {
 
 extension AttemptRecord {
     mutating func take(_ notes: ConnectionNotes) {
+        let blocked = timing.blocked
         timing = notes.timing
+        timing.blocked = blocked
         peer = notes.peer?.address
         peerPort = notes.peer?.port ?? 0
         tls = notes.tls

@@ -12,6 +12,8 @@ struct Fetch {
     var path: String
     var method = Method.get
     var contentType: String?
+    /// Further fields.
+    var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
     /// A longer answer is an error.
     var answerBytesMax: Int
@@ -23,6 +25,7 @@ struct Fetch {
 struct FetchAnswer {
     var status: UInt16
     var body: [UInt8]
+    var retryAfter: String?
 }
 
 extension Exchange {
@@ -45,18 +48,24 @@ extension Exchange {
         defer { link.abort() }
         link.begin(head(of: fetch), options(of: fetch, by: link.hop))
         try await send(fetch.body, on: link, until: fetch.deadline)
-        let status = try await finalStatus(on: link, until: fetch.deadline)
+        let head = try await finalHead(on: link, until: fetch.deadline)
         let collected = CollectedBody(bytesMax: fetch.answerBytesMax)
         while true {
             let progress = try link.responseBody.pull()
             if progress == .end { break }
             if progress == .payload {
-                _ = try link.responseBody.offer(to: collected, keeping: nil)
+                let offer = try link.responseBody.offer(to: collected, keeping: nil)
+                guard offer.isAllTaken else { throw .longAnswer(than: fetch.answerBytesMax) }
+                if offer.isEnd { break }
             } else {
                 try await wait(until: fetch.deadline, for: fetch.origin)
             }
         }
-        return FetchAnswer(status: status, body: collected.bytes)
+        return FetchAnswer(
+            status: head.status,
+            body: collected.bytes,
+            retryAfter: head.fields.value(of: "Retry-After")
+        )
     }
 
     private func ownHop(to origin: Origin) throws(LupinError) -> NextHop {
@@ -75,6 +84,7 @@ extension Exchange {
         head.pathAndQuery = head.fields.store(fetch.path)
         head.fields.add(name: "User-Agent", value: "lupin")
         if let type = fetch.contentType { head.fields.add(name: "Content-Type", value: type) }
+        for field in fetch.fields { head.fields.add(name: field.name, value: field.value) }
         return head
     }
 
@@ -106,14 +116,14 @@ extension Exchange {
         while try !link.requestBody.flush() { try await wait(until: deadline, for: nil) }
     }
 
-    private func finalStatus(
+    private func finalHead(
         on link: UpstreamHTTP1,
         until deadline: UInt64
-    ) async throws(LupinError) -> UInt16 {
+    ) async throws(LupinError) -> ResponseHead {
         var interims = 0
         while true {
             if let response = try link.nextHead() {
-                if !response.head.isInterim { return response.head.status }
+                if !response.head.isInterim { return response.takeHead() }
                 interims += 1
                 if interims > Self.interimsMax { throw .interimFlood(link.hop.text) }
             } else {
@@ -140,31 +150,14 @@ extension Exchange {
     }
 }
 
-/// A body that is kept whole.
-private final class CollectedBody: BodySink {
-    private(set) var bytes: [UInt8] = []
-    private let bytesMax: Int
-
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
-
-    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
-        guard bytes.count + payload.count <= bytesMax else {
-            throw LupinError(
-                .httpResponseBodySize,
-                detail: "The answer has more than \(bytesMax) bytes."
-            )
-        }
-        for i in payload.indices { bytes.append(payload[i]) }
-        return payload.count
+extension LupinError {
+    fileprivate static func longAnswer(than bytesMax: Int) -> LupinError {
+        LupinError(
+            .httpResponseBodySize,
+            detail: "The answer has more than \(bytesMax) bytes."
+        )
     }
 
-    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
-    func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
-}
-
-extension LupinError {
     static func interimFlood(_ host: String) -> LupinError {
         LupinError(.httpProtocolError, host: host, detail: "Interim responses without end.")
     }

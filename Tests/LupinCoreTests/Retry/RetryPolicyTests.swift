@@ -7,11 +7,11 @@ struct RetryPolicyTests {
     private func failure(
         _ retry: RetryClass,
         _ method: Method = .get,
-        _ change: (inout RetryPolicy.Failure) -> Void = { _ in }
-    ) -> RetryPolicy.Failure {
-        var failure = RetryPolicy.Failure(
-            error: LupinError(.connectionTerminated, retry: retry),
+        _ change: (inout FailedAttempt) -> Void = { _ in }
+    ) -> FailedAttempt {
+        var failure = FailedAttempt(
             method: method,
+            error: LupinError(.connectionTerminated, retry: retry),
             retries: 0,
             hasSentBytes: true,
             isReplayable: true,

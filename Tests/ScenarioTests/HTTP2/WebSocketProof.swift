@@ -5,6 +5,6 @@ import LupinTLS
 enum WebSocketProof {
     static func accept(_ key: String) -> String {
         let proof = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        return Data(SHA1.digest(Array(proof.utf8).span)).base64EncodedString()
+        return Data(MessageDigest.sha1(Array(proof.utf8).span)).base64EncodedString()
     }
 }

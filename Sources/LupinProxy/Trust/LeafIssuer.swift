@@ -8,7 +8,7 @@ import Synchronization
 /// Ends TLS of clients with certificates that the local authority signs.
 ///
 /// The authority is loaded, or made, when it is first needed.
-final class Interceptor: Sendable {
+final class LeafIssuer: Sendable {
     private struct Ready {
         let leaves: LeafCertificates
         let context: TLSContext

@@ -1,0 +1,185 @@
+// How a jar lies in a file: Netscape's cookies.txt, which curl and others read and write.
+
+/// The text of a cookie file.
+///
+/// A line has seven fields with tabs between: host, whether subdomains count too, path, whether the
+/// cookie is Secure, its end in seconds since 1970 (0 for a session cookie), name, value.
+/// `#HttpOnly_` before the host says HttpOnly; every other line that begins with `#` is a comment.
+/// SameSite has no place there.
+package enum CookieFile {
+    /// Longer files are refused unread, and none longer is written.
+    package static let bytesMax = 4 << 20
+
+    /// A file that is used no further.
+    package enum Problem: Error, Sendable, Equatable {
+        case tooLong
+
+        /// Completes "PATH: …".
+        package var sentence: String { "it has more than \(CookieFile.bytesMax >> 20) MiB" }
+    }
+
+    /// What a file held.
+    package struct Contents: Sendable {
+        package var jar = CookieJar()
+        /// Lines that are no cookies, by their number from 1; at most ``linesNamedMax`` are named.
+        package var badLines: [Int] = []
+        /// How many such lines there are.
+        package var badLinesCount = 0
+        /// Cookies of a domain that count for its host alone from now on.
+        package var narrowed = 0
+        /// Cookies beyond the jar's limits.
+        package var leftOut = 0
+    }
+
+    /// Bad lines that are told by number.
+    package static let linesNamedMax = 20
+    private static let mark = Array("#HttpOnly_".utf8)
+    private static let preface = """
+        # Netscape HTTP Cookie File
+        # Written by lupin; changes made while it runs are lost.
+
+
+        """
+
+    // MARK: Reading
+
+    /// Reads a file; what is no cookie is skipped and counted, and what has ended is just skipped.
+    ///
+    /// A cookie of a whole domain is kept for the host of that name: a narrower use than the file
+    /// allows. As when a server sets one, none lives longer than 400 days from now.
+    /// - Throws: `tooLong`.
+    package static func read(_ bytes: Span<UInt8>, now: Int64) throws(Problem) -> Contents {
+        guard bytes.count <= bytesMax else { throw .tooLong }
+        var contents = Contents()
+        var entries: [Entry] = []
+        var number = 0
+        var start = 0
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != 0x0A { end += 1 }
+            number += 1
+            let isCRLF = end > start && bytes[end - 1] == 0x0D
+            let line = [UInt8](copying: bytes.extracting(start..<(isCRLF ? end - 1 : end)))
+            start = end + 1
+            let isMarked = line.starts(with: mark)
+            if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { continue }
+            if line.first == 0x23, !isMarked { continue }
+            guard let entry = entry(line[(isMarked ? mark.count : 0)...], isMarked, now: now) else {
+                contents.badLinesCount += 1
+                if contents.badLines.count < linesNamedMax { contents.badLines.append(number) }
+                continue
+            }
+            if !entry.cookie.isExpired(at: now) { entries.append(entry) }
+        }
+        // Beyond the limit the last lines count, as they are the youngest.
+        contents.leftOut = max(0, entries.count - CookieJar.cookiesMax)
+        for entry in entries.dropFirst(contents.leftOut) {
+            if entry.isOfDomain { contents.narrowed += 1 }
+            _ = contents.jar.insert(entry.cookie, for: entry.host, now: now)
+        }
+        return contents
+    }
+
+    private struct Entry {
+        var host: Host
+        var isOfDomain: Bool
+        var cookie: Cookie
+    }
+
+    /// The cookie of one line, without its mark; nil if it is none.
+    private static func entry(
+        _ line: ArraySlice<UInt8>,
+        _ isHTTPOnly: Bool,
+        now: Int64
+    ) -> Entry? {
+        guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }),
+            let text = String(validating: line, as: UTF8.self)
+        else { return nil }
+        var fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        // Editors trim lines: without its tab an empty value is still one.
+        if fields.count == 6 { fields.append("") }
+        guard fields.count == 7, let isOfDomain = flag(fields[1]), let isSecure = flag(fields[3]),
+            let host = Host(fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]),
+            fields[2].hasPrefix("/"), fields[2].utf8.count <= SetCookie.attributeBytesMax,
+            let end = seconds(fields[4]), !fields[5].isEmpty,
+            fields[5].utf8.count + fields[6].utf8.count <= SetCookie.pairBytesMax,
+            isPair(name: fields[5], value: fields[6])
+        else { return nil }
+        let limit = now.addingSaturated(SetCookie.lifetimeMax)
+        let problem = Cookie.prefixProblem(
+            name: fields[5],
+            value: fields[6],
+            isSecure: isSecure,
+            isBoundToHostAndRoot: !isOfDomain && fields[2] == "/"
+        )
+        guard problem == nil else { return nil }
+        let cookie = Cookie(
+            name: fields[5],
+            value: fields[6],
+            path: fields[2],
+            isSecure: isSecure,
+            isHTTPOnly: isHTTPOnly,
+            expiry: end == 0 ? nil : min(end, limit)
+        )
+        return Entry(host: host, isOfDomain: isOfDomain, cookie: cookie)
+    }
+
+    /// Whether a Cookie field would give both back as they are.
+    private static func isPair(name: String, value: String) -> Bool {
+        !name.utf8.contains { $0 == 0x3B || $0 == 0x3D } && !value.utf8.contains(0x3B)
+    }
+
+    private static func flag(_ text: String) -> Bool? {
+        switch text.uppercased() {
+        case "TRUE": true
+        case "FALSE": false
+        default: nil
+        }
+    }
+
+    /// Digits; what is beyond all clocks is the end of time.
+    private static func seconds(_ text: String) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
+        return Int64(text) ?? .max
+    }
+
+    // MARK: Writing
+
+    /// The text of the jar's persistent cookies, in the order of their creation.
+    ///
+    /// A cookie without a name, or with a tab in it, can't be said in this form and is left out; so
+    /// are the least recently used ones of a jar for which a file has no room.
+    package static func text(of jar: CookieJar, now: Int64) -> (bytes: [UInt8], leftOut: Int) {
+        var lines: [(text: [UInt8], cookie: Cookie)] = []
+        var total = preface.utf8.count
+        var leftOut = 0
+        for (host, cookie) in jar.all where cookie.isPersistent && !cookie.isExpired(at: now) {
+            guard let line = line(cookie, of: host) else {
+                leftOut += 1
+                continue
+            }
+            total += line.count
+            lines.append((line, cookie))
+        }
+        var gone: Set<UInt64> = []
+        for (text, cookie) in lines.sorted(by: { $0.cookie.isLessUsed(than: $1.cookie) }) {
+            guard total > bytesMax else { break }
+            gone.insert(cookie.created)
+            total -= text.count
+        }
+        var bytes = Array(preface.utf8)
+        bytes.reserveCapacity(total)
+        for (text, cookie) in lines where !gone.contains(cookie.created) { bytes += text }
+        return (bytes, leftOut + gone.count)
+    }
+
+    private static func line(_ cookie: Cookie, of host: Host) -> [UInt8]? {
+        guard !cookie.name.isEmpty, let expiry = cookie.expiry else { return nil }
+        let fields = [
+            host.text, "FALSE", cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(expiry)",
+            cookie.name, cookie.value,
+        ]
+        guard !fields.contains(where: { $0.utf8.contains(0x09) }) else { return nil }
+        return (cookie.isHTTPOnly ? mark : []) + fields.joined(separator: "\t").utf8 + [0x0A]
+    }
+}

@@ -1,0 +1,92 @@
+// What a Cookie field says when the jar and the client both have cookies for a request.
+
+/// The cookies of a jar for one request, in the order in which they are sent.
+package struct CookieList: Sendable {
+    package var pairs: [(name: String, value: String)]
+
+    package init(_ pairs: [(name: String, value: String)] = []) { self.pairs = pairs }
+
+    package var isEmpty: Bool { pairs.isEmpty }
+
+    /// The value of a Cookie field with all of them; nil without any.
+    package var fieldValue: String? {
+        isEmpty ? nil : pairs.map(CookieList.text).joined(separator: "; ")
+    }
+
+    /// The value of a Cookie field for a client that sent `clientValue`; nil if there is nothing to
+    /// say.
+    ///
+    /// What the client sent stands first, untouched. A name that it sends is the client's: cookies
+    /// of that name in the jar, on whatever path, stay behind.
+    package func merged(with clientValue: String?) -> String? {
+        let bytes = merged(with: clientValue.map { Array($0.utf8) } ?? [])
+        return bytes.isEmpty ? nil : String(copying: bytes.span)
+    }
+
+    /// Puts the cookies into the fields of a request, and makes one line of the client's.
+    ///
+    /// RFC 9113 §8.2.3 lets HTTP/2 cut the field into pieces, which only a join makes whole for
+    /// HTTP/1.1. Without cookies of the jar nothing changes.
+    package func attach(to fields: inout FieldSection) {
+        guard !isEmpty else { return }
+        var client: [UInt8] = []
+        var first: Int?
+        for (i, line) in fields.lines.enumerated() where line.known == .cookie && !line.isHopByHop {
+            let value = fields.storage[line.value.range]
+            if !client.isEmpty, !value.isEmpty { client += [0x3B, 0x20] }
+            client += value
+            first = first ?? i
+        }
+        let line = fields.cookieLine(merged(with: client))
+        guard let first else {
+            fields.lines.append(line)
+            return
+        }
+        // Back to front, since indices behind a removed line move.
+        for i in fields.lines.indices.reversed()
+        where i > first && fields.lines[i].known == .cookie && !fields.lines[i].isHopByHop {
+            fields.lines.remove(at: i)
+        }
+        fields.lines[first] = line
+    }
+
+    /// In bytes, because a client may send what isn't UTF-8, and it goes on as it came.
+    private func merged(with client: [UInt8]) -> [UInt8] {
+        let range = client.span.trimmedRange
+        var names: Set<[UInt8]> = []
+        for pair in client[range].split(separator: 0x3B) {
+            let bytes = Array(pair)
+            let end = bytes.firstIndex(of: 0x3D) ?? 0
+            let name = bytes.span.extracting(0..<end)
+            names.insert(Array(bytes[name.trimmedRange]))
+        }
+        var merged = Array(client[range])
+        for pair in pairs where !names.contains(Array(pair.name.utf8)) {
+            // A semicolon of the client's own at the end separates too.
+            if !merged.isEmpty { merged += merged.last == 0x3B ? [0x20] : [0x3B, 0x20] }
+            merged += CookieList.text(pair).utf8
+        }
+        return merged
+    }
+
+    private static func text(_ pair: (name: String, value: String)) -> String {
+        pair.name.isEmpty ? pair.value : "\(pair.name)=\(pair.value)"
+    }
+}
+
+extension FieldSection {
+    /// A Cookie line at the end of the storage.
+    fileprivate mutating func cookieLine(_ value: [UInt8]) -> Line {
+        let name = store("Cookie: ")
+        let start = storage.count
+        storage += value
+        storage += [0x0D, 0x0A]
+        names.insert(.cookie)
+        return Line(
+            name: ByteRange(start: name.lowerBound, count: 6),
+            value: ByteRange(start: start, count: value.count),
+            known: .cookie,
+            isContiguous: true
+        )
+    }
+}

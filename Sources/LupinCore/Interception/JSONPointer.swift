@@ -1,0 +1,146 @@
+// Which value of a JSON text a pointer means (RFC 6901), and when that value is an expected one.
+
+/// A JSON pointer, such as `/items/0/name`; the empty one is the whole text.
+package struct JSONPointer: Sendable, Equatable {
+    /// One step: the name of a member, or the index of an element.
+    struct Token: Sendable, Equatable {
+        let name: [UInt8]
+        /// nil where the name is no index, such as `01` and `-`, which is behind the last element.
+        let index: Int?
+
+        fileprivate init(_ name: [UInt8]) {
+            self.name = name
+            let isNumber =
+                (1...9).contains(name.count) && name.allSatisfy(\.isASCIIDigit)
+                && (name.count == 1 || name[0] != 0x30)
+            index = isNumber ? name.reduce(0) { $0 * 10 + Int($1 &- 0x30) } : nil
+        }
+    }
+
+    /// As it was written.
+    package let source: String
+    let tokens: [Token]
+
+    /// Reads `text`; nil if it does not begin with `/` or holds a `~` that is not `~0` or `~1`.
+    package init?(_ text: String) {
+        source = text
+        guard !text.isEmpty else {
+            tokens = []
+            return
+        }
+        guard text.utf8.first == 0x2F else { return nil }
+        var tokens: [Token] = []
+        var name: [UInt8] = []
+        var isEscape = false
+        for byte in text.utf8.dropFirst() {
+            switch (isEscape, byte) {
+            case (true, 0x30): name.append(0x7E)
+            case (true, 0x31): name.append(0x2F)
+            case (true, _): return nil
+            case (false, 0x2F):
+                tokens.append(Token(name))
+                name = []
+            case (false, 0x7E): break
+            case (false, _): name.append(byte)
+            }
+            isEscape = !isEscape && byte == 0x7E
+        }
+        guard !isEscape else { return nil }
+        tokens.append(Token(name))
+        self.tokens = tokens
+    }
+
+    package static func == (a: Self, b: Self) -> Bool { a.tokens == b.tokens }
+}
+
+/// A value without parts, as a rule expects it.
+package enum JSONScalar: Sendable, Equatable {
+    case string(String)
+    case number(JSONNumber)
+    case bool(Bool)
+    case null
+
+    /// Byte for byte: two spellings of one letter are different texts in JSON.
+    package static func == (a: Self, b: Self) -> Bool {
+        switch (a, b) {
+        case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+        case (.number(let a), .number(let b)): a == b
+        case (.bool(let a), .bool(let b)): a == b
+        case (.null, .null): true
+        default: false
+        }
+    }
+
+    /// What is demanded, in words; a text may be a secret of the environment, so it isn't shown.
+    package var sentence: String {
+        switch self {
+        case .string: "the expected text"
+        case .number(let number): number.source
+        case .bool(let value): "\(value)"
+        case .null: "null"
+        }
+    }
+}
+
+/// A number of JSON by its value, not by its spelling: `1`, `1.0` and `10e-1` are equal, and no
+/// digit of a long one is lost.
+package struct JSONNumber: Sendable, Equatable {
+    /// As it was written.
+    package let source: String
+    private let isNegative: Bool
+    /// Without zeros at either end; empty is 0.
+    private let digits: [UInt8]
+    /// The power of ten that the digits, read as a whole number, are multiplied by.
+    private let exponent: Int
+
+    /// Beyond it exponents count as equal; no number of a rules file has such a one.
+    private static let exponentMax = 1 << 40
+
+    /// The number that `text` is, whole, by the grammar of RFC 8259 §6.
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        var scanner = JSONScanner()
+        guard scanner.number(bytes.span), scanner.position == bytes.count else { return nil }
+        self.init(scanned: bytes.span)
+    }
+
+    /// `bytes` follow the grammar already.
+    init(scanned bytes: Span<UInt8>) {
+        var digits: [UInt8] = []
+        var exponent = 0
+        var written = 0
+        var part = Part.whole
+        var isExponentNegative = false
+        for i in bytes.indices {
+            let byte = bytes[i]
+            switch byte {
+            case 0x2E: part = .fraction
+            case 0x45, 0x65: part = .exponent
+            case 0x2D: isExponentNegative = part == .exponent
+            case 0x2B: break
+            default:
+                if part == .exponent {
+                    written = min(written * 10 + Int(byte &- 0x30), JSONNumber.exponentMax)
+                } else {
+                    if part == .fraction { exponent -= 1 }
+                    if byte != 0x30 || !digits.isEmpty { digits.append(byte) }
+                }
+            }
+        }
+        exponent += isExponentNegative ? -written : written
+        while digits.last == 0x30 {
+            digits.removeLast()
+            exponent += 1
+        }
+        source = String(copying: bytes)
+        isNegative = !digits.isEmpty && bytes[0] == 0x2D
+        self.exponent = digits.isEmpty ? 0 : exponent
+        self.digits = digits
+    }
+
+    private enum Part { case whole, fraction, exponent }
+
+    package static func == (a: Self, b: Self) -> Bool {
+        a.isNegative == b.isNegative && a.exponent == b.exponent && a.digits == b.digits
+    }
+}

@@ -1,0 +1,33 @@
+// What the `response:` steps of a plan do to the head of a response before the client gets it.
+
+/// The steps of a plan that change responses: fields only, so that framing, ranges and validators
+/// stay true.
+package enum ResponseSteps {
+    /// Applies `steps` to the fields of a response.
+    ///
+    /// `${header:N}` is a field of the client's request, as it is in a request step.
+    /// - Throws: The step that would put NUL, CR or LF into the response.
+    /// - Returns: Which steps changed something, and which could not.
+    package static func apply(
+        _ steps: [RequestStep],
+        to fields: inout FieldSection,
+        original: RequestHead,
+        id: String
+    ) throws(StepProblem) -> AppliedSteps {
+        var result = AppliedSteps()
+        let values = TemplateValues(original: original, id: id, tokens: [:])
+        for step in steps {
+            do throws(StepInterruption) {
+                guard try fields.apply(step, values) else { continue }
+                result.applied.append("response \(step.summary)")
+            } catch {
+                guard case .missingField(let name) = error else {
+                    throw StepProblem(step: step.summary)
+                }
+                let reason = "the request has no field \(name)"
+                result.dropped.append((step: "response \(step.summary)", reason: reason))
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,288 @@
+// What a good response is, by `validate:` of a rule: Alamofire's validation, and its custom kind.
+
+/// Demands on a response; all of them must hold, and an empty policy demands nothing.
+package struct ValidationPolicy: Sendable, Equatable {
+    /// What happens to a response that fails.
+    package enum Action: String, Sendable, CaseIterable {
+        /// The client gets 502 instead.
+        case fail
+        /// The attempt has failed, and the retry policy decides.
+        case retry
+        /// The client gets the response, and the record says what is wrong with it.
+        case log
+    }
+
+    /// What Content-Type must be.
+    package enum ContentType: Sendable, Equatable {
+        /// What the request's Accept accepts.
+        case accept
+        /// One of these; parameters aside.
+        case listed([MediaRange])
+    }
+
+    /// A field that must be there with a value that one of the patterns matches.
+    package struct FieldDemand: Sendable, Equatable {
+        package var name: String
+        package var values: [ValuePattern]
+
+        package init(name: String, values: [ValuePattern]) {
+            self.name = name
+            self.values = values
+        }
+    }
+
+    /// Bytes of the body as they are sent, content codings and all.
+    package struct Size: Sendable, Equatable {
+        package var min: UInt64
+        /// nil is any number.
+        package var max: UInt64?
+
+        package init(min: UInt64 = 0, max: UInt64? = nil) {
+            self.min = min
+            self.max = max
+        }
+    }
+
+    /// A value of the body that must be there and be this one.
+    package struct JSONDemand: Sendable, Equatable {
+        package var pointer: JSONPointer
+        package var value: JSONScalar
+
+        package init(pointer: JSONPointer, value: JSONScalar) {
+            self.pointer = pointer
+            self.value = value
+        }
+    }
+
+    /// Larger bodies are not inspected.
+    package static let inspectedBytesMax = 256 << 10
+
+    /// nil is any status.
+    package var status: StatusSet?
+    /// nil is any type.
+    package var contentType: ContentType?
+    package var headers: [FieldDemand] = []
+    package var size: Size?
+    package var json: [JSONDemand] = []
+    package var action = Action.fail
+
+    package init() {}
+
+    /// Whether nothing is demanded.
+    package var isEmpty: Bool {
+        status == nil && contentType == nil && headers.isEmpty && size == nil && json.isEmpty
+    }
+
+    /// Whether the body must be collected, up to `inspectedBytesMax`, and asked about.
+    package var needsBody: Bool { !json.isEmpty }
+}
+
+/// What a response was expected to be and is not.
+package struct ValidationFailure: Sendable, Equatable {
+    /// The key of `validate:` that does not hold.
+    package enum Condition: String, Sendable, CaseIterable {
+        case status, header, size, json
+        case contentType = "content_type"
+    }
+
+    package var condition: Condition
+    /// For records and pages; it shows nothing of a body and no value of a field but a media type.
+    package var sentence: String
+
+    package init(condition: Condition, sentence: String) {
+        self.condition = condition
+        self.sentence = sentence
+    }
+}
+
+/// What is said of a body.
+package enum BodyVerdict: Sendable, Equatable {
+    case passed
+    case failed(ValidationFailure)
+    /// It was not judged; the reason is for the record.
+    case skipped(reason: String)
+}
+
+// MARK: The head
+
+extension ValidationPolicy {
+    /// What of the head does not hold, first demand first; nil if all of it does.
+    ///
+    /// An interim response is not asked about, and neither is 101: what follows is no response.
+    ///
+    /// `request` is the one last sent, `contentLength` what the framing tells of the body, and
+    /// `isBodyEmpty` is nil while nobody knows: then there is a body, unless its length is 0.
+    package func check(
+        head: ResponseHead,
+        request: RequestHead,
+        contentLength: UInt64?,
+        isBodyEmpty: Bool?
+    ) -> ValidationFailure? {
+        guard head.status >= 200 else { return nil }
+        if let status, !status.contains(head.status) {
+            let sentence = "status \(head.status) is not in \(status.text)"
+            return ValidationFailure(condition: .status, sentence: sentence)
+        }
+        let isEmpty = isBodyEmpty ?? (contentLength == 0) || head.hasNoBody(answering: request)
+        if !isEmpty, let sentence = problem(withContentTypeOf: head, request) {
+            return ValidationFailure(condition: .contentType, sentence: sentence)
+        }
+        for demand in headers where !demand.holds(for: head.fields) {
+            let isThere = head.fields.value(of: demand.name) != nil
+            let sentence =
+                isThere
+                ? "no value of \(demand.name) is an expected one"
+                : "\(demand.name) is missing"
+            return ValidationFailure(condition: .header, sentence: sentence)
+        }
+        let length = isBodyEmpty == true ? 0 : contentLength
+        guard let length, !head.hasNoBody(answering: request) else { return nil }
+        return check(received: length, isComplete: true, head: head, request: request)
+    }
+
+    private func problem(withContentTypeOf head: ResponseHead, _ request: RequestHead) -> String? {
+        guard let contentType else { return nil }
+        let media = head.mediaType
+        let isExpected =
+            switch contentType {
+            case .accept: MediaRange.isAccepted(media, by: request.fields)
+            case .listed(let ranges):
+                ranges.contains { range in media.map(range.contains) ?? (range.type == "*") }
+            }
+        if isExpected { return nil }
+        let place = contentType == .accept ? "in the request's Accept" : "an expected type"
+        guard let media else {
+            return head.fields.first(.contentType) == nil
+                ? "there is no Content-Type" : "Content-Type is no media type"
+        }
+        return "\(String(media.text.prefix(100))) is not \(place)"
+    }
+}
+
+// MARK: The body
+
+extension ValidationPolicy {
+    /// What is wrong with a body of `received` bytes, of which `isComplete` says whether it is all.
+    ///
+    /// To be asked while a body of unknown length streams, and at its end. Where the method or the
+    /// status leaves no body (HEAD, 204, 205, 304) none is missed, as in Alamofire.
+    package func check(
+        received: UInt64,
+        isComplete: Bool,
+        head: ResponseHead,
+        request: RequestHead
+    ) -> ValidationFailure? {
+        guard let size else { return nil }
+        if let max = size.max, received > max {
+            // While it streams nobody knows how long it would have become.
+            let count = isComplete ? "\(received)" : "more than \(max)"
+            let sentence = "the body has \(count) bytes, and at most \(max) are expected"
+            return ValidationFailure(condition: .size, sentence: sentence)
+        }
+        if isComplete, received < size.min, !head.hasNoBody(answering: request) {
+            let sentence = "the body has \(received) bytes, and at least \(size.min) are expected"
+            return ValidationFailure(condition: .size, sentence: sentence)
+        }
+        return nil
+    }
+
+    /// Judges a body by its JSON values.
+    ///
+    /// `isComplete` says that `body` is all of it: false once it has outgrown `inspectedBytesMax`.
+    /// The head tells whether the body can be read as it is.
+    package func check(
+        body: Span<UInt8>,
+        isComplete: Bool,
+        head: ResponseHead
+    ) -> BodyVerdict {
+        guard needsBody else { return .passed }
+        if head.status == 206 { return .skipped(reason: "the body is a part of the whole") }
+        if head.isContentCoded { return .skipped(reason: "the body is content-coded") }
+        guard isComplete, body.count <= Self.inspectedBytesMax else {
+            return .skipped(reason: "the body is larger than 256 KiB")
+        }
+        guard !body.isEmpty else { return .skipped(reason: "there is no body") }
+        guard let findings = JSONScanner.find(json.map(\.pointer), in: body) else {
+            return .skipped(reason: "the body is not JSON")
+        }
+        for (demand, found) in zip(json, findings) where !found.equals(demand.value, in: body) {
+            let sentence = demand.sentence(about: found)
+            return .failed(ValidationFailure(condition: .json, sentence: sentence))
+        }
+        return .passed
+    }
+}
+
+extension ValidationPolicy.JSONDemand {
+    /// Says no more of a body than which kind of value it holds.
+    fileprivate func sentence(about found: JSONFinding) -> String {
+        let place = pointer.source.isEmpty ? "the body" : pointer.source
+        let isSameKind =
+            switch (found, value) {
+            case (.string, .string), (.number, .number): true
+            default: false
+            }
+        if found == .missing { return "\(place) is missing" }
+        if isSameKind { return "\(place) is \(found.kindText) other than \(value.sentence)" }
+        return "\(place) is \(found.kindText), and \(value.sentence) is expected"
+    }
+}
+
+extension ValidationPolicy.FieldDemand {
+    /// Whether a line has a value that one of the patterns matches; without patterns the line is
+    /// enough.
+    fileprivate func holds(for fields: FieldSection) -> Bool {
+        for line in fields.lines where fields.nameEquals(line, name.utf8.span) {
+            if values.isEmpty { return true }
+            let value = fields.storage.span.extracting(line.value.range)
+            for pattern in values where pattern.matches(value) { return true }
+        }
+        return false
+    }
+}
+
+extension ResponseHead {
+    /// Whether there is no body by the method or the status (RFC 9110 §6.4.1).
+    fileprivate func hasNoBody(answering request: RequestHead) -> Bool {
+        request.method == .head || status == 204 || status == 205 || status == 304
+    }
+
+    /// nil where Content-Type is missing, is none, or is written twice and differently.
+    fileprivate var mediaType: MediaRange? {
+        let lines = fields.lines.filter { $0.known == .contentType }
+        guard let first = lines.first else { return nil }
+        let value = fields.storage[first.value.range]
+        guard lines.allSatisfy({ fields.storage[$0.value.range] == value }),
+            let media = MediaRange(parsing: value.span), !media.isRange
+        else { return nil }
+        return media
+    }
+
+    /// Whether Content-Encoding has more than `identity`.
+    fileprivate var isContentCoded: Bool {
+        var isCoded = false
+        fields.forEachMember(of: .contentEncoding) { member in
+            isCoded = isCoded || !member.equalsIgnoringCase("identity".utf8.span)
+        }
+        return isCoded
+    }
+}
+
+// MARK: Statuses
+
+/// Statuses and ranges of them, such as `200-399`.
+package struct StatusSet: Sendable, Equatable {
+    private let ranges: [ClosedRange<UInt16>]
+
+    package init(_ ranges: [ClosedRange<UInt16>]) { self.ranges = ranges }
+
+    package func contains(_ status: UInt16) -> Bool { ranges.contains { $0.contains(status) } }
+
+    /// As the file has them.
+    package var text: String {
+        ranges.map { range in
+            range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+        }
+        .joined(separator: ", ")
+    }
+}

@@ -1,0 +1,27 @@
+// Which content codings lupin can do and undo, and how fields spell them.
+
+/// A content coding (RFC 9110 §8.4.1).
+package enum ContentCoding: Sendable, Hashable, CaseIterable {
+    /// RFC 1952.
+    case gzip
+    /// The zlib format of RFC 1950 around deflate, whatever the name says (RFC 9110 §8.4.1.2).
+    case deflate
+
+    /// The coding as a field names it.
+    package var token: String {
+        switch self {
+        case .gzip: "gzip"
+        case .deflate: "deflate"
+        }
+    }
+
+    /// The coding called `token` in any case; nil for all others, `identity` among them.
+    package init?(_ token: String) {
+        switch token.lowercased() {
+        // RFC 9110 §8.4.1.3: "A recipient SHOULD consider "x-gzip" to be equivalent to "gzip"."
+        case "gzip", "x-gzip": self = .gzip
+        case "deflate": self = .deflate
+        default: return nil
+        }
+    }
+}

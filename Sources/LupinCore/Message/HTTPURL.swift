@@ -1,0 +1,74 @@
+// Which origin and which path a whole URL of the rules file names.
+
+/// An `http:` or `https:` URL for a request of lupin's own (RFC 3986 §3, RFC 9110 §4.2).
+///
+/// No userinfo: a password would end up where URLs are shown (RFC 9110 §4.2.4).
+package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
+    package var origin: Origin
+    /// Path and query as they are sent, beginning with `/`; a fragment never leaves lupin.
+    package var path: String
+
+    package init(origin: Origin, path: String) {
+        self.origin = origin
+        self.path = path
+    }
+
+    /// The URL that `text` spells, or nil.
+    package init?(_ text: String) {
+        guard let marker = text.firstRange(of: "://"),
+            let scheme = HTTPURL.scheme(text[..<marker.lowerBound])
+        else { return nil }
+        let rest = Array(text[marker.upperBound...].utf8)
+        let end = rest.firstIndex { HTTPURL.authorityEnds.contains($0) } ?? rest.count
+        guard let (host, port) = HTTPURL.authority(Array(rest[..<end])) else { return nil }
+        let target = rest[end...].prefix { $0 != UInt8(ascii: "#") }
+        // A space or a letter beyond ASCII stands percent-encoded in a request line.
+        guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        let path = String(decoding: target, as: UTF8.self)
+        origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+        self.path = path.hasPrefix("/") ? path : "/" + path
+    }
+
+    /// The URL without its query, which may hold what is nobody's business.
+    package var description: String {
+        let shown = path.prefix { $0 != "?" }
+        return "\(origin.scheme.name)://\(origin.authority)\(shown)"
+    }
+
+    private static let authorityEnds = Array("/?#".utf8)
+
+    private static func scheme(_ name: Substring) -> Scheme? {
+        switch name.lowercased() {
+        case "http": .http
+        case "https": .https
+        default: nil
+        }
+    }
+
+    private static func authority(_ bytes: [UInt8]) -> (host: Host, port: UInt16?)? {
+        var host = bytes[...]
+        var port: UInt16?
+        let digits = bytes.reversed().prefix(while: \.isASCIIDigit).count
+        let colon = bytes.count - digits - 1
+        if colon >= 0, bytes[colon] == UInt8(ascii: ":") {
+            host = bytes[..<colon]
+            // `host:` means the default port (RFC 3986 §3.2.3).
+            if digits > 0 {
+                let text = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
+                guard let number = UInt16(text), number > 0 else { return nil }
+                port = number
+            }
+        }
+        let name = Array(host)
+        guard let host = try? Host(parsing: name.span) else { return nil }
+        return (host, port)
+    }
+}
+
+extension Host {
+    /// Whether a connection to the host certainly stays on this machine (RFC 6761 §6.3).
+    package var isLoopback: Bool {
+        if let address { return address.isLoopback }
+        return text == "localhost" || text.hasSuffix(".localhost")
+    }
+}

@@ -1,0 +1,121 @@
+// What the steps of a rule mean besides their changes: credentials, secrets, waits.
+
+/// Worked out once for each rule.
+struct StepTraits: Sendable {
+    var auth: [String] = []
+    var namedTokens: [String] = []
+    var holdsSecret = false
+    var delay: Duration?
+    var compress: CompressStep?
+
+    init(_ steps: [RequestStep]) {
+        for step in steps {
+            switch step {
+            case .auth(let token):
+                auth.append(token)
+                holdsSecret = true
+            case .compress(let step): compress = step
+            case .delay(let time): delay = (delay ?? .zero) + time
+            case .set(_, let value), .add(_, let value), .default(_, let value): note(value)
+            case .query(let set, _): for parameter in set { note(parameter.value) }
+            case .url(let url):
+                if case .literal(let path)? = url.path { note(path) }
+            case .remove, .rewrite: break
+            }
+        }
+    }
+
+    private mutating func note(_ value: Template) {
+        for part in value.parts {
+            switch part {
+            case .secret: holdsSecret = true
+            case .token(let name):
+                holdsSecret = true
+                if !namedTokens.contains(name) { namedTokens.append(name) }
+            case .text, .header, .id: break
+            }
+        }
+    }
+}
+
+extension Plan {
+    /// Adds what the steps of one more rule mean.
+    mutating func take(_ traits: StepTraits) {
+        auth += traits.auth
+        for name in traits.namedTokens where !namedTokens.contains(name) {
+            namedTokens.append(name)
+        }
+        if traits.holdsSecret { holdsSecret = true }
+        if let step = traits.compress { compress = step }
+        if let more = traits.delay { delay = (delay ?? .zero) + more }
+    }
+}
+
+extension RuleSet {
+    /// Whether a rule that names the token may match requests to `origin`.
+    package func names(token: String, for origin: Origin) -> Bool {
+        rules.contains { rule in
+            rule.traits.names(token) && rule.matches.contains { $0.mayMeet(origin) }
+        }
+    }
+}
+
+extension StepTraits {
+    func names(_ token: String) -> Bool { auth.contains(token) || namedTokens.contains(token) }
+}
+
+extension Rule {
+    fileprivate var traits: StepTraits { StepTraits(steps) }
+
+    /// Whether a step names the token.
+    package func names(_ token: String) -> Bool { traits.names(token) }
+
+    /// Whether what it concerns goes by http for certain.
+    package var isPlain: Bool {
+        for step in steps.reversed() {
+            guard case .url(let url) = step, let scheme = url.scheme else { continue }
+            return scheme == .http
+        }
+        return !matches.isEmpty && matches.allSatisfy { $0.schemes == [.http] }
+    }
+
+    /// Whether all hosts that it sends to are this machine.
+    package var staysOnThisMachine: Bool {
+        for step in steps.reversed() {
+            guard case .url(let url) = step, let host = url.host else { continue }
+            return host.isLoopback
+        }
+        return !matches.isEmpty
+            && matches.allSatisfy { match in
+                match.hosts?.allSatisfy { $0.exactHost?.isLoopback ?? false } ?? false
+            }
+    }
+
+    /// Whether every request for a URL on a host that it spells out is one of its.
+    package func certainlyMatches(_ url: HTTPURL) -> Bool {
+        matches.contains { match in
+            guard let hosts = match.hosts, hosts.contains(where: { $0.isExactly(url.origin.host) }),
+                match.mayMeet(url.origin), match.not.isEmpty
+            else { return false }
+            if let paths = match.paths {
+                let path = String(url.path.prefix { $0 != "?" })
+                guard paths.contains(where: { $0.matches(path.utf8Span.span) }) else {
+                    return false
+                }
+            }
+            return match.headers.isEmpty && match.query.isEmpty && match.clients == nil
+                && match.programs == nil && match.users == nil
+                && match.methods?.contains(.post) ?? true
+        }
+    }
+}
+
+extension Match {
+    /// Whether scheme, host and port of `origin` are among those it asks for.
+    fileprivate func mayMeet(_ origin: Origin) -> Bool {
+        if let schemes, !schemes.contains(origin.scheme) { return false }
+        if let ports, !ports.contains(origin.port) { return false }
+        if let hosts, !hosts.contains(where: { $0.matches(origin.host) }) { return false }
+        return true
+    }
+}

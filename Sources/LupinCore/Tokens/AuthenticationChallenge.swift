@@ -1,0 +1,210 @@
+// Which ways to authenticate a server offers, read from whatever it writes.
+
+/// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
+package struct AuthenticationChallenge: Sendable, Equatable {
+    package struct Parameter: Sendable, Equatable {
+        /// As written; compares without case.
+        package let name: String
+        /// Without quotes and escapes.
+        package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// As written; compares without case.
+    package var scheme: String
+    /// What some schemes have instead of parameters.
+    package var token68: String?
+    package var parameters: [Parameter] = []
+
+    package init(scheme: String, token68: String? = nil, parameters: [Parameter] = []) {
+        self.scheme = scheme
+        self.token68 = token68
+        self.parameters = parameters
+    }
+
+    /// The first value of a parameter.
+    package subscript(name: String) -> String? { parameters[name] }
+
+    /// Whether it is the scheme, in any case.
+    package func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
+}
+
+extension AuthenticationChallenge {
+    /// All challenges in a section's lines of one name, in order.
+    package static func challenges(
+        in fields: FieldSection,
+        _ name: FieldName = .wwwAuthenticate
+    ) -> [AuthenticationChallenge] {
+        fields.values(of: name.spelling).flatMap { challenges(in: $0) }
+    }
+
+    /// The challenges in one value: what could be read of them, if it is malformed.
+    package static func challenges(in value: String) -> [AuthenticationChallenge] {
+        var reader = ChallengeReader(value)
+        reader.read()
+        return reader.challenges
+    }
+
+    /// The parameters of a field such as `Authentication-Info` (RFC 9110 §11.6.3).
+    package static func parameters(in value: String) -> [Parameter] {
+        // They are a challenge's parameters but for the scheme.
+        challenges(in: "Info " + value).first?.parameters ?? []
+    }
+}
+
+extension [AuthenticationChallenge.Parameter] {
+    /// The value of the first parameter called `name`, in any case.
+    package subscript(name: String) -> String? {
+        let wanted = name.lowercased()
+        return first { $0.name.lowercased() == wanted }?.value
+    }
+}
+
+extension [AuthenticationChallenge] {
+    /// Whether the credential is good and its rights are not enough (RFC 6750 §3.1).
+    ///
+    /// Another credential of the same source has the same rights, so nothing is refreshed.
+    package var isInsufficientScope: Bool {
+        let errors = filter { $0.isScheme("Bearer") }.compactMap { $0["error"]?.lowercased() }
+        return errors.contains("insufficient_scope") && !errors.contains("invalid_token")
+    }
+
+    /// Whether one of them is of the scheme, in any case.
+    package func offers(_ scheme: String) -> Bool { contains { $0.isScheme(scheme) } }
+}
+
+/// A position in a value and the grammar of RFC 9110 §11.6.1 around it.
+///
+/// Every step moves on, and none reads behind the end.
+private struct ChallengeReader {
+    /// Beyond these a list is no offer any more; the rest is not read.
+    private static let challengesMax = 32
+    private static let parametersMax = 64
+
+    private(set) var challenges: [AuthenticationChallenge] = []
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ value: String) { bytes = Array(value.utf8) }
+
+    private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    mutating func read() {
+        while true {
+            skip { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
+            guard current != nil, challenges.count <= ChallengeReader.challengesMax else { break }
+            element()
+        }
+        let surplus = challenges.count - ChallengeReader.challengesMax
+        if surplus > 0 { challenges.removeLast(surplus) }
+    }
+
+    /// One element of the list: a parameter of the last challenge, or the begin of the next one.
+    private mutating func element() {
+        let start = position
+        let name = take(while: \.isTokenByte)
+        guard !name.isEmpty else { return skipElement() }
+        let end = position
+        skipSpace()
+        if current == UInt8(ascii: "=") {
+            position = start
+            return parameter()
+        }
+        challenges.append(AuthenticationChallenge(scheme: name))
+        // Behind the scheme, one space at least, then token68 or the first parameter.
+        guard position > end, let next = current, next != UInt8(ascii: ",") else {
+            if position == end, current != nil, current != UInt8(ascii: ",") { skipElement() }
+            return
+        }
+        if !token68() { parameter() }
+    }
+
+    /// `token68` up to the end of the element; else nothing is taken.
+    private mutating func token68() -> Bool {
+        let start = position
+        var text = take { byte in
+            byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit
+                || ChallengeReader.token68Marks.contains(byte)
+        }
+        let body = position
+        text += take { $0 == UInt8(ascii: "=") }
+        skipSpace()
+        guard body > start, current == nil || current == UInt8(ascii: ",") else {
+            position = start
+            return false
+        }
+        challenges[challenges.count - 1].token68 = text
+        return true
+    }
+
+    /// `name=value`, which is dropped where there is no challenge or no value.
+    private mutating func parameter() {
+        let name = take(while: \.isTokenByte)
+        skipSpace()
+        guard !name.isEmpty, current == UInt8(ascii: "=") else { return skipElement() }
+        position += 1
+        skipSpace()
+        let isQuoted = current == UInt8(ascii: "\"")
+        guard let value = isQuoted ? quoted() : unquoted() else { return skipElement() }
+        guard let last = challenges.indices.last,
+            challenges[last].parameters.count < ChallengeReader.parametersMax
+        else { return skipElement() }
+        challenges[last].parameters.append(.init(name: name, value: value))
+        skipElement()
+    }
+
+    /// A quoted string without quotes and escapes; nil when it is not closed.
+    private mutating func quoted() -> String? {
+        var text: [UInt8] = []
+        position += 1
+        while let byte = current {
+            position += 1
+            if byte == UInt8(ascii: "\"") { return String(decoding: text, as: UTF8.self) }
+            if byte == UInt8(ascii: "\\"), let escaped = current {
+                position += 1
+                text.append(escaped)
+            } else {
+                text.append(byte)
+            }
+        }
+        return nil
+    }
+
+    /// A token, and what servers write without the quotes that it needs.
+    private mutating func unquoted() -> String? {
+        let text = take { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
+        let trimmed = text.utf8.reversed().drop { $0 == 0x20 || $0 == 0x09 }
+        return trimmed.isEmpty ? nil : String(decoding: trimmed.reversed(), as: UTF8.self)
+    }
+
+    // MARK: Moving on
+
+    /// Up to the comma that ends the element; commas in quotes do not.
+    private mutating func skipElement() {
+        while let byte = current, byte != UInt8(ascii: ",") {
+            if byte == UInt8(ascii: "\"") {
+                _ = quoted()
+            } else {
+                position += 1
+            }
+        }
+    }
+
+    private mutating func skipSpace() { skip { $0 == 0x20 || $0 == 0x09 } }
+
+    private mutating func skip(while isSkipped: (UInt8) -> Bool) {
+        while let byte = current, isSkipped(byte) { position += 1 }
+    }
+
+    private mutating func take(while isTaken: (UInt8) -> Bool) -> String {
+        let start = position
+        skip(while: isTaken)
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    private static let token68Marks = Array("-._~+/".utf8)
+}

@@ -1,0 +1,89 @@
+// What a Digest challenge asks for, and which of several is answered.
+
+/// An algorithm of RFC 7616 §6.1 that lupin answers.
+package enum DigestAlgorithm: String, Sendable, Equatable, CaseIterable {
+    case md5 = "MD5"
+    case md5Session = "MD5-sess"
+    case sha256 = "SHA-256"
+    case sha256Session = "SHA-256-sess"
+
+    /// The hash function below it.
+    package enum Hash: UInt8, Sendable, Equatable { case md5, sha256 }
+
+    package var hash: Hash {
+        switch self {
+        case .md5, .md5Session: .md5
+        case .sha256, .sha256Session: .sha256
+        }
+    }
+
+    /// The password's hash is bound to the first nonce and cnonce.
+    package var isSession: Bool { self == .md5Session || self == .sha256Session }
+
+    /// The algorithm that `text` names in any case.
+    package init?(name text: String) {
+        let name = text.lowercased()
+        guard
+            let found = DigestAlgorithm.allCases.first(where: { $0.rawValue.lowercased() == name })
+        else { return nil }
+        self = found
+    }
+}
+
+/// A Digest challenge that can be answered (RFC 7616 §3.3).
+package struct DigestChallenge: Sendable, Equatable {
+    package var realm: String
+    package var nonce: String
+    package var opaque: String?
+    package var algorithm: DigestAlgorithm
+    /// Servers from before RFC 2617 do not know the parameter, and get none back.
+    package var namesAlgorithm: Bool
+    /// `qop=auth`; otherwise the form of RFC 2069, without nonce count and cnonce.
+    package var hasQualityOfProtection: Bool
+    /// Only the nonce was too old: user and password were right.
+    package var isStale: Bool
+    /// The user goes out hashed.
+    package var wantsUserHash: Bool
+
+    /// The challenge, or nil where it cannot be answered: no realm or nonce, an unknown algorithm,
+    /// or only `auth-int`, which would need the whole body before the head.
+    ///
+    /// `domain` is passed over: which requests a credential is for, the rules say. `charset` too:
+    /// users and passwords are hashed as UTF-8, which is all that it may say.
+    package init?(_ challenge: AuthenticationChallenge) {
+        guard challenge.isScheme("Digest"), let realm = challenge["realm"],
+            let nonce = challenge["nonce"], !nonce.isEmpty
+        else { return nil }
+        let name = challenge["algorithm"]
+        guard let algorithm = DigestAlgorithm(name: name ?? "MD5") else { return nil }
+        let offered = challenge["qop"].map { qop in
+            qop.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains("auth")
+        }
+        guard offered ?? !algorithm.isSession else { return nil }
+        // They come back in a field of ours.
+        for text in [realm, nonce, challenge["opaque"] ?? ""] {
+            guard !text.unicodeScalars.contains(where: \.isControl) else { return nil }
+        }
+        self.realm = realm
+        self.nonce = nonce
+        opaque = challenge["opaque"]
+        self.algorithm = algorithm
+        namesAlgorithm = name != nil
+        hasQualityOfProtection = offered != nil
+        isStale = challenge["stale"]?.lowercased() == "true"
+        wantsUserHash = challenge["userhash"]?.lowercased() == "true"
+    }
+
+    /// The one of several to answer: the strongest, and of equals the first (RFC 7616 §3.7).
+    package static func best(_ challenges: [AuthenticationChallenge]) -> DigestChallenge? {
+        var best: DigestChallenge?
+        for case let challenge? in challenges.map(DigestChallenge.init) {
+            if best.map({ challenge.strength > $0.strength }) ?? true { best = challenge }
+        }
+        return best
+    }
+
+    private var strength: Int {
+        (algorithm.hash == .sha256 ? 2 : 0) + (hasQualityOfProtection ? 1 : 0)
+    }
+}

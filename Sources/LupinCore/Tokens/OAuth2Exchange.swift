@@ -1,0 +1,183 @@
+// What a token server is asked, and what its answer says (RFC 6749); nothing of it is trusted.
+
+/// The request for a token, ready to be sent by POST.
+package struct TokenRequest: Sendable, Equatable, Concealed {
+    package let contentType: String
+    /// The value of `Authorization`, if the client says so who it is.
+    package let authorization: String?
+    package let body: [UInt8]
+}
+
+/// What a token server issued.
+package struct TokenResponse: Sendable, Equatable, Concealed {
+    package let accessToken: String
+    /// The life of the token in seconds; nil where the server does not say.
+    package let expiresIn: Int64?
+    /// The next refresh token; nil: the last one stays good (RFC 6749 §6).
+    package let refreshToken: String?
+    /// What was granted, where that is not what was asked for.
+    package let scope: String?
+
+    /// The credential, had at `now`.
+    package func credential(now: UInt64) -> Credential {
+        let life = expiresIn.map { Duration.seconds($0) }
+        return Credential(.token(accessToken), obtainedAt: now, life: life)
+    }
+}
+
+/// One grant of one client.
+package struct OAuth2Exchange: Sendable {
+    /// No answer of a token server is longer; what is behind is not read.
+    package static let bodyBytesMax = 256 << 10
+    /// Ten years: longer lives are as good as none.
+    private static let expiresInMax: Int64 = 10 * 366 * 86400
+
+    private let source: OAuth2Source
+
+    package init(_ source: OAuth2Source) { self.source = source }
+
+    // MARK: Request
+
+    /// The request of RFC 6749 §4.4.2 or §6.
+    ///
+    /// - Parameters:
+    ///   - refreshToken: The last one that the server issued; nil takes the one of the rules file.
+    ///   - content: The bytes of a secret file.
+    /// - Returns: What is sent by POST to the source's URL, with `Accept: application/json`.
+    /// - Throws: What `content` throws, and `.missing` without a refresh token.
+    package func request(
+        refreshToken: String? = nil,
+        _ content: (_ path: String) throws(TokenFailure) -> [UInt8]
+    ) throws(TokenFailure) -> TokenRequest {
+        var pairs = [(name: "grant_type", value: source.grant.rawValue)]
+        if source.grant == .refreshToken {
+            var token = refreshToken
+            if token == nil { token = try source.refreshToken?.text(content) }
+            guard let token, !token.isEmpty else { throw TokenFailure(.missing) }
+            pairs.append((name: "refresh_token", value: token))
+        }
+        if let scope = source.scope { pairs.append((name: "scope", value: scope)) }
+        for parameter in source.parameters {
+            pairs.append((name: parameter.name, value: try parameter.value.text(content)))
+        }
+        let secret = try source.clientSecret?.text(content)
+        var authorization: String?
+        if let secret, source.clientAuthentication == .basic {
+            // Both are form-encoded first, so that an id may hold a colon (RFC 6749 §2.3.1).
+            let pair = "\(FormText.encode(source.clientID)):\(FormText.encode(secret))"
+            authorization = "Basic " + Base64Text.encode(Array(pair.utf8))
+        } else {
+            pairs.append((name: "client_id", value: source.clientID))
+            if let secret { pairs.append((name: "client_secret", value: secret)) }
+        }
+        return TokenRequest(
+            contentType: FormText.contentType,
+            authorization: authorization,
+            body: Array(FormText.encode(pairs).utf8)
+        )
+    }
+
+    // MARK: Response
+
+    /// What the answer says (RFC 6749 §5.1, §5.2).
+    ///
+    /// - Parameters:
+    ///   - status: Its status.
+    ///   - body: Its content, decoded.
+    ///   - retryAfter: The value of its `Retry-After`.
+    /// - Returns: The token and what belongs to it.
+    /// - Throws: `.refused` or `.malformed`, with host, status and error code only.
+    package func response(
+        status: UInt16,
+        body: [UInt8],
+        retryAfter: String? = nil
+    ) throws(TokenFailure) -> TokenResponse {
+        let seconds = retryAfter.flatMap(OAuth2Exchange.delay)
+        let answer = body.count > OAuth2Exchange.bodyBytesMax ? nil : JSONValue(parsing: body.span)
+        let error = answer?["error"]?.string
+        // Some servers tell errors with 200.
+        guard status == 200, error == nil else {
+            let code = error.flatMap(OAuth2Exchange.code)
+            throw TokenFailure(
+                .refused(host: host, status: status, error: code),
+                retryAfterSeconds: seconds
+            )
+        }
+        guard body.count <= OAuth2Exchange.bodyBytesMax else {
+            throw malformed(status, "is longer than 256KiB")
+        }
+        guard let answer, case .object = answer else {
+            throw malformed(status, body.isEmpty ? "is empty" : "is not a JSON object")
+        }
+        guard let token = answer["access_token"]?.string else {
+            throw malformed(status, "has no access_token")
+        }
+        guard OAuth2Exchange.isToken(token) else {
+            throw malformed(status, "has an access_token that cannot be sent")
+        }
+        // Required by RFC 6749 §5.1, and forgotten by servers that know nothing but Bearer.
+        if let type = answer["token_type"], type.string?.lowercased() != "bearer" {
+            throw malformed(status, "has a token_type other than Bearer")
+        }
+        return TokenResponse(
+            accessToken: token,
+            expiresIn: answer["expires_in"].flatMap(OAuth2Exchange.life),
+            refreshToken: try nextToken(answer, status),
+            scope: answer["scope"]?.string
+        )
+    }
+
+    private func nextToken(
+        _ answer: JSONValue,
+        _ status: UInt16
+    ) throws(TokenFailure) -> String? {
+        guard let next = answer["refresh_token"]?.string, !next.isEmpty else { return nil }
+        guard OAuth2Exchange.isToken(next) else {
+            throw malformed(status, "has a refresh_token that cannot be sent")
+        }
+        return next
+    }
+
+    private var host: String { source.url.origin.host.text }
+
+    private func malformed(_ status: UInt16, _ reason: String) -> TokenFailure {
+        TokenFailure(.malformed(host: host, status: status, reason: reason))
+    }
+
+    /// What may stand behind `Bearer` without being cut or joined to something else.
+    private static func isToken(_ text: String) -> Bool {
+        (1...TokenField.credentialBytesMax).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    /// A number, or its digits as text; whole seconds.
+    ///
+    /// Nothing below 1 is a life: see `Credential`.
+    private static func life(_ value: JSONValue) -> Int64? {
+        var seconds = value.number
+        if let text = value.string {
+            guard (1...20).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit) else {
+                return nil
+            }
+            seconds = Double(text)
+        }
+        guard let seconds, seconds >= 1 else { return nil }
+        return seconds < Double(expiresInMax) ? Int64(seconds) : expiresInMax
+    }
+
+    /// An error code that may be shown: NQSCHAR of RFC 6749 Appendix A.7, at most 64 of them.
+    private static func code(_ text: String) -> String? {
+        let isCode = text.utf8.allSatisfy { byte in
+            (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C
+        }
+        return isCode && (1...64).contains(text.utf8.count) ? text : nil
+    }
+
+    /// `Retry-After` in seconds (RFC 9110 §10.2.3); a date is not worth a clock here.
+    private static func delay(_ text: String) -> UInt64? {
+        guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit) else {
+            return nil
+        }
+        return UInt64(text)
+    }
+}

@@ -1,0 +1,254 @@
+// What one name under `tokens:` says: where its credential comes from, and where it may go.
+
+/// A named credential of the rules file.
+package struct TokenDefinition: Sendable, Equatable {
+    package var name: String
+    /// 1-based line of the name in its file.
+    package var line: Int
+    package var source: TokenSource
+    package var field: TokenField
+    /// Hosts that get it beside those of the rules that name it.
+    package var hosts: [HostPattern] = []
+    /// It may go to `http:` on other machines.
+    package var plainHTTP = false
+    package var refresh = RefreshSettings()
+    package var onMissing = OnMissing.fail
+
+    /// What a request without its credential comes to.
+    package enum OnMissing: UInt8, Sendable, Equatable {
+        /// 502, nothing is sent.
+        case fail
+        /// The request goes out without it.
+        case send
+    }
+
+    package init(name: String, line: Int, source: TokenSource, field: TokenField? = nil) {
+        self.name = name
+        self.line = line
+        self.source = source
+        self.field = field ?? TokenField(for: source)
+    }
+}
+
+/// Where a credential comes from.
+package enum TokenSource: Sendable, Equatable {
+    /// A token as it is (RFC 6750).
+    case bearer(SecretText)
+    /// RFC 7617; `preemptive` sends it at once, else the server has to ask.
+    case basic(user: SecretText, password: SecretText, preemptive: Bool)
+    /// RFC 7616.
+    case digest(user: SecretText, password: SecretText)
+    /// What a program prints.
+    case command(CommandSource)
+    /// What a token server issues (RFC 6749).
+    case oauth2(OAuth2Source)
+
+    /// The key of the rules file that says so.
+    package var key: String {
+        switch self {
+        case .bearer: "bearer"
+        case .basic: "basic"
+        case .digest: "digest"
+        case .command: "command"
+        case .oauth2: "oauth2"
+        }
+    }
+
+    /// The secret files that have to be read, in order.
+    package var paths: [String] {
+        switch self {
+        case .bearer(let token): token.paths
+        case .basic(let user, let password, _), .digest(let user, let password):
+            user.paths + password.paths
+        case .command: []
+        case .oauth2(let source): source.paths
+        }
+    }
+
+    /// Whether asking it again may give another credential.
+    ///
+    /// What stands in the file or came from the environment stays what it is until the next load.
+    package var isRefreshable: Bool {
+        switch self {
+        case .bearer, .basic, .digest: !paths.isEmpty
+        case .command, .oauth2: true
+        }
+    }
+}
+
+/// `command:` with its companions.
+package struct CommandSource: Sendable, Equatable {
+    /// The program and its arguments; never empty.
+    package var arguments: [String]
+    /// How long what it prints is good for; nil: until a 401.
+    package var every: Duration?
+    package var timeout = Duration.seconds(5)
+
+    package init(arguments: [String]) { self.arguments = arguments }
+
+    /// The credential in what the program printed: one line, without the line end.
+    package func credential(output: [UInt8]) throws(TokenFailure) -> String {
+        let program = arguments.first ?? ""
+        guard output.count <= TokenField.credentialBytesMax else {
+            throw TokenFailure(.command(program: program, .outputTooLong))
+        }
+        guard let text = SecretText.text(ofFile: output) else {
+            throw TokenFailure(.command(program: program, .outputNotText))
+        }
+        guard !text.isEmpty else { throw TokenFailure(.missing) }
+        return text
+    }
+}
+
+/// `oauth2:` (RFC 6749).
+package struct OAuth2Source: Sendable, Equatable {
+    package enum Grant: String, Sendable, Equatable, CaseIterable {
+        /// RFC 6749 §4.4.
+        case clientCredentials = "client_credentials"
+        /// RFC 6749 §6.
+        case refreshToken = "refresh_token"
+    }
+
+    /// How the client says who it is (RFC 6749 §2.3.1).
+    package enum ClientAuthentication: String, Sendable, Equatable, CaseIterable {
+        case basic, body
+    }
+
+    package struct Parameter: Sendable, Equatable {
+        package var name: String
+        package var value: SecretText
+
+        package init(name: String, value: SecretText) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package var grant: Grant
+    package var url: HTTPURL
+    package var clientID: String
+    package var clientSecret: SecretText?
+    /// `body` where there is no secret: a public client only says its id (RFC 6749 §3.2.1).
+    package var clientAuthentication: ClientAuthentication
+    package var scope: String?
+    /// Further parameters, such as `audience`, in the order of the file.
+    package var parameters: [Parameter] = []
+    /// The first refresh token, before any rotation.
+    package var refreshToken: SecretText?
+    /// The path of the file where rotated refresh tokens are kept.
+    package var store: String?
+
+    package init(
+        grant: Grant,
+        url: HTTPURL,
+        clientID: String,
+        clientSecret: SecretText? = nil,
+        clientAuthentication: ClientAuthentication? = nil
+    ) {
+        self.grant = grant
+        self.url = url
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.clientAuthentication = clientAuthentication ?? (clientSecret == nil ? .body : .basic)
+    }
+
+    fileprivate var paths: [String] {
+        (clientSecret?.paths ?? []) + parameters.flatMap(\.value.paths)
+            + (refreshToken?.paths ?? [])
+    }
+}
+
+/// `refresh:`.
+package struct RefreshSettings: Sendable, Equatable {
+    /// How long before its end a credential is refreshed; nil: 10 % of its life, at most 5 minutes.
+    package var before: Duration?
+    /// Statuses that say the credential was not accepted.
+    package var on: [UInt16] = [401]
+    /// nil: refreshes are not counted.
+    package var window: Duration? = .seconds(30)
+    /// Refreshes that may begin within the window.
+    package var max = 5
+    /// Whether the request is sent again with the new credential.
+    package var replay = true
+
+    package init() {}
+}
+
+/// The field that carries a credential, and what it says.
+package struct TokenField: Sendable, Equatable {
+    package enum Part: Sendable, Equatable {
+        case text(String)
+        /// `${token}`: a bearer token as it is, user and password as base64 (RFC 7617 §2).
+        case token
+    }
+
+    /// Fields of common servers end at 8 KiB; no credential that anybody issues is as long.
+    package static let credentialBytesMax = 32 << 10
+
+    package var name: String
+    package var value: [Part]
+
+    package init(name: String, value: [Part] = [.token]) {
+        self.name = name
+        self.value = value
+    }
+
+    /// What is usual for the source; Digest makes its value for each request.
+    package init(for source: TokenSource) {
+        switch source {
+        case .basic: self.init(name: "Authorization", value: [.text("Basic "), .token])
+        case .digest: self.init(name: "Authorization")
+        case .bearer, .command, .oauth2:
+            self.init(name: "Authorization", value: [.text("Bearer "), .token])
+        }
+    }
+
+    /// The value of the field with `credential` in it.
+    ///
+    /// - Throws: `.missing` for an empty credential, `.unusable` where bytes of it would end the
+    ///   field or begin another one.
+    package func value(credential: String) throws(TokenFailure) -> String {
+        guard !credential.isEmpty else { throw TokenFailure(.missing) }
+        guard credential.utf8.count <= TokenField.credentialBytesMax else {
+            throw TokenFailure(.unusable(reason: "is longer than 32KiB"))
+        }
+        if let problem = RequestStep.problem(withFieldValue: credential) {
+            throw TokenFailure(.unusable(reason: "does not fit: \(problem)"))
+        }
+        var result = ""
+        for part in value {
+            switch part {
+            case .text(let text): result += text
+            case .token: result += credential
+            }
+        }
+        return result
+    }
+}
+
+/// User and password, as Basic and Digest want them.
+package struct UserPassword: Sendable, Equatable, Concealed {
+    package let user: String
+    package let password: String
+
+    /// - Throws: `.unusable` for a user with a colon, which would begin the password
+    ///   (RFC 7617 §2), and for control characters.
+    package init(user: String, password: String) throws(TokenFailure) {
+        guard !user.contains(":") else {
+            throw TokenFailure(.unusable(reason: "has a colon in its user"))
+        }
+        for text in [user, password] where text.unicodeScalars.contains(where: \.isControl) {
+            throw TokenFailure(.unusable(reason: "has a control character in it"))
+        }
+        self.user = user
+        self.password = password
+    }
+
+    /// What stands behind `Basic`: `user:password` as base64 of UTF-8.
+    package var base64: String { Base64Text.encode(Array("\(user):\(password)".utf8)) }
+}
+
+extension Unicode.Scalar {
+    /// Whether RFC 7617 §2 and RFC 9110 §5.5 keep it out of users, passwords and fields.
+    var isControl: Bool { value < 0x20 || value == 0x7F }
+}

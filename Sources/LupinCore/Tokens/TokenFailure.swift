@@ -1,0 +1,146 @@
+// Why there is no credential: what failed, in a sentence for people, and whether it may pass.
+
+/// A credential that could not be had.
+///
+/// Nothing in it comes from a secret: neither from a body, nor from what a program wrote.
+package struct TokenFailure: Error, Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        /// The source gave an empty credential, or none.
+        case missing
+        /// A secret file; `reason` completes "cannot read PATH: …".
+        case file(path: String, reason: String)
+        /// The program that should print the credential.
+        case command(program: String, CommandProblem)
+        /// The token server gave no answer; `reason` is a sentence about the connection.
+        case unreachable(host: String, reason: String)
+        /// The token server said no (RFC 6749 §5.2).
+        case refused(host: String, status: UInt16, error: String?)
+        /// The answer of the token server cannot be used; `reason` completes "its answer …".
+        case malformed(host: String, status: UInt16, reason: String)
+        /// More refreshes than `refresh.max` in `refresh.window`.
+        case excessive
+        /// The credential cannot stand in a field; `reason` completes "the credential …".
+        case unusable(reason: String)
+    }
+
+    package enum CommandProblem: Sendable, Equatable {
+        case cannotStart(reason: String)
+        case exit(code: Int32)
+        case timeout
+        case outputTooLong
+        case outputNotText
+    }
+
+    package var kind: Kind
+    /// What the token server asked to be left alone for, in seconds; bounded.
+    package var retryAfterSeconds: UInt64?
+
+    package init(_ kind: Kind, retryAfterSeconds: UInt64? = nil) {
+        self.kind = kind
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    /// Whether trying again is useless until somebody changes something.
+    ///
+    /// | Failure | Permanent | Because |
+    /// |---|---|---|
+    /// | missing, unusable | yes | the source says the same the next time |
+    /// | file | yes | somebody has to write it or to change its mode |
+    /// | command: cannot start | yes | it is not there, or no program |
+    /// | command: exit, timeout | no | what it asks may be away for a moment |
+    /// | command: too long, not text | yes | it prints something else than a credential |
+    /// | unreachable | no | networks come back |
+    /// | refused | by code and status | see `isPermanent(status:error:)` |
+    /// | malformed | no | a captive portal or a broken gateway answers like this |
+    /// | excessive | no | the window passes |
+    package var isPermanent: Bool {
+        switch kind {
+        case .missing, .unusable, .file: true
+        case .command(_, let problem):
+            switch problem {
+            case .cannotStart, .outputTooLong, .outputNotText: true
+            case .exit, .timeout: false
+            }
+        case .refused(_, let status, let error):
+            TokenFailure.isPermanent(status: status, error: error)
+        case .unreachable, .malformed, .excessive: false
+        }
+    }
+
+    /// Whether an error of RFC 6749 §5.2, or else the status alone, will be the same next time.
+    package static func isPermanent(status: UInt16, error: String?) -> Bool {
+        switch error {
+        case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
+            "unsupported_grant_type", "invalid_scope":
+            return true
+        case "temporarily_unavailable", "server_error", "slow_down":
+            return false
+        default:
+            break
+        }
+        switch status {
+        // Timeout, too early, too many: the same request is fine a little later.
+        case 408, 425, 429: return false
+        case 500...: return false
+        // 2xx with an unknown error, redirects (which are not followed) and refusals.
+        default: return true
+        }
+    }
+}
+
+// MARK: For people
+
+extension TokenFailure {
+    /// What failed and what to try, for people; `token` is the name in the rules file.
+    package func sentence(token: String) -> String {
+        let subject = "The credential \"\(token)\""
+        switch kind {
+        case .missing:
+            return "\(subject) is empty. Check its source under `tokens` in the rules file."
+        case .file(let path, let reason):
+            return "\(subject) is not available: cannot read \(path): \(reason)."
+        case .command(let program, let problem):
+            return "\(subject) is not available: \(problem.clause(program: program))."
+        case .unreachable(let host, let reason):
+            return "\(subject) is not available: its token server \(host) gave no answer"
+                + " (\(reason)). Check the network, or try again."
+        case .refused(let host, let status, let error):
+            let code = error.map { ", \($0)" } ?? ""
+            return "\(subject) is not available: \(host) refused to issue it"
+                + " (\(status)\(code)). \(TokenFailure.advice(error, status))"
+        case .malformed(let host, let status, let reason):
+            return "\(subject) is not available: \(host) answered \(status), but its answer"
+                + " \(reason)."
+        case .excessive:
+            return "\(subject) was refreshed too often in a short time, and the server still"
+                + " refuses it or lets it expire at once. Its rights may not be enough."
+        case .unusable(let reason):
+            return "\(subject) cannot be sent: the credential \(reason)."
+        }
+    }
+
+    private static func advice(_ error: String?, _ status: UInt16) -> String {
+        switch error {
+        case "invalid_client": return "Check `client: {id, secret, send}`."
+        case "invalid_grant": return "The refresh token was used up or withdrawn: get a new one."
+        case "invalid_scope": return "Check `scope`."
+        case "unauthorized_client", "unsupported_grant_type":
+            return "This client may not use this `grant`."
+        default:
+            if isPermanent(status: status, error: error) { return "Check its `oauth2` settings." }
+            return "Try again shortly."
+        }
+    }
+}
+
+extension TokenFailure.CommandProblem {
+    fileprivate func clause(program: String) -> String {
+        switch self {
+        case .cannotStart(let reason): "\(program) cannot be started (\(reason))"
+        case .exit(let code): "\(program) ended with code \(code)"
+        case .timeout: "\(program) did not end in time"
+        case .outputTooLong: "\(program) printed more than a credential"
+        case .outputNotText: "\(program) printed what is not UTF-8 text"
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// How a program is run that prints a secret: the output never touches a disk or a log.
+import CLinux
+import Glibc
+import LupinCore
+
+/// A program that is run for one secret on its standard output.
+///
+/// It gets an empty standard input, nobody reads its standard error, and what it prints lies in
+/// memory only.
+package struct SecretCommand: Sendable {
+    /// What a program came to.
+    package enum Outcome: Sendable, Equatable {
+        case output([UInt8])
+        /// Its exit code; 128 and the signal if one ended it.
+        case failed(code: Int32)
+        case timedOut
+        /// It printed more than `bytesMax`.
+        case tooLong
+    }
+
+    /// The time between two looks at the child grows up to this.
+    private static let pauseMillisecondsMax: Int32 = 20
+
+    private let arguments: [String]
+    private let environment: [String]
+    private let timeLimit: Duration
+    private let bytesMax: Int
+
+    /// - Parameters:
+    ///   - arguments: The program and what it is told; never empty.
+    ///   - environment: Its whole environment.
+    ///   - timeLimit: How long it may run.
+    ///   - bytesMax: The longest output.
+    package init(
+        _ arguments: [String],
+        environment: [String: String],
+        timeLimit: Duration,
+        bytesMax: Int
+    ) {
+        precondition(!arguments.isEmpty, "a command without a program")
+        self.arguments = arguments
+        self.environment = environment.map { "\($0.key)=\($0.value)" }.sorted()
+        self.timeLimit = timeLimit
+        self.bytesMax = bytesMax
+    }
+
+    /// Runs the program and waits for its end; it blocks.
+    ///
+    /// A program whose time is over is killed together with all that it started.
+    /// - Throws: Why it can't be started.
+    package func run() throws(SystemError) -> Outcome {
+        let memory = Descriptor(owning: try SystemCall.check { linux_memory_file() })
+        var launch = ChildLaunch(
+            arguments[0],
+            Array(arguments.dropFirst()),
+            environment: environment
+        )
+        launch.outputDescriptor = memory.raw
+        launch.leadsGroup = true
+        let child = try ChildProcess(launch, signals: SignalsBefore.unchanged())
+        // What it started and left behind goes with it.
+        defer { child.killGroup() }
+        let deadline = SystemCall.monotonicMicroseconds() &+ timeLimit.boundedMicroseconds
+        var pause: Int32 = 1
+        while true {
+            if case .ended(let code) = child.state() {
+                return code == 0 ? content(of: memory) : .failed(code: code)
+            }
+            let isTooLong = size(of: memory) > bytesMax
+            if isTooLong || SystemCall.monotonicMicroseconds() >= deadline {
+                child.killGroup()
+                while case .running = child.state() { TailedFile.pause(milliseconds: 1) }
+                return isTooLong ? .tooLong : .timedOut
+            }
+            TailedFile.pause(milliseconds: pause)
+            pause = min(pause * 2, Self.pauseMillisecondsMax)
+        }
+    }
+
+    private func size(of memory: borrowing Descriptor) -> Int {
+        var status = stat()
+        // Safety: fstat fills the struct it is given.
+        guard unsafe fstat(memory.raw, &status) == 0 else { return 0 }
+        return Int(status.st_size)
+    }
+
+    private func content(of memory: borrowing Descriptor) -> Outcome {
+        let count = size(of: memory)
+        guard count <= bytesMax else { return .tooLong }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let descriptor = memory.raw
+        // Safety: the kernel writes at most `count` bytes into the array of that size.
+        let read = unsafe bytes.withUnsafeMutableBytes {
+            unsafe pread(descriptor, $0.baseAddress, count, 0)
+        }
+        return .output(Array(bytes.prefix(max(0, read))))
+    }
+}

@@ -1,0 +1,50 @@
+// The client's side of what lupin does for its own sake: there is none.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Nobody, who sends nothing, waits for nothing and never leaves.
+final class NoClient: Downstream {
+    var requestBody: any BodySource { BytesBody([]) }
+    var isClientGone: Bool { false }
+    var hasBodyWaiting: Bool { false }
+    var isCommitted: Bool { false }
+    var takesInterimResponses: Bool { false }
+    var isRequestComplete: Bool { true }
+    var mayPersist: Bool { false }
+    var localAddress: IPAddress? { nil }
+    var ends: (peer: SocketAddress, local: SocketAddress)? { nil }
+    var bytesReceived: UInt64 { 0 }
+    var bytesSent: UInt64 { 0 }
+
+    func attach(_ pump: (any ChannelPump)?) {}
+    func sendInterim(_ head: ResponseHead) throws(LupinError) {}
+    func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink { nobody }
+    func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {}
+    func openTunnel() -> (source: any BodySource, sink: any BodySink) { (BytesBody([]), nobody) }
+    func cutShort(atOnce: Bool) {}
+    func abort() {}
+
+    private var nobody: any BodySink { CollectedBody(bytesMax: 0) }
+}
+
+extension Client {
+    /// lupin itself.
+    static let ourselves = Client(
+        address: .v4(0x7F00_0001),
+        port: 0,
+        isAdmitted: true,
+        isLocal: true
+    )
+}
+
+extension Exchange {
+    /// An exchange of lupin's own, for what it fetches without a client.
+    convenience init(
+        ofOurOwn slot: ParkingSlot,
+        _ resources: WorkerResources,
+        _ snapshot: Snapshot
+    ) {
+        self.init(nil, from: .ourselves, NoClient(), slot, resources, snapshot, nil, bytesBefore: 0)
+    }
+}

@@ -1,0 +1,80 @@
+// Which request bodies are compressed on their way, and what a server's refusal comes to.
+import LupinCore
+import LupinIO
+import LupinWire
+import Synchronization
+
+/// Origins that refused compressed bodies lately, for all workers.
+final class CompressionRefusals: Sendable {
+    /// Beyond this many all are forgotten.
+    private static let countMax = 1024
+    /// How long an origin is spared, in microseconds of the loops' clock.
+    private static let lifetime: UInt64 = 3600 * 1_000_000
+
+    private let until = Mutex<[Origin: UInt64]>([:])
+
+    func note(_ origin: Origin, now: UInt64) {
+        until.withLock { until in
+            if until.count >= Self.countMax { until = [:] }
+            until[origin] = now &+ Self.lifetime
+        }
+    }
+
+    func holds(_ origin: Origin, now: UInt64) -> Bool {
+        until.withLock { $0[origin].map { $0 > now } ?? false }
+    }
+}
+
+extension Exchange {
+    /// Lets the head say that the body is compressed, where the plan wants it and it may be.
+    /// - Throws: The body is encoded already, and the step minds.
+    func compress(_ request: inout UpstreamRequest) throws(LupinError) {
+        guard let step = plan?.compress else { return }
+        let decision = step.decide(
+            head: request.head,
+            contentLength: framing.knownLength,
+            hasBody: !framing.isEmpty,
+            refusesCompression: resources.shared.compressionRefusals.holds(
+                request.origin,
+                now: slot.loop.now
+            )
+        )
+        let summary = RequestStep.compress(step).summary
+        switch decision {
+        case .compress:
+            step.apply(to: &request.head.fields)
+            request.coding = step.coding
+            request.steps.note(applied: summary)
+        case .leave(let reason):
+            request.steps.note(dropped: summary, because: reason.rawValue)
+        case .fail(let sentence):
+            throw LupinError(
+                .proxyInternalError,
+                host: request.origin.host.text,
+                detail: sentence,
+                side: .config,
+                status: 502
+            )
+        }
+    }
+
+    /// Whether the response refuses the compression: then the request goes out once more as it
+    /// came (RFC 9110 §15.5.16), and later ones to that origin at once.
+    func sendPlain(
+        _ obtained: inout ObtainedResponse,
+        _ attempt: Attempt
+    ) async throws(LupinError) -> Verdict? {
+        let response = obtained.response
+        guard let step = plan?.compress, attempt.adapted.request.coding != nil,
+            step.isRefusal(status: response.status, fields: response.head.fields)
+        else { return nil }
+        resources.shared.compressionRefusals.note(attempt.adapted.origin, now: slot.loop.now)
+        guard attempt.isReplayable else { return .deliver(reason: "the body was not kept") }
+        return .again(
+            .retry,
+            .retry,
+            reason: "the server refuses compressed bodies",
+            delay: .zero
+        )
+    }
+}

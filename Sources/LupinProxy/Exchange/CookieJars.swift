@@ -1,0 +1,125 @@
+// The cookie jars of `cookies:`, one for each file, and how they get to the disk.
+import Logging
+import LupinCore
+import LupinIO
+import Synchronization
+
+/// The one owner of all cookie jars, for all workers.
+///
+/// A jar is read when it is first needed. What changes is written soon, by a helper thread: the
+/// file always has its old or its new content.
+final class CookieJars: Sendable {
+    private struct Entry {
+        var jar: CookieJar
+        /// The jar's revision that the file has, or is about to have.
+        var kept: UInt64
+        var isWriting = false
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    private let thread: HelperThread
+    private let logger: Logger
+
+    init(on thread: HelperThread, logger: Logger) {
+        self.thread = thread
+        self.logger = logger
+    }
+
+    /// The cookies for a request; times are seconds since 1970.
+    func cookies(
+        in path: String,
+        for origin: Origin,
+        _ head: RequestHead,
+        now: Int64
+    ) -> CookieList {
+        entries.withLock { entries in
+            var entry = entries[path] ?? read(path, now: now)
+            let list = entry.jar.cookies(for: origin, path: head.pathText, now: now)
+            entries[path] = entry
+            return list
+        }
+    }
+
+    /// Takes the cookies of a response.
+    func keep(
+        _ response: ResponseHead,
+        in path: String,
+        from origin: Origin,
+        _ head: RequestHead,
+        now: Int64
+    ) {
+        let isDue = entries.withLock { entries in
+            var entry = entries[path] ?? read(path, now: now)
+            entry.jar.store(from: response.fields, origin: origin, path: head.pathText, now: now)
+            defer { entries[path] = entry }
+            guard entry.jar.revision != entry.kept, !entry.isWriting else { return false }
+            entry.isWriting = true
+            return true
+        }
+        if isDue { thread.submit { self.write(path, now: now) } }
+    }
+
+    private func read(_ path: String, now: Int64) -> Entry {
+        var jar = CookieJar()
+        do throws(ProtectedFileProblem) {
+            let file = try ProtectedFile.read(path, bytesMax: CookieFile.bytesMax)
+            if file.owner == .somebodyElse {
+                logger.warning("the cookie jar \(path) belongs to somebody else; it is not read")
+            } else if let contents = try? CookieFile.read(file.bytes, now: now) {
+                jar = contents.jar
+                if contents.badLinesCount > 0 {
+                    let lines = contents.badLines.map(String.init).joined(separator: ", ")
+                    logger.warning("the cookie jar \(path) has lines that are no cookies: \(lines)")
+                }
+            }
+        } catch {
+            if !error.isAbsence { logger.warning("cannot read the cookie jar \(path): \(error)") }
+        }
+        return Entry(jar: jar, kept: jar.revision)
+    }
+
+    private func write(_ path: String, now: Int64) {
+        let jar = entries.withLock { entries -> CookieJar? in
+            guard var entry = entries[path] else { return nil }
+            entry.isWriting = false
+            entry.kept = entry.jar.revision
+            entries[path] = entry
+            return entry.jar
+        }
+        guard let jar else { return }
+        let text = CookieFile.text(of: jar, now: now)
+        do throws(ProtectedFileProblem) {
+            try ProtectedFile.write(text.bytes.span, to: path, replacing: true)
+        } catch {
+            logger.error("cannot write the cookie jar \(path): \(error)")
+        }
+    }
+}
+
+extension Exchange {
+    /// Adds the cookies of the plan's jar to a request; what the client sent by the same name wins.
+    func attachCookies(to request: inout UpstreamRequest) {
+        guard let path = plan?.cookieJar else { return }
+        let cookies = resources.shared.cookieJars.cookies(
+            in: path,
+            for: request.origin,
+            request.head,
+            now: resources.wallNow / 1_000_000
+        )
+        guard !cookies.isEmpty else { return }
+        cookies.attach(to: &request.head.fields)
+        request.steps.note(applied: "cookies")
+    }
+
+    /// Keeps the cookies that a response sets, in the plan's jar.
+    func keepCookies(of response: ResponseHead, to request: UpstreamRequest) {
+        guard let path = plan?.cookieJar, response.fields.first(.setCookie) != nil else { return }
+        resources.shared.cookieJars.keep(
+            response,
+            in: path,
+            from: request.origin,
+            request.head,
+            now: resources.wallNow / 1_000_000
+        )
+    }
+}

@@ -1,0 +1,68 @@
+// How a response is kept back while it is decided what becomes of it.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// A response that is held back is kept in memory up to here.
+    static let heldBytesMax = 64 << 10
+    /// How long the body of such a response may take; what came by then is what is kept.
+    static let heldTimeMax = Duration.seconds(2)
+    /// What nobody will see is waited for no longer, so that its connection may be used again.
+    private static let discardTimeMax = Duration.milliseconds(100)
+
+    /// Takes the body of a response into memory, as far as it fits and comes soon.
+    ///
+    /// With all of it here the connection goes back to the pool: whatever is decided meanwhile
+    /// holds no connection.
+    /// - Returns: The response with its body from memory, and that body if it is whole.
+    func hold(
+        _ obtained: ObtainedResponse,
+        bytesMax: Int = Exchange.heldBytesMax,
+        within time: Duration = Exchange.heldTimeMax
+    ) async throws(LupinError) -> (ObtainedResponse, whole: [UInt8]?) {
+        guard upstream != nil else { return (obtained, nil) }
+        let source = obtained.body
+        let collected = CollectedBody(bytesMax: bytesMax)
+        let deadline = min(slot.loop.deadline(in: time), totalDeadline)
+        var isWhole = false
+        reading: while true {
+            switch try source.pull() {
+            case .end:
+                isWhole = true
+                break reading
+            case .payload:
+                let offer = try source.offer(to: collected, keeping: nil)
+                isWhole = offer.isEnd
+                if offer.isEnd || !offer.isAllTaken { break reading }
+            case .blocked:
+                let woken = await slot.park(
+                    for: .upstreamReadable | interruptions,
+                    until: deadline
+                )
+                if woken.meets(.cut) { throw .stopping }
+                if woken.meets(interruptions) { throw .clientGone }
+                if slot.loop.now >= deadline { break reading }
+            }
+        }
+        let bytes = collected.bytes
+        guard isWhole else {
+            let body = PrefixedBody(bytes, then: source)
+            return (ObtainedResponse(response: obtained.response, body: body), nil)
+        }
+        let body = BytesBody(bytes, trailers: source.trailers)
+        passUpstreamOn(isResponseComplete: true)
+        return (ObtainedResponse(response: obtained.response, body: body), bytes)
+    }
+
+    /// Lets go of the connection of a response that the client will not see.
+    ///
+    /// It serves others if the rest of the body is short and comes at once.
+    func letGo(of obtained: ObtainedResponse) async throws(LupinError) {
+        defer { upload = nil }
+        guard upstream != nil else { return }
+        let isShort = obtained.response.framing.knownLength ?? 0 <= UInt64(Self.heldBytesMax)
+        if isShort { _ = try await hold(obtained, within: Self.discardTimeMax) }
+        dropUpstream()
+    }
+}

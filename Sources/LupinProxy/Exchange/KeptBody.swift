@@ -1,0 +1,93 @@
+// Bodies that lie in memory, wholly or as far as their beginning.
+import LupinCore
+import LupinIO
+
+/// Bytes that are there already, and behind them whatever another source still brings.
+final class PrefixedBody: BodySource {
+    private let bytes: [UInt8]
+    private let rest: any BodySource
+    private var position = 0
+
+    init(_ bytes: [UInt8], then rest: any BodySource) {
+        self.bytes = bytes
+        self.rest = rest
+    }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        position < bytes.count ? .payload : try rest.pull()
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        guard position < bytes.count else {
+            return try rest.offer(to: sink, keeping: replay)
+        }
+        let bytes = bytes
+        let isLast = rest.knownLength == UInt64(bytes.count)
+        let payload = bytes.span.extracting(position..<bytes.count)
+        let taken = try sink.push(payload, isLast: isLast)
+        replay?.append(payload.extracting(0..<taken))
+        position += taken
+        let isAllTaken = position == bytes.count
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
+    }
+
+    var trailers: FieldSection { rest.trailers }
+    var knownLength: UInt64? { rest.knownLength }
+    var spliceable: UInt64 { position < bytes.count ? 0 : rest.spliceable }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        try rest.splice(into: pipe, count)
+    }
+}
+
+/// A body that is in memory as a whole.
+final class BytesBody: BodySource {
+    let trailers: FieldSection
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8], trailers: FieldSection = FieldSection()) {
+        self.bytes = bytes
+        self.trailers = trailers
+    }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        position < bytes.count ? .payload : .end
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let bytes = bytes
+        // Trailers are said by `finish`.
+        let isLast = trailers.isEmpty
+        let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: isLast)
+        position += taken
+        let isAllTaken = position == bytes.count
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
+    }
+
+    var knownLength: UInt64? { UInt64(bytes.count) }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}
+
+/// A sink that keeps what comes, up to a bound: beyond it takes no more.
+final class CollectedBody: BodySink {
+    private(set) var bytes: [UInt8] = []
+    private let bytesMax: Int
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        let taken = min(payload.count, bytesMax - bytes.count)
+        for i in 0..<taken { bytes.append(payload[i]) }
+        return taken
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
+    func flush() throws(LupinError) -> Bool { true }
+    var takesSplice: Bool { false }
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
+}

@@ -1,0 +1,93 @@
+// Whether a response is what the plan's `validate:` demands, before the client sees any of it.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Checks a response; a failed one is refused, tried again or only noted.
+    ///
+    /// Where values of the body are demanded it is held back, up to the bound of inspection.
+    func validate(
+        _ obtained: inout ObtainedResponse,
+        _ attempt: Attempt
+    ) async throws(LupinError) -> Verdict? {
+        guard let policy = plan?.validation else { return nil }
+        let response = obtained.response
+        let sent = attempt.adapted.head
+        var failure = policy.check(
+            head: response.head,
+            request: sent,
+            contentLength: response.framing.knownLength ?? response.contentLength,
+            isBodyEmpty: response.framing.isEmpty ? true : nil
+        )
+        var note = ""
+        if failure == nil, policy.needsBody || policy.size != nil, !response.framing.isEmpty {
+            let (held, whole) = try await hold(
+                obtained,
+                bytesMax: ValidationPolicy.inspectedBytesMax
+            )
+            obtained = held
+            (failure, note) = check(whole, of: response.head, sent, by: policy)
+        }
+        guard let failure else {
+            record.validation = ValidationRecord(note: note)
+            return nil
+        }
+        record.validation = ValidationRecord(
+            condition: failure.sentence,
+            action: policy.action,
+            note: note
+        )
+        return try decide(failure, policy.action, attempt, response.status)
+    }
+
+    private func check(
+        _ whole: [UInt8]?,
+        of head: ResponseHead,
+        _ sent: RequestHead,
+        by policy: ValidationPolicy
+    ) -> (failure: ValidationFailure?, note: String) {
+        if let whole {
+            let failure = policy.check(
+                received: UInt64(whole.count),
+                isComplete: true,
+                head: head,
+                request: sent
+            )
+            if let failure { return (failure, "") }
+        }
+        let bytes = whole ?? []
+        switch policy.check(body: bytes.span, isComplete: whole != nil, head: head) {
+        case .passed: return (nil, "")
+        case .failed(let failure): return (failure, "")
+        case .skipped(let reason): return (nil, "json was not checked: \(reason)")
+        }
+    }
+
+    private func decide(
+        _ failure: ValidationFailure,
+        _ action: ValidationPolicy.Action,
+        _ attempt: Attempt,
+        _ status: UInt16
+    ) throws(LupinError) -> Verdict? {
+        let mayRetry =
+            action == .retry && retries < RetryPolicy.safe.limit && attempt.isReplayable
+            && request.method.isIdempotent
+        switch action {
+        case .log: return nil
+        case .retry where mayRetry:
+            retries += 1
+            return .again(.retry, .retry, reason: failure.sentence, delay: .zero)
+        case .retry, .fail:
+            attempt.close(status: status, decision: .giveUp, reason: failure.sentence)
+            throw LupinError(
+                .proxyInternalResponse,
+                host: record.origin?.host.text,
+                detail: "The response is not what validate demands: \(failure.sentence).",
+                side: .upstream,
+                retry: .never,
+                status: 502
+            )
+        }
+    }
+}

@@ -1,0 +1,26 @@
+// What a program that embeds the proxy adds to it.
+public import LupinCore
+import LupinIO
+
+/// Code of an embedding program that takes part in every exchange; all of it is optional.
+public struct Hooks: Sendable {
+    /// Runs before the steps of rules, and is asked after their credentials whether a failed
+    /// attempt is made again.
+    public var interceptor: (any RequestInterceptor & Sendable)?
+    /// Is asked about redirects that a rule follows.
+    public var redirectHandler: (any RedirectHandler & Sendable)?
+
+    /// Nothing is added.
+    public init() {}
+}
+
+extension HelperThread {
+    /// Where programs that print credentials run, and rotated tokens are written.
+    static func forTokens() throws(SystemError) -> HelperThread {
+        do throws(CannotStart) {
+            return try HelperThread(name: "lupin-tokens", capacity: 256)
+        } catch {
+            throw SystemError(code: error.code)
+        }
+    }
+}

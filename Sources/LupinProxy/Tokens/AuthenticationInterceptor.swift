@@ -1,0 +1,346 @@
+// Credentials on requests, and what a 401 comes to: Alamofire's AuthenticationInterceptor.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// The credentials that the rules of one exchange name; it lives as long as the exchange.
+///
+/// Every attempt asks for them anew, so a refreshed one is simply there.
+final class AuthenticationInterceptor: RequestAdapter {
+    /// Digest may need a second round, when its nonce was too old.
+    private static let digestReplaysMax = 2
+
+    /// How the last attempt was signed.
+    private struct Use {
+        let definition: TokenDefinition
+        let origin: Origin
+        var version: Int?
+        var mark: DigestSession.Mark?
+        var isSent = false
+    }
+
+    private unowned let exchange: Exchange
+    /// Those of `auth` steps, a later one in the place of an earlier one for the same field.
+    private let attached: [TokenDefinition]
+    /// Those that steps name by `${token:…}`.
+    private let named: [TokenDefinition]
+    private var uses: [Use] = []
+    private var replays = 0
+    /// Fields that carry a credential, for those who must not pass them on.
+    var fieldNames: [String] { attached.map(\.field.name) }
+
+    /// nil where the plan names no token.
+    init?(_ plan: Plan, for exchange: Exchange) {
+        guard !plan.auth.isEmpty || !plan.namedTokens.isEmpty else { return nil }
+        self.exchange = exchange
+        let tokens = exchange.snapshot.tokens
+        var attached: [TokenDefinition] = []
+        for name in plan.auth {
+            guard let definition = tokens[name] else { continue }
+            let field = definition.field.name.lowercased()
+            attached.removeAll { $0.field.name.lowercased() == field }
+            attached.append(definition)
+        }
+        self.attached = attached
+        named = plan.namedTokens.compactMap { tokens[$0] }
+    }
+
+    private var store: TokenStore { exchange.resources.shared.tokens }
+    private var now: UInt64 { exchange.slot.loop.now }
+
+    // MARK: Adapting
+
+    /// What `${token:…}` stands for in the steps of the next attempt.
+    func texts() async throws(LupinError) -> [String: String] {
+        var texts: [String: String] = [:]
+        for definition in named {
+            guard let issued = try await credential(of: definition) else { continue }
+            texts[definition.name] = issued.credential.text
+        }
+        return texts
+    }
+
+    /// Attaches the credentials to a request whose target no step changes any more.
+    /// - Throws: Why it may not be sent.
+    func adapt(
+        _ request: consuming UpstreamRequest,
+        using state: RequestAdapterState
+    ) async throws -> UpstreamRequest {
+        var request = request
+        uses = []
+        for definition in named where state.tokens[definition.name] != nil {
+            try checkTarget(definition, request.origin)
+        }
+        for definition in attached {
+            try checkTarget(definition, request.origin)
+            try await attach(definition, to: &request)
+        }
+        return request
+    }
+
+    private func attach(
+        _ definition: TokenDefinition,
+        to request: inout UpstreamRequest
+    ) async throws(LupinError) {
+        var use = Use(definition: definition, origin: request.origin)
+        defer { uses.append(use) }
+        guard let issued = try await credential(of: definition) else { return }
+        use.version = issued.version
+        do throws(TokenFailure) {
+            guard let value = try value(of: issued, definition, request, &use) else { return }
+            request.head.fields.set(name: definition.field.name, value: value)
+            use.isSent = true
+            request.steps.note(applied: "auth \(definition.name)")
+        } catch {
+            throw failure(error, definition)
+        }
+    }
+
+    /// The value of the field; nil where the server has to ask first.
+    private func value(
+        of issued: CredentialState.Issued,
+        _ definition: TokenDefinition,
+        _ request: UpstreamRequest,
+        _ use: inout Use
+    ) throws(TokenFailure) -> String? {
+        if case .digest = definition.source, case .password(let pair) = issued.credential.content {
+            let answer = store.digest(
+                definition,
+                for: request.origin,
+                method: request.head.method.token,
+                uri: request.head.pathText,
+                credentials: pair
+            )
+            use.mark = answer?.mark
+            return answer?.field
+        }
+        if case .basic(_, _, preemptive: false) = definition.source,
+            !store.wantsBasic(definition, request.origin)
+        {
+            return nil
+        }
+        return try definition.field.value(credential: issued.credential.text)
+    }
+
+    /// A token goes to its hosts and nowhere else, and in clear only on this machine.
+    private func checkTarget(
+        _ definition: TokenDefinition,
+        _ origin: Origin
+    ) throws(LupinError) {
+        let isItsHost =
+            definition.hosts.contains { $0.matches(origin.host) }
+            || exchange.snapshot.rules.names(token: definition.name, for: origin)
+        var problem: String?
+        if !isItsHost {
+            problem =
+                "The credential \"\(definition.name)\" is not for \(origin.hostAndPort), where a "
+                + "step sends the request; tokens.\(definition.name).hosts may list the host."
+        } else if origin.scheme == .http, !definition.plainHTTP, !origin.host.isLoopback {
+            problem =
+                "The credential \"\(definition.name)\" would go to \(origin.hostAndPort) in clear; "
+                + "tokens.\(definition.name).plain_http: true allows it."
+        }
+        guard let problem else { return }
+        throw LupinError(
+            .proxyInternalError,
+            host: origin.host.text,
+            detail: problem,
+            side: .config,
+            status: 502
+        )
+    }
+
+    // MARK: Credentials
+
+    /// The credential to use now, after a wait if need be; nil where the request goes without.
+    private func credential(
+        of definition: TokenDefinition
+    ) async throws(LupinError) -> CredentialState.Issued? {
+        if store.hasChangedFiles(definition, now: now) { refresh(definition) }
+        let began = now
+        defer { note(definition, waitedSince: began) }
+        while true {
+            let wait = CredentialWait(exchange.slot)
+            switch store.request(definition, now: now, wake: wait.wake) {
+            case .use(let issued):
+                note(definition, .used, version: issued.version)
+                return issued
+            case .useAndRefresh(let issued):
+                refresh(definition)
+                note(definition, .used, version: issued.version)
+                return issued
+            case .wait(let startsRefresh):
+                if startsRefresh { refresh(definition) }
+                note(definition, startsRefresh ? .refreshed : .waited)
+                guard try await wait.end(for: exchange, since: began) else {
+                    let host = exchange.record.origin?.host.text ?? ""
+                    let failure = TokenFailure(.unreachable(host: host, reason: "it took too long"))
+                    return try missing(definition, failure)
+                }
+            case .fail(let failure):
+                return try missing(definition, failure)
+            }
+        }
+    }
+
+    private func missing(
+        _ definition: TokenDefinition,
+        _ failure: TokenFailure
+    ) throws(LupinError) -> CredentialState.Issued? {
+        note(definition, failure.kind == .excessive ? .excessive : .missing)
+        if definition.onMissing == .send { return nil }
+        throw self.failure(failure, definition)
+    }
+
+    private func failure(_ failure: TokenFailure, _ definition: TokenDefinition) -> LupinError {
+        LupinError(
+            .proxyInternalError,
+            host: exchange.record.origin?.host.text,
+            detail: failure.sentence(token: definition.name),
+            side: .config,
+            status: 502
+        )
+    }
+
+    private func refresh(_ definition: TokenDefinition) {
+        TokenRefresh.start(definition, on: exchange.resources, exchange.snapshot)
+    }
+
+    // MARK: Retrying
+
+    /// Whether a status may say that a credential was refused.
+    func minds(_ status: UInt16) -> Bool {
+        uses.contains { $0.definition.refresh.on.contains(status) || $0.mark != nil }
+    }
+
+    /// Whether a response asks for other credentials than it got, and what it comes to.
+    ///
+    /// At most once in an exchange: a second 401 is the client's.
+    func retry(
+        after response: ResponseHead,
+        isReplayable: Bool
+    ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String)? {
+        noteAuthenticationInfo(of: response)
+        guard let use = uses.last(where: { $0.definition.refresh.on.contains(response.status) })
+        else { return nil }
+        let challenges = AuthenticationChallenge.challenges(in: response.fields, .wwwAuthenticate)
+        if challenges.isInsufficientScope { return (.deliver, "insufficient_scope") }
+        switch use.definition.source {
+        case .digest: return answer(challenges, use, isReplayable)
+        case .basic where !use.isSent && use.version != nil:
+            return answerBasic(challenges, use, isReplayable)
+        default: break
+        }
+        guard replays == 0 else { return (.deliver, "refused again") }
+        return try await refresh(after: use, challenges, isReplayable)
+    }
+
+    private func refresh(
+        after use: Use,
+        _ challenges: [AuthenticationChallenge],
+        _ isReplayable: Bool
+    ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String) {
+        let definition = use.definition
+        let began = now
+        defer { note(definition, waitedSince: began) }
+        let wait = CredentialWait(exchange.slot)
+        var rejection = store.rejected(
+            definition,
+            version: use.version,
+            canReplay: isReplayable,
+            now: began,
+            wake: wait.wake
+        )
+        if case .wait(let startsRefresh) = rejection {
+            if startsRefresh { refresh(definition) }
+            note(definition, startsRefresh ? .refreshed : .waited)
+            guard try await wait.end(for: exchange, since: began) else {
+                note(definition, .failed)
+                return (.deliver, "the refresh took too long")
+            }
+            rejection = store.settled(definition, version: use.version, now: now)
+        }
+        switch rejection {
+        case .replay:
+            replays += 1
+            let error = challenges.first { $0.isScheme("Bearer") }?["error"]
+            return (.refresh, error.map { "bearer \($0)" } ?? "another credential is there")
+        case .wait: return (.deliver, "the refresh took too long")
+        case .deliver(let reason, let startsRefresh):
+            if startsRefresh { refresh(definition) }
+            note(definition, reason == .excessive ? .excessive : .failed)
+            return (.deliver, reason.sentence(token: definition.name))
+        }
+    }
+
+    private func answer(
+        _ challenges: [AuthenticationChallenge],
+        _ use: Use,
+        _ isReplayable: Bool
+    ) -> (decision: AttemptRecord.Decision, reason: String) {
+        guard isReplayable else { return (.deliver, "the body was not kept") }
+        guard replays < Self.digestReplaysMax,
+            store.challenged(use.definition, by: use.origin, challenges, answered: use.mark)
+                == .replay
+        else {
+            note(use.definition, .failed)
+            return (.deliver, "the digest was refused")
+        }
+        replays += 1
+        return (.refresh, "digest challenge")
+    }
+
+    private func answerBasic(
+        _ challenges: [AuthenticationChallenge],
+        _ use: Use,
+        _ isReplayable: Bool
+    ) -> (decision: AttemptRecord.Decision, reason: String) {
+        guard challenges.offers("Basic") else { return (.deliver, "Basic is not offered") }
+        store.noteBasic(use.definition, use.origin)
+        guard isReplayable, replays == 0 else { return (.deliver, "the body was not kept") }
+        replays += 1
+        return (.refresh, "basic challenge")
+    }
+
+    private func noteAuthenticationInfo(of response: ResponseHead) {
+        guard let value = response.fields.value(of: "Authentication-Info") else { return }
+        for use in uses where use.mark != nil {
+            store.note(use.definition, from: use.origin, authenticationInfo: value)
+        }
+    }
+
+    // MARK: The record
+
+    private func note(
+        _ definition: TokenDefinition,
+        _ action: AuthenticationRecord.Action,
+        version: Int? = nil
+    ) {
+        var record = exchange.record.authentication ?? AuthenticationRecord(token: definition.name)
+        record.token = definition.name
+        if let version { record.version = version }
+        // That it was refreshed says more than that it was used then.
+        if action != .used || record.action == .none { record.action = action }
+        exchange.record.authentication = record
+    }
+
+    private func note(_ definition: TokenDefinition, waitedSince began: UInt64) {
+        let waited = now &- began
+        guard waited > 0 else { return }
+        let before = exchange.record.authentication?.waitMicroseconds ?? 0
+        exchange.record.authentication?.waitMicroseconds = before + Int64(clamping: waited)
+    }
+}
+
+extension CredentialState.Reason {
+    /// Why the client gets its 401, for the record.
+    fileprivate func sentence(token: String) -> String {
+        switch self {
+        case .notRefreshable: "the credential cannot be refreshed"
+        case .excessive: "refreshed too often"
+        case .failed(let failure): failure.sentence(token: token)
+        case .unchanged: "the refresh gave the same credential"
+        case .notReplayable: "the body was not kept"
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// How a token server is asked, and how a rotated refresh token is never lost.
+import Logging
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// One grant of RFC 6749, made by lupin for its own sake.
+///
+/// No rule applies to the request, so that a token can't wait for itself; trust, access lists and
+/// the parent proxy do.
+final class OAuth2Grant {
+    /// A token server gets so long for its answer.
+    private static let patience = Duration.seconds(30)
+
+    private let definition: TokenDefinition
+    private let source: OAuth2Source
+    private let resources: WorkerResources
+    private let snapshot: Snapshot
+    private let slot: ParkingSlot
+    private var store: TokenStore { resources.shared.tokens }
+
+    init(
+        _ definition: TokenDefinition,
+        _ source: OAuth2Source,
+        _ resources: WorkerResources,
+        _ snapshot: Snapshot
+    ) {
+        self.definition = definition
+        self.source = source
+        self.resources = resources
+        self.snapshot = snapshot
+        slot = ParkingSlot(on: resources.loop)
+    }
+
+    /// RFC 6749 §4.4 or §6.
+    func run() async throws(TokenFailure) -> Credential {
+        resources.beginOwnWork(slot)
+        defer {
+            resources.endOwnWork(slot)
+            slot.retire()
+        }
+        guard source.grant == .refreshToken else { return try await fetch(nil) }
+        guard let path = source.store else {
+            return try await fetch(store.refreshToken(of: definition)) { [store, definition] next in
+                store.keep(refreshToken: next, of: definition)
+            }
+        }
+        let seed = try source.refreshToken?.text(SecretFiles.content) ?? ""
+        let file = RotationFile(source, path: path, seed: seed)
+        // Two lupins that share the file take turns: the second goes on with what the first got.
+        let turn = try await onHelperThread { () throws(TokenFailure) in try file.begin() }
+        if let stored = turn.refreshToken { resources.shared.secrets.add(stored) }
+        var next: String?
+        let credential = try await fetch(turn.refreshToken) { next = $0 }
+        guard let next else { return credential }
+        // Kept before anybody uses what came with it: the one before may be dead already.
+        do throws(TokenFailure) {
+            try await onHelperThread { () throws(TokenFailure) in try file.keep(next) }
+        } catch {
+            resources.shared.logger.error(
+                """
+                the next refresh token of "\(definition.name)" is lost at the next start: \
+                \(error.sentence(token: definition.name))
+                """
+            )
+        }
+        return credential
+    }
+
+    private func fetch(
+        _ refreshToken: String?,
+        rotate: (String) -> Void = { _ in }
+    ) async throws(TokenFailure) -> Credential {
+        let exchange = OAuth2Exchange(source)
+        let request = try exchange.request(refreshToken: refreshToken, SecretFiles.content)
+        var fetch = Fetch(
+            origin: source.url.origin,
+            path: source.url.path,
+            answerBytesMax: OAuth2Exchange.bodyBytesMax,
+            deadline: resources.loop.deadline(in: Self.patience)
+        )
+        fetch.method = .post
+        fetch.contentType = request.contentType
+        fetch.body = request.body
+        fetch.fields = [("Accept", "application/json")]
+        if let authorization = request.authorization {
+            fetch.fields.append(("Authorization", authorization))
+        }
+        let answer: FetchAnswer
+        do throws(LupinError) {
+            answer = try await Exchange(ofOurOwn: slot, resources, snapshot).fetch(fetch)
+        } catch {
+            let host = source.url.origin.host.text
+            let reason = error.detail.isEmpty ? error.kind.token : error.detail
+            throw TokenFailure(.unreachable(host: host, reason: reason))
+        }
+        let response = try exchange.response(
+            status: answer.status,
+            body: answer.body,
+            retryAfter: answer.retryAfter
+        )
+        if let next = response.refreshToken {
+            resources.shared.secrets.add(next)
+            rotate(next)
+        }
+        return response.credential(now: resources.loop.now)
+    }
+
+    // MARK: Files
+
+    /// What a job on the helper thread came to, confined to the loop.
+    private final class Answer<Value: Sendable> {
+        var result: Result<Value, TokenFailure>?
+    }
+
+    private func onHelperThread<Value: Sendable>(
+        _ job: @escaping @Sendable () throws(TokenFailure) -> Value
+    ) async throws(TokenFailure) -> Value {
+        let executor = resources.loop.executor
+        let answer = Answer<Value>()
+        let local = LoopLocal((answer, slot), of: executor)
+        let isTaken = resources.shared.tokenThread.submit {
+            let result = Result { () throws(TokenFailure) in try job() }
+            executor.mailbox.post {
+                let (answer, slot) = local.value
+                answer.result = result
+                slot.wake(.answered)
+            }
+        }
+        guard isTaken else { throw TokenFailure(.excessive) }
+        while answer.result == nil { _ = await slot.park(for: .answered) }
+        guard let result = answer.result else { throw TokenFailure(.excessive) }
+        return try result.get()
+    }
+}

@@ -1,0 +1,36 @@
+// Secrets that came up while lupin runs: they must appear in no log from the moment they came.
+import LupinCore
+import Synchronization
+
+/// The one owner of what the redactors of all workers learn at run time.
+final class TaintedSecrets: Sendable {
+    /// Beyond this many the oldest are forgotten: they have been replaced often enough.
+    private static let countMax = 512
+
+    private let texts = Mutex<[String]>([])
+    /// How often something was added; whoever has this number knows them all.
+    private let generation = Atomic(0)
+
+    var current: Int { generation.load(ordering: .acquiring) }
+
+    var all: [String] { texts.withLock { $0 } }
+
+    func add(_ credential: Credential) {
+        switch credential.content {
+        case .token(let token): add(token)
+        case .password(let pair):
+            add(pair.password)
+            add(pair.base64)
+        }
+    }
+
+    func add(_ text: String) {
+        let isNew = texts.withLock { texts in
+            guard !texts.contains(text) else { return false }
+            if texts.count >= Self.countMax { texts.removeFirst() }
+            texts.append(text)
+            return true
+        }
+        if isNew { generation.add(1, ordering: .releasing) }
+    }
+}

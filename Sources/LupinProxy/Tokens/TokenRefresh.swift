@@ -1,0 +1,143 @@
+// How a token's source gives a credential: from files, from a program, from a token server.
+import Logging
+import LupinCore
+import LupinIO
+
+/// One refresh of one token, on the loop of the worker whose exchange asked first.
+///
+/// It belongs to nobody's exchange: whoever leaves meanwhile, it goes on to its end, or a rotated
+/// token would be lost.
+final class TokenRefresh {
+    private let definition: TokenDefinition
+    private let resources: WorkerResources
+    private let snapshot: Snapshot
+    private var store: TokenStore { resources.shared.tokens }
+
+    private init(
+        _ definition: TokenDefinition,
+        _ resources: WorkerResources,
+        _ snapshot: Snapshot
+    ) {
+        self.definition = definition
+        self.resources = resources
+        self.snapshot = snapshot
+    }
+
+    /// Begins a refresh that the store was told of; its end wakes all who wait.
+    static func start(
+        _ definition: TokenDefinition,
+        on resources: WorkerResources,
+        _ snapshot: Snapshot
+    ) {
+        let refresh = TokenRefresh(definition, resources, snapshot)
+        switch definition.source {
+        case .bearer, .basic, .digest: refresh.read()
+        case .command(let source): refresh.run(source)
+        case .oauth2(let source): refresh.ask(source)
+        }
+    }
+
+    private func settle(_ result: Result<Credential, TokenFailure>) {
+        switch result {
+        case .success(let credential): store.refreshed(definition, credential)
+        case .failure(let failure):
+            resources.shared.logger.warning("\(failure.sentence(token: definition.name))")
+            store.failed(definition, failure, now: resources.loop.now)
+        }
+    }
+
+    // MARK: Texts and files
+
+    /// Small files on the local disk: read at once.
+    private func read() {
+        let now = resources.loop.now
+        settle(
+            Result { () throws(TokenFailure) in
+                switch definition.source {
+                case .bearer(let text):
+                    let token = try text.text(SecretFiles.content)
+                    guard !token.isEmpty else { throw TokenFailure(.missing) }
+                    return Credential(.token(token), obtainedAt: now)
+                case .basic(let user, let password, _), .digest(let user, let password):
+                    let pair = try UserPassword(
+                        user: user.text(SecretFiles.content),
+                        password: password.text(SecretFiles.content)
+                    )
+                    return Credential(.password(pair), obtainedAt: now)
+                case .command, .oauth2: throw TokenFailure(.missing)
+                }
+            }
+        )
+    }
+
+    // MARK: Programs
+
+    /// What a program may know: who the user is and where things lie, and no proxy, or its own
+    /// requests would come back here.
+    private static let variables = [
+        "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+        "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
+    ]
+
+    private func run(_ source: CommandSource) {
+        let shared = resources.shared
+        let environment = shared.environment.filter { Self.variables.contains($0.key) }
+        let command = SecretCommand(
+            source.arguments,
+            environment: environment,
+            timeLimit: source.timeout,
+            bytesMax: TokenField.credentialBytesMax
+        )
+        let (definition, clock) = (definition, shared.clock)
+        let isTaken = shared.tokenThread.submit {
+            let result = Result { () throws(TokenFailure) in
+                try Self.credential(of: source, command, clock)
+            }
+            switch result {
+            case .success(let credential): shared.tokens.refreshed(definition, credential)
+            case .failure(let failure):
+                shared.logger.warning("\(failure.sentence(token: definition.name))")
+                shared.tokens.failed(definition, failure, now: clock.now())
+            }
+        }
+        if !isTaken { settle(.failure(TokenFailure(.excessive))) }
+    }
+
+    private static func credential(
+        of source: CommandSource,
+        _ command: SecretCommand,
+        _ clock: LoopClock
+    ) throws(TokenFailure) -> Credential {
+        let program = source.arguments.first ?? ""
+        let outcome: SecretCommand.Outcome
+        do throws(SystemError) {
+            outcome = try command.run()
+        } catch {
+            throw TokenFailure(.command(program: program, .cannotStart(reason: error.message)))
+        }
+        switch outcome {
+        case .output(let bytes):
+            let text = try source.credential(output: bytes)
+            return Credential(.token(text), obtainedAt: clock.now(), life: source.every)
+        case .failed(let code):
+            throw TokenFailure(.command(program: program, .exit(code: code)))
+        case .timedOut: throw TokenFailure(.command(program: program, .timeout))
+        case .tooLong: throw TokenFailure(.command(program: program, .outputTooLong))
+        }
+    }
+
+    // MARK: Token servers
+
+    private func ask(_ source: OAuth2Source) {
+        let grant = OAuth2Grant(definition, source, resources, snapshot)
+        let local = LoopLocal((self, grant), of: resources.loop.executor)
+        Task.immediate(executorPreference: resources.loop.executor) {
+            let (refresh, grant) = local.value
+            do throws(TokenFailure) {
+                refresh.settle(.success(try await grant.run()))
+            } catch {
+                refresh.settle(.failure(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// What `cookies:` of a rule says: no jar, or the file of one.
+
+import LupinCore
+
+extension DecodingContext {
+    /// `off`, as `.some(nil)`, or the path in `{jar: file}`; nil when a problem was told.
+    ///
+    /// The file need not be there: lupin makes it when it has something to write.
+    func cookieJar(_ entry: YAMLNode.Entry) -> String?? {
+        let node = entry.value
+        let example = "{jar: cookies.txt}"
+        if case .scalar("off", _) = node.content { return .some(nil) }
+        guard case .map(let entries) = node.content else {
+            let message = "expected off or a jar, found \(node.kindText)"
+            error(.type, message, at: node, hint: "write \(example)")
+            return nil
+        }
+        var path: String?
+        var hasJar = false
+        for part in entries {
+            guard part.key == "jar" else {
+                unknownKey(part, in: entry.key, known: ["jar"])
+                continue
+            }
+            hasJar = true
+            path = jarPath(part.value, example: "cookies.txt")
+        }
+        if !hasJar {
+            error(.key, "\"\(entry.key)\" has no \"jar\"", atKey: entry, hint: "write \(example)")
+        }
+        return path.map { .some($0) } ?? nil
+    }
+
+    private func jarPath(_ node: YAMLNode, example: String) -> String? {
+        guard let name = text(node, expected: "a file", example: example) else { return nil }
+        guard !name.hasSuffix("/") else {
+            error(.file, "\"\(name)\" is a directory", at: node, hint: "write \(name)\(example)")
+            return nil
+        }
+        guard let path = path(name, at: node) else { return nil }
+        // What is there and can be read holds secrets; the mode is mended with the next writing.
+        if let contents = try? surroundings.readFile(path),
+            let problem = secrecyProblem(contents, path, at: node)
+        {
+            warning(.file, problem.message, at: node, hint: problem.hint)
+        }
+        return path
+    }
+}

@@ -1,0 +1,63 @@
+// Where rules would send tokens that must not go there, and tokens that no rule names.
+
+import LupinCore
+
+struct TokenConsistency {
+    let context: DecodingContext
+    let tokens: [TokenDefinition]
+
+    /// Tells what does not fit; `rules` come with what the file has for them.
+    func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        for (rule, entries) in rules {
+            guard let entry = entries.first(where: { $0.key == "request" }) else { continue }
+            for token in tokens where rule.names(token.name) {
+                checkPlainText(token, rule, entry)
+                checkTokenServer(token, rule, entry)
+            }
+        }
+        warnOfUnused(rules.map(\.rule))
+    }
+
+    /// E-AUTH: a token that goes to another machine in clear for certain.
+    ///
+    /// A rule that names no scheme mostly means https; at http it is refused request by request.
+    private func checkPlainText(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
+        guard !token.plainHTTP, rule.isPlain, !rule.staysOnThisMachine else { return }
+        context.error(
+            .auth,
+            "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear",
+            atKey: entry,
+            hint: "write scheme: https in its match, or plain_http: true under the token"
+        )
+    }
+
+    /// E-OAUTH: whoever asks for the token would have to have it.
+    private func checkTokenServer(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
+        guard case .oauth2(let source) = token.source, rule.certainlyMatches(source.url) else {
+            return
+        }
+        context.error(
+            .oauth,
+            "the rule \"\(rule.name)\" attaches the token \"\(token.name)\" to requests for itself",
+            atKey: entry,
+            hint: "exclude it: not: {host: \(source.url.origin.host.text)}"
+        )
+    }
+
+    private func warnOfUnused(_ rules: [Rule]) {
+        guard context.errors.isEmpty else { return }
+        for token in tokens where !rules.contains(where: { $0.names(token.name) }) {
+            context.warning(
+                .name,
+                "the token \"\(token.name)\" is used by no rule",
+                at: Place(line: token.line, column: firstColumn(ofLine: token.line)),
+                hint: "write request: [{auth: \(token.name)}] in a rule"
+            )
+        }
+    }
+
+    private func firstColumn(ofLine number: Int) -> Int {
+        guard let line = context.source.line(number) else { return 1 }
+        return line.prefix { " \t".unicodeScalars.contains($0) }.count + 1
+    }
+}

@@ -1,0 +1,216 @@
+// What `tokens:` says: named credentials, where each comes from and where it may go.
+
+import LupinCore
+
+struct TokenDecoder {
+    private static let sources = ["bearer", "basic", "digest", "command", "oauth2"]
+    /// Keys that mean something beside `command` only.
+    private static let companions = ["every", "timeout"]
+    private static let options = ["header", "hosts", "plain_http", "refresh", "on_missing"]
+    private static let known = sources + companions + options
+
+    let context: DecodingContext
+
+    /// The credentials in the order of the file; what could not be read was told and is left out.
+    func definitions(_ node: YAMLNode) -> [TokenDefinition] {
+        let entries = entries(node)
+        checkStandings(entries)
+        return entries.compactMap(definition)
+    }
+
+    /// Every name that a rule may use: also those whose credential could not be read.
+    func names(_ node: YAMLNode) -> [String] {
+        guard case .map(let entries) = node.content else { return [] }
+        return entries.map(\.key)
+    }
+
+    private func entries(_ node: YAMLNode) -> [YAMLNode.Entry] {
+        if node.isEmpty { return [] }
+        if case .map(let entries) = node.content { return entries }
+        context.tellUnexpected(
+            node,
+            expected: "names and credentials",
+            hint: "write {github: {bearer: \"${env:GITHUB_TOKEN}\"}}"
+        )
+        return []
+    }
+
+    // MARK: One credential
+
+    private func definition(_ entry: YAMLNode.Entry) -> TokenDefinition? {
+        guard case .map(let entries) = entry.value.content else {
+            context.tellUnexpected(
+                entry.value,
+                expected: "a credential",
+                hint: "write \(entry.key): {bearer: \"${env:TOKEN}\"}"
+            )
+            return nil
+        }
+        let source = source(entries, of: entry)
+        var common = CommonKeys()
+        for option in entries where Self.options.contains(option.key) {
+            decode(option, into: &common)
+        }
+        guard let source, !common.isBroken else { return nil }
+        if let header = common.header, case .digest = source {
+            context.error(
+                .key,
+                "\"header\" does not belong to \"digest\"",
+                atKey: header.entry,
+                hint: "its answer stands in Authorization"
+            )
+            return nil
+        }
+        var definition = TokenDefinition(
+            name: entry.key,
+            line: entry.keyPlace.line,
+            source: source,
+            field: common.header?.field
+        )
+        definition.hosts = common.hosts
+        definition.plainHTTP = common.plainHTTP
+        definition.refresh = common.refresh
+        definition.onMissing = common.onMissing
+        return definition
+    }
+
+    /// The one source of a credential; nil when a problem was told.
+    private func source(_ entries: [YAMLNode.Entry], of token: YAMLNode.Entry) -> TokenSource? {
+        let sources = entries.filter { Self.sources.contains($0.key) }
+        let isCommand = sources.contains { $0.key == "command" }
+        var isComplete = true
+        for entry in entries {
+            if !Self.known.contains(entry.key) {
+                context.unknownKey(entry, in: token.key, known: Self.known)
+                isComplete = false
+            } else if Self.companions.contains(entry.key), !isCommand {
+                let message = "\"\(entry.key)\" belongs to \"command\", and there is none"
+                context.error(.key, message, atKey: entry)
+                isComplete = false
+            }
+        }
+        if sources.count > 1 {
+            context.error(
+                .type,
+                "\"\(sources[0].key)\" and \"\(sources[1].key)\" are two sources",
+                atKey: sources[1],
+                hint: "a credential has one; give the other a name of its own"
+            )
+            return nil
+        }
+        guard let source = sources.first else {
+            // A mistyped key was told, and is most likely the source.
+            if isComplete {
+                context.error(
+                    .key,
+                    "\"\(token.key)\" does not say where the credential comes from",
+                    atKey: token,
+                    hint: "write one of \(Self.sources.joined(separator: ", "))"
+                )
+            }
+            return nil
+        }
+        let decoded = decoded(source, beside: entries)
+        return isComplete ? decoded : nil
+    }
+
+    private func decoded(
+        _ source: YAMLNode.Entry,
+        beside entries: [YAMLNode.Entry]
+    ) -> TokenSource? {
+        switch source.key {
+        case "bearer":
+            return context.secretText(source.value, "a token").map { .bearer($0) }
+        case "basic":
+            return context.userPassword(source, mayBePreemptive: true).map {
+                .basic(user: $0.user, password: $0.password, preemptive: $0.preemptive)
+            }
+        case "digest":
+            return context.userPassword(source, mayBePreemptive: false).map {
+                .digest(user: $0.user, password: $0.password)
+            }
+        case "command":
+            return context.command(source, beside: entries).map { .command($0) }
+        default:
+            return context.oauth2(source).map { .oauth2($0) }
+        }
+    }
+
+    // MARK: Keys that all sources share
+
+    private struct CommonKeys {
+        var header: (field: TokenField, entry: YAMLNode.Entry)?
+        var hosts: [HostPattern] = []
+        var plainHTTP = false
+        var refresh = RefreshSettings()
+        var onMissing = TokenDefinition.OnMissing.fail
+        var isBroken = false
+    }
+
+    private func decode(_ entry: YAMLNode.Entry, into common: inout CommonKeys) {
+        func set<Value>(_ path: WritableKeyPath<CommonKeys, Value>, _ value: Value?) {
+            if let value { common[keyPath: path] = value } else { common.isBroken = true }
+        }
+        switch entry.key {
+        case "header":
+            set(\.header, context.tokenField(entry).map { (field: $0, entry: entry) })
+        case "hosts":
+            set(\.hosts, hosts(entry.value))
+        case "plain_http":
+            set(\.plainHTTP, context.boolean(entry.value))
+        case "refresh":
+            set(\.refresh, context.refresh(entry.value))
+        default:
+            let word = context.word(entry.value, ["fail", "send"], what: "value")
+            set(\.onMissing, word.map { $0 == "send" ? .send : .fail })
+        }
+    }
+
+    private func hosts(_ node: YAMLNode) -> [HostPattern]? {
+        let items = context.items(node)
+        let patterns = items.map { item -> HostPattern? in
+            guard let pattern = context.hostPattern(item) else { return nil }
+            if !pattern.isExplicit {
+                context.warning(
+                    .host,
+                    "the pattern does not say in words to whom the credential goes",
+                    at: item,
+                    hint: "write a host, such as *.corp.example"
+                )
+            }
+            return pattern
+        }
+        return patterns.contains(nil) ? nil : patterns.compactMap { $0 }
+    }
+
+    // MARK: Who could have written the file
+
+    /// Whoever can write a file with `command:` runs programs as its owner.
+    private func checkStandings(_ entries: [YAMLNode.Entry]) {
+        let commands = entries.compactMap { entry -> YAMLNode.Entry? in
+            guard case .map(let keys) = entry.value.content else { return nil }
+            return keys.first { $0.key == "command" }
+        }
+        guard let command = commands.first else { return }
+        for standing in context.surroundings.standings {
+            let what = standing.isDirectory ? "the directory \(standing.path)" : standing.path
+            let reason = "\"command\" runs programs, and "
+            if !standing.isOwnedByUserOrRoot {
+                context.error(
+                    .file,
+                    reason + "\(what) belongs to another user",
+                    atKey: command,
+                    hint: "it must be yours or root's: chown it"
+                )
+            }
+            if standing.isWritableByOthers {
+                context.error(
+                    .file,
+                    reason + "others can write to \(what)",
+                    atKey: command,
+                    hint: "chmod go-w \(standing.path)"
+                )
+            }
+        }
+    }
+}

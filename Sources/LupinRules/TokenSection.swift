@@ -1,0 +1,30 @@
+// The `tokens:` section read alone, with its problems, where the rest of a file does not matter.
+
+package import LupinCore
+
+/// What came of a `tokens:` section.
+package struct TokenSection: Sendable {
+    /// In the order of the file; without those that have a problem.
+    package var definitions: [TokenDefinition]
+    package var errors: [Diagnostic]
+    package var warnings: [Diagnostic]
+    /// What records must not show.
+    package var secrets: [String]
+
+    /// Reads the names and credentials that `text` holds.
+    package init(
+        text: String,
+        fileName: String,
+        surroundings: Surroundings = Surroundings()
+    ) {
+        let source = SourceFile(name: fileName, text: text)
+        let context = DecodingContext(source: source, surroundings: surroundings)
+        var reader = DocumentReader(source: source)
+        let root = reader.read()
+        context.add(errors: reader.problems)
+        definitions = root.map { TokenDecoder(context: context).definitions($0) } ?? []
+        errors = context.concealed(context.errors).sortedByPosition()
+        warnings = context.concealed(context.warnings).sortedByPosition()
+        secrets = context.secrets
+    }
+}

@@ -1,0 +1,385 @@
+// Values under `tokens:`: secrets, which are never shown, and what stands beside them.
+
+import LupinCore
+
+extension DecodingContext {
+    // MARK: Secrets
+
+    /// A secret with what is known at load filled in; nil when a problem was told.
+    ///
+    /// `what` completes "expected …, found". `isSecret` is false for users, who are not secret
+    /// where they are written literally.
+    func secretText(
+        _ node: YAMLNode,
+        _ what: String,
+        isSecret: Bool = true,
+        mayBeEmpty: Bool = false
+    ) -> SecretText? {
+        let example = "\"${env:NAME}\" or \"${file:PATH}\""
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            tellUnexpected(node, expected: what, hint: "write \(example)")
+            return nil
+        }
+        if isSecret { taintLiterals(raw) }
+        guard let secret = secretText(pieces: ValuePiece.pieces(of: raw), at: node),
+            let text = textNow(secret, at: node)
+        else { return nil }
+        if isSecret { add(secret: text) }
+        guard mayBeEmpty || !text.isEmpty else {
+            error(.type, "expected \(what), found nothing", at: node, hint: "write \(example)")
+            return nil
+        }
+        if let problem = RequestStep.problem(withFieldValue: text) {
+            let hint = "\(what) is one line without a line end"
+            error(.header, problem, at: node, hint: hint)
+            return nil
+        }
+        return secret
+    }
+
+    private func secretText(pieces: [ValuePiece], at node: YAMLNode) -> SecretText? {
+        var parts: [SecretText.Part] = []
+        var isComplete = true
+        for piece in pieces {
+            if case .reference("file", let name?, _, _) = piece, !name.isEmpty {
+                if let part = secretFilePart(piece, at: node) {
+                    parts.append(part)
+                } else {
+                    isComplete = false
+                }
+            } else if case .text(let more) = part(piece, role: .secret, at: node) {
+                if case .text(let before) = parts.last {
+                    parts[parts.count - 1] = .text(before + more)
+                } else {
+                    parts.append(.text(more))
+                }
+            } else {
+                isComplete = false
+            }
+        }
+        return isComplete ? SecretText(parts) : nil
+    }
+
+    /// What it says today: a file may say something else later, and is checked again then.
+    private func textNow(_ secret: SecretText, at node: YAMLNode) -> String? {
+        let readFile = surroundings.readFile
+        do {
+            return try secret.text { path throws(TokenFailure) in
+                do throws(FileProblem) {
+                    return try readFile(path).bytes
+                } catch {
+                    throw TokenFailure(.file(path: path, reason: error.reason))
+                }
+            }
+        } catch {
+            // It could be read a moment ago.
+            self.error(.file, "a secret file changes while it is read", at: node)
+            return nil
+        }
+    }
+
+    /// What is written in the file is secret before anything is told about it.
+    private func taintLiterals(_ raw: String) {
+        for case .text(let literal) in ValuePiece.pieces(of: raw) {
+            // A line end stands in the file as an escape or as the end of a line.
+            let lines = literal.unicodeScalars.split { $0.value < 0x20 }
+            for line in lines { add(secret: String(line)) }
+        }
+    }
+
+    /// A problem with the kind of a value that may be a secret: it is not repeated.
+    func tellUnexpected(_ node: YAMLNode, expected: String, hint: String) {
+        var found = node.kindText
+        if case .scalar(let text, _) = node.content, !node.isEmpty {
+            found = "a text"
+            taintLiterals(text)
+        }
+        error(.type, "expected \(expected), found \(found)", at: node, hint: hint)
+    }
+
+    /// Text that is known at load, where what comes from the environment is secret.
+    func settledText(_ node: YAMLNode, expected: String, example: String) -> String? {
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            tellUnexpected(node, expected: expected, hint: "write \(example)")
+            return nil
+        }
+        guard let text = resolved(raw, role: .secret, at: node) else { return nil }
+        guard !text.isEmpty, !text.unicodeScalars.contains("\0") else {
+            let message = "expected \(expected), found \(text.isEmpty ? "nothing" : "a NUL")"
+            error(.type, message, at: node, hint: "write \(example)")
+            return nil
+        }
+        return text
+    }
+
+    func missing(_ key: String, in entry: YAMLNode.Entry, hint: String) {
+        let message = "\"\(entry.key)\" has no \"\(key)\""
+        error(.key, message, atKey: entry, hint: hint)
+    }
+
+    // MARK: User and password
+
+    /// `{user, password}`, with `preemptive` where it may be; nil when a problem was told.
+    func userPassword(
+        _ entry: YAMLNode.Entry,
+        mayBePreemptive: Bool
+    ) -> (user: SecretText, password: SecretText, preemptive: Bool)? {
+        let example = "{user: ci, password: \"${file:PATH}\"}"
+        guard case .map(let entries) = entry.value.content else {
+            tellUnexpected(entry.value, expected: "a map", hint: "write \(example)")
+            return nil
+        }
+        let known = ["user", "password"] + (mayBePreemptive ? ["preemptive"] : [])
+        var user: SecretText?
+        var password: SecretText?
+        var preemptive: Bool? = true
+        var isComplete = true
+        for part in entries {
+            switch part.key {
+            case "user": user = self.user(part.value)
+            case "password":
+                password = secretText(part.value, "a password", mayBeEmpty: true)
+            case "preemptive" where mayBePreemptive: preemptive = boolean(part.value)
+            default:
+                unknownKey(part, in: entry.key, known: known)
+                isComplete = false
+            }
+        }
+        for key in ["user", "password"] where !entries.contains(where: { $0.key == key }) {
+            missing(key, in: entry, hint: "write \(entry.key): \(example)")
+        }
+        guard isComplete, let user, let password, let preemptive else { return nil }
+        taint(user, password)
+        return (user: user, password: password, preemptive: preemptive)
+    }
+
+    private func user(_ node: YAMLNode) -> SecretText? {
+        guard let user = secretText(node, "a user", isSecret: false),
+            let text = textNow(user, at: node)
+        else { return nil }
+        guard !text.contains(":") else {
+            let hint = "behind the first colon the password begins (RFC 7617)"
+            error(.type, "a user has no colon", at: node, hint: hint)
+            return nil
+        }
+        return user
+    }
+
+    /// The pair is secret as a whole, and a user alone where it is an API key without a password.
+    private func taint(_ user: SecretText, _ password: SecretText) {
+        guard let user = user.constant, let password = password.constant else { return }
+        add(secret: password.isEmpty ? user : "\(user):\(password)")
+    }
+
+    // MARK: Command
+
+    /// `command:` and the keys beside it; nil when a problem was told.
+    func command(_ entry: YAMLNode.Entry, beside entries: [YAMLNode.Entry]) -> CommandSource? {
+        let example = "[vault, read, -field=token, secret/api]"
+        var words: [String] = []
+        var isComplete = true
+        let items = items(entry.value)
+        for (index, item) in items.enumerated() {
+            guard var word = settledText(item, expected: "a word", example: example) else {
+                isComplete = false
+                continue
+            }
+            // A name alone is looked for in PATH.
+            if index == 0, word.contains("/") || word.hasPrefix("~") {
+                guard let path = path(word, at: item) else {
+                    isComplete = false
+                    continue
+                }
+                word = path
+            }
+            if index == 0, items.count == 1, !word.contains("/"), word.contains(" ") {
+                error(
+                    .type,
+                    "one text is one program, without arguments",
+                    at: item,
+                    hint: "write a list of words: \(example)"
+                )
+                isComplete = false
+            }
+            words.append(word)
+        }
+        if items.isEmpty {
+            error(.type, "\"command\" names no program", atKey: entry, hint: "write \(example)")
+        }
+        var every: Duration?? = .some(nil)
+        var timeout: Duration? = .seconds(5)
+        for companion in entries {
+            switch companion.key {
+            case "every":
+                every = time(
+                    companion,
+                    in: 1000...7 * 86_400_000,
+                    or: "none",
+                    example: "10m"
+                )
+            case "timeout":
+                timeout = time(companion, in: 100...600_000, example: "5s") ?? nil
+            default: break
+            }
+        }
+        guard isComplete, !words.isEmpty, let every, let timeout else { return nil }
+        var command = CommandSource(arguments: words)
+        command.every = every
+        command.timeout = timeout
+        return command
+    }
+
+    // MARK: Field
+
+    /// `header:`; nil when a problem was told.
+    func tokenField(_ entry: YAMLNode.Entry) -> TokenField? {
+        let example = "{name: X-Api-Key, value: \"key ${token}\"}"
+        guard case .map(let entries) = entry.value.content else {
+            tellUnexpected(entry.value, expected: "a map", hint: "write \(example)")
+            return nil
+        }
+        var name: String?
+        var value: [TokenField.Part]? = [.token]
+        var isComplete = true
+        for part in entries {
+            switch part.key {
+            case "name": name = fieldName(part.value)
+            case "value": value = fieldParts(part.value)
+            default:
+                unknownKey(part, in: entry.key, known: ["name", "value"])
+                isComplete = false
+            }
+        }
+        if !entries.contains(where: { $0.key == "name" }) {
+            missing("name", in: entry, hint: "write \(example)")
+        }
+        guard isComplete, let name, let value else { return nil }
+        return TokenField(name: name, value: value)
+    }
+
+    private func fieldName(_ node: YAMLNode) -> String? {
+        guard let name = text(node, expected: "a field name", example: "X-Api-Key") else {
+            return nil
+        }
+        guard let problem = RequestStep.problem(withFieldName: name) else { return name }
+        tellField(problem, at: node)
+        return nil
+    }
+
+    private func fieldParts(_ node: YAMLNode) -> [TokenField.Part]? {
+        let example = "\"key ${token}\""
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            tellUnexpected(node, expected: "a value", hint: "write \(example)")
+            return nil
+        }
+        var parts: [TokenField.Part] = []
+        for piece in ValuePiece.pieces(of: raw) {
+            if case .reference("token", nil, _, _) = piece {
+                parts.append(.token)
+                continue
+            }
+            guard case .text(let text) = part(piece, role: .secret, at: node) else { return nil }
+            if let problem = RequestStep.problem(withFieldValue: text) {
+                tellField(problem, at: node)
+                return nil
+            }
+            parts.append(.text(text))
+        }
+        guard parts.contains(.token) else {
+            error(
+                .type,
+                "the value does not hold the credential",
+                at: node,
+                hint: "write \(example)"
+            )
+            return nil
+        }
+        return parts
+    }
+
+    // MARK: Refresh
+
+    /// `refresh:`; nil when a problem was told.
+    func refresh(_ node: YAMLNode) -> RefreshSettings? {
+        guard let entries = entries(node, of: "a map", example: "refresh: {max: 5}") else {
+            return nil
+        }
+        var settings = RefreshSettings()
+        var isComplete = true
+        func set<Value>(_ path: WritableKeyPath<RefreshSettings, Value>, _ value: Value?) {
+            if let value { settings[keyPath: path] = value } else { isComplete = false }
+        }
+        for entry in entries {
+            switch entry.key {
+            case "before":
+                set(\.before, time(entry, in: 0...86_400_000, or: "auto", example: "30s"))
+            case "on":
+                set(\.on, statuses(entry.value))
+            case "window":
+                set(\.window, time(entry, in: 1000...86_400_000, or: "none", example: "30s"))
+            case "max":
+                set(\.max, number(entry.value, in: 1...100, what: "max"))
+            case "replay":
+                set(\.replay, boolean(entry.value))
+            default:
+                let known = ["before", "on", "window", "max", "replay"]
+                unknownKey(entry, in: "refresh", known: known)
+                isComplete = false
+            }
+        }
+        return isComplete ? settings : nil
+    }
+
+    private func statuses(_ node: YAMLNode) -> [UInt16]? {
+        var result: [UInt16] = []
+        var isComplete = true
+        for item in items(node) {
+            if let status = number(item, in: 400...599, what: "status") {
+                let value = UInt16(truncatingIfNeeded: status)
+                if !result.contains(value) { result.append(value) }
+            } else {
+                isComplete = false
+            }
+        }
+        return isComplete ? result : nil
+    }
+
+    // MARK: Small values
+
+    /// A duration of a range in milliseconds; `.some(nil)` is the word; nil when a problem was
+    /// told.
+    func time(
+        _ entry: YAMLNode.Entry,
+        in range: ClosedRange<Int64>,
+        or word: String? = nil,
+        example: String
+    ) -> Duration?? {
+        guard let text = text(entry.value, expected: "a duration", example: example) else {
+            return nil
+        }
+        if let word, text == word { return .some(nil) }
+        do {
+            let value = try Units.duration(text)
+            if range.contains(value) { return .milliseconds(value) }
+            let bounds = [range.lowerBound, range.upperBound].map(UnitText.duration)
+            error(
+                .range,
+                "\(entry.key) \(text) is out of range",
+                at: entry.value,
+                hint: "allowed: \(bounds.joined(separator: " to "))"
+            )
+        } catch {
+            self.error(.type, error.message, at: entry.value, hint: error.hint)
+        }
+        return nil
+    }
+
+    /// One of the words; nil when a problem was told.
+    func word(_ node: YAMLNode, _ words: [String], what: String) -> String? {
+        let expected = words.joined(separator: " or ")
+        guard let text = text(node, expected: expected, example: words[0]) else { return nil }
+        if words.contains(text) { return text }
+        unknownWord(node, text, for: what, known: words)
+        return nil
+    }
+}

@@ -1,0 +1,62 @@
+// Whether others can write to a file and to the directories that it lies in.
+
+import Foundation
+import LupinRules
+import Testing
+
+struct FileStandingTests {
+    private let files = FileManager.default
+
+    /// A new folder with `lupin.yaml` in it, taken away afterwards.
+    private func withFolder(_ body: (String) throws -> Void) throws {
+        let folder = "/tmp/lupin-standing-\(UInt64.random(in: 0...UInt64.max))"
+        let path = folder + "/lupin.yaml"
+        try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? files.removeItem(atPath: folder) }
+        try #require(files.createFile(atPath: path, contents: Data()))
+        try set(0o700, folder)
+        try set(0o600, path)
+        try body(folder)
+    }
+
+    private func set(_ mode: Int, _ path: String) throws {
+        try files.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    @Test func `a file says who can write to it`() throws {
+        try withFolder { folder in
+            let path = folder + "/lupin.yaml"
+            #expect(
+                try FileAccess.read(path).standing == FileStanding(path: path, isDirectory: false)
+            )
+            for mode in [0o620, 0o602] {
+                try set(mode, path)
+                #expect(try FileAccess.read(path).standing?.isWritableByOthers == true)
+            }
+        }
+    }
+
+    @Test func `its directory is looked at, and that of a link's target`() throws {
+        try withFolder { folder in
+            let path = folder + "/lupin.yaml"
+            let plain = FileStanding(path: folder, isDirectory: true)
+            #expect(FileAccess.standings(ofDirectoriesOf: path) == [plain])
+            try withFolder { other in
+                try set(0o770, other)
+                let link = folder + "/link.yaml"
+                try files.createSymbolicLink(
+                    atPath: link,
+                    withDestinationPath: other + "/lupin.yaml"
+                )
+                var open = FileStanding(path: other, isDirectory: true)
+                open.isWritableByOthers = true
+                #expect(FileAccess.standings(ofDirectoriesOf: link) == [plain, open])
+            }
+        }
+    }
+
+    @Test func `a directory that is not there is not trusted`() {
+        let standings = FileAccess.standings(ofDirectoriesOf: "/nowhere/at/all.yaml")
+        #expect(standings.map(\.isOwnedByUserOrRoot) == [false])
+    }
+}

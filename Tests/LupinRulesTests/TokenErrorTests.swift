@@ -1,0 +1,218 @@
+// What a credential that cannot be read gets, in words that say what to write.
+
+import LupinRules
+import Testing
+
+struct TokenErrorTests {
+    private func oauth2(_ keys: String) -> String { "a: {oauth2: {\(keys)}}" }
+
+    private static let client = "client: {id: c, secret: ssssss}"
+    private static let server = "url: \"https://a.dev/\", " + client
+    private static let grant = "grant: client_credentials"
+
+    @Test(
+        arguments: [
+            ("a: {baerer: x}", "unknown key \"baerer\" in \"a\" [E-KEY] did you mean \"bearer\"?"),
+            (
+                "a: {}",
+                "\"a\" does not say where the credential comes from [E-KEY]"
+                    + " write one of bearer, basic, digest, command, oauth2"
+            ),
+            (
+                "a: {bearer: tttttt, command: x}",
+                "\"bearer\" and \"command\" are two sources [E-TYPE]"
+                    + " a credential has one; give the other a name of its own"
+            ),
+            (
+                "a: {bearer: tttttt, every: 5m}",
+                "\"every\" belongs to \"command\", and there is none [E-KEY] "
+            ),
+            (
+                "a: [x]",
+                "expected a credential, found a list [E-TYPE] write a: {bearer: \"${env:TOKEN}\"}"
+            ),
+            (
+                "[a]",
+                "expected names and credentials, found a list [E-TYPE]"
+                    + " write {github: {bearer: \"${env:GITHUB_TOKEN}\"}}"
+            ),
+            (
+                "a: {bearer: tttttt, on_missing: sent}",
+                "unknown value \"sent\" [E-NAME] did you mean \"send\"? allowed: fail, send"
+            ),
+            (
+                "a: {bearer: tttttt, plain_http: yes}",
+                "\"yes\" is not a boolean [E-TYPE] write true"
+            ),
+            (
+                "a: {digest: {user: u, password: p}, header: {name: X}}",
+                "\"header\" does not belong to \"digest\" [E-KEY]"
+                    + " its answer stands in Authorization"
+            ),
+        ]
+    )
+    func `a credential has one source and known keys`(text: String, message: String) {
+        #expect(tokenErrors(text) == [message])
+    }
+
+    @Test(
+        arguments: [
+            (
+                "\"${env:NONE}\"",
+                "the environment has no variable \"NONE\" [E-ENV]"
+                    + " set it, or write ${env:NONE:-default}"
+            ),
+            (
+                "\"${env:NOTHING}\"",
+                "expected a token, found nothing [E-TYPE]"
+                    + " write \"${env:NAME}\" or \"${file:PATH}\""
+            ),
+            (
+                "\"${file:none}\"",
+                "cannot read /etc/lupin/none: there is no such file [E-FILE] "
+            ),
+            (
+                "\"${file:open}\"",
+                "the secret file /etc/lupin/open is readable by group or others [E-FILE]"
+                    + " chmod 600 /etc/lupin/open"
+            ),
+            ("\"${file:bytes}\"", "the secret file /etc/lupin/bytes is not UTF-8 text [E-FILE] "),
+            (
+                "\"${file:empty}\"",
+                "expected a token, found nothing [E-TYPE]"
+                    + " write \"${env:NAME}\" or \"${file:PATH}\""
+            ),
+            (
+                "\"${file:two}\"",
+                "a line end may not stand in a field value [E-HEADER]"
+                    + " a token is one line without a line end"
+            ),
+            (
+                "\"${header:X}\"",
+                "\"${header:X}\" is not allowed here [E-TYPE]"
+                    + " only values of request steps know a request"
+            ),
+            (
+                "\"${token:b}\"",
+                "\"${token:…}\" is not allowed here [E-TYPE] a token has one source"
+            ),
+            (
+                "\"${evn:T}\"", "unknown reference \"${evn}\" [E-NAME] did you mean \"env\"?"
+            ),
+        ]
+    )
+    func `a secret that cannot be had says why`(text: String, message: String) {
+        #expect(tokenErrors("a: {bearer: \(text)}") == [message])
+    }
+
+    @Test(
+        arguments: [
+            ("basic: {user: u}", ["\"basic\" has no \"password\""]),
+            ("digest: {}", ["\"digest\" has no \"user\"", "\"digest\" has no \"password\""]),
+            (
+                "digest: {user: u, password: p, preemptive: true}",
+                ["unknown key \"preemptive\" in \"digest\""]
+            ),
+            ("basic: {user: \"a:b\", password: p}", ["a user has no colon"]),
+            ("basic: {user: u, password: }", ["expected a password, found nothing"]),
+            ("command: []", ["\"command\" names no program"]),
+            ("command: vault read x", ["one text is one program, without arguments"]),
+            ("command: [a, [b]]", ["expected a word, found a list"]),
+            ("command: a, every: 10", ["\"10\" has no unit"]),
+            ("command: a, every: 100ms", ["every 100ms is out of range"]),
+            ("command: a, timeout: 0", ["timeout 0 is out of range"]),
+            ("command: a, timeout: 1h", ["timeout 1h is out of range"]),
+        ]
+    )
+    func `sources say what they lack`(keys: String, messages: [String]) {
+        #expect(tokenSection("a: {\(keys)}").errors.map(\.message) == messages)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "{value: x}",
+                ["\"header\" has no \"name\"", "the value does not hold the credential"]
+            ),
+            ("{name: Host}", ["`Host` follows the URL"]),
+            ("{name: Content-Length}", ["`Content-Length` frames the message"]),
+            ("{name: \"a b\"}", ["`a b` is no field name: a space may not stand in one"]),
+            ("{name: X, value: \"a\\n${token}\"}", ["a line end may not stand in a field value"]),
+            ("{name: X, value: \"${file:two}${token}\"}", ["\"${file:…}\" is not allowed here"]),
+            ("{name: X, values: x}", ["unknown key \"values\" in \"header\""]),
+        ]
+    )
+    func `a field is one that steps may set`(text: String, messages: [String]) {
+        let section = tokenSection("a: {bearer: tttttt, header: \(text)}")
+        #expect(section.errors.map(\.message) == messages)
+    }
+
+    @Test(
+        arguments: [
+            ("{before: 2d}", "before 2d is out of range"), ("{max: 0}", "max 0 is out of range"),
+            ("{before: soon}", "\"soon\" is not a duration"),
+            ("{on: [200]}", "status 200 is out of range"), ("{on: x}", "\"x\" is not a number"),
+            ("{window: 0}", "window 0 is out of range"),
+            ("{windw: 5s}", "unknown key \"windw\" in \"refresh\""),
+            ("{replay: 1}", "\"1\" is not a boolean"),
+            ("off", "expected a map, found \"off\""),
+        ]
+    )
+    func `refreshing has bounds`(text: String, message: String) {
+        let section = tokenSection("a: {bearer: tttttt, refresh: \(text)}")
+        #expect(section.errors.map(\.message) == [message])
+    }
+
+    @Test(
+        arguments: [
+            (grant, ["\"oauth2\" has no \"url\"", "\"oauth2\" has no \"client\""]),
+            (server, ["\"oauth2\" has no \"grant\""]),
+            ("grant: password, " + server, ["unknown grant \"password\""]),
+            (grant + ", audience: x, " + server, ["unknown key \"audience\" in \"oauth2\""]),
+            (
+                "url: \"http://id.dev/\", " + grant + ", " + client,
+                ["the token server would be asked in clear, with all secrets"]
+            ),
+            (
+                "url: \"https://u@id.dev/\", " + grant + ", " + client,
+                ["a token server's URL has no user"]
+            ),
+            ("url: id.dev, " + grant + ", " + client, ["it is not an http or https URL"]),
+            (
+                grant + ", refresh_token: rrrrrr, " + server,
+                ["\"refresh_token\" belongs to grant: refresh_token"]
+            ),
+            (grant + ", store: x, " + server, ["\"store\" belongs to grant: refresh_token"]),
+            ("grant: refresh_token, " + server, ["\"oauth2\" has no \"refresh_token\""]),
+            (
+                grant + ", scope: \"a\\\"b\", " + server,
+                ["a scope is ASCII without quotes and backslashes"]
+            ),
+            (grant + ", scope: [], " + server, ["expected a scope, found nothing"]),
+            (grant + ", params: {client_id: x}, " + server, ["\"client_id\" has a key of its own"]),
+            (grant + ", params: x, " + server, ["expected names and values, found \"x\""]),
+            (
+                grant + ", url: \"https://a.dev/\", client: {secret: ssssss}",
+                ["\"client\" has no \"id\""]
+            ),
+            (
+                grant + ", url: \"https://a.dev/\", client: {id: a, send: basic}",
+                ["without a secret there is nothing to send by basic"]
+            ),
+            (
+                grant + ", url: \"https://a.dev/\", client: {id: a, secret: ssssss, send: jwt}",
+                ["unknown value \"jwt\""]
+            ),
+        ]
+    )
+    func `oauth2 says what does not fit`(keys: String, messages: [String]) {
+        #expect(tokenSection(oauth2(keys)).errors.map(\.message) == messages)
+    }
+
+    @Test func `a server in clear is an error of its own`() {
+        let text = oauth2("url: \"http://id.dev/\", \(Self.grant), \(Self.client)")
+        #expect(tokenSection(text).errors.map(\.code) == [.oauth])
+        let near = oauth2("url: \"http://127.0.0.1/\", \(Self.grant), \(Self.client)")
+        #expect(tokenSection(near).errors.isEmpty)
+    }
+}
