@@ -18,7 +18,8 @@ import Synchronization
 /// origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users, their
 /// passwords that wait and those that passed), `TokenStore` (credentials, who waits for them and
 /// what servers asked for), `TaintedSecrets` (what no log may hold), `ThrottleBuckets` (what rules
-/// let through in a second), `CompressionRefusals` (origins that want bodies plain), `CookieJars`
+/// let through in a second), `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
+/// asked for), `CookieJars`
 /// (what servers set).
 final class Shared: Sendable {
     let clock: LoopClock
@@ -39,6 +40,7 @@ final class Shared: Sendable {
     let throttles = ThrottleBuckets()
     let compressionRefusals = CompressionRefusals()
     let cookieJars: CookieJars
+    let parentCredentials = ParentCredentials()
     let secrets = TaintedSecrets()
     let tokens: TokenStore
     /// Where programs print credentials and rotated tokens are written.

@@ -38,9 +38,7 @@ final class Attempt {
         if adapted.origin != exchange.record.origin || exchange.hasMoved
             || adapted.request.steps.isTargetChanged
         {
-            facts.url =
-                adapted.origin.scheme.name + "://" + adapted.origin.authority
-                + adapted.head.pathText
+            facts.url = target
         }
         let upstream = try await connect()
         exchange.hold(upstream)
@@ -113,19 +111,31 @@ final class Attempt {
         adapted.request.coding == nil ? exchange.framing : .chunked
     }
 
+    /// The target as a parent proxy sees it.
+    private var target: String {
+        if exchange.request.method == .connect { return adapted.origin.hostAndPort }
+        return "\(adapted.origin.scheme.name)://\(adapted.origin.authority)\(adapted.head.pathText)"
+    }
+
     private func options() -> RequestOptions {
         var options = RequestOptions(
             target: .origin,
             authority: adapted.origin.authority,
             framing: framing
         )
-        if let parent = adapted.hop.parent {
+        if adapted.hop.parent != nil {
             options.target = .absolute(adapted.origin.scheme)
-            options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
         }
         if exchange.request.method == .connect {
             options.target = .authority
             options.authority = adapted.origin.hostAndPort
+        }
+        if let parent = adapted.hop.parent, parent.userinfo != nil {
+            options.proxyAuthorization = exchange.resources.shared.parentCredentials.field(
+                for: parent,
+                method: adapted.head.method,
+                uri: target
+            )
         }
         options.via = exchange.snapshot.via(
             received: exchange.request.version,
@@ -177,6 +187,7 @@ final class Attempt {
         // An origin may give a stream back unread at any time, whatever the method is.
         let mayComeBack =
             upstream.version == .http2 || exchange.mayRepeatBody
+            || adapted.hop.parent?.userinfo != nil
             || (upstream.isReused && policy.methods.contains(exchange.request.method))
         if mayComeBack, !exchange.framing.isEmpty {
             replay = BodyReplay(

@@ -18,8 +18,8 @@ extension Attempt {
         // A request that can't be sent twice must not be lost on a connection that the origin has
         // just closed: then one look at the socket is worth its price.
         let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
-        // The second attempt takes a fresh connection: whatever closed the one may have closed all.
-        if facts.cause == .first,
+        // After a failure a fresh connection is taken: whatever closed the one may have closed all.
+        if exchange.attempts.last?.error == nil,
             let pooled = pool.lease(
                 for: adapted.hop,
                 known: adapted.target,

@@ -16,7 +16,7 @@ enum Verdict {
     /// The same request again.
     case again(AttemptRecord.Cause, AttemptRecord.Decision, reason: String, delay: Duration)
     /// Another request, which a redirect asks for.
-    case follow(RedirectTarget, reason: String)
+    case follow(Leg, reason: String)
 }
 
 extension Exchange {
@@ -66,6 +66,13 @@ extension Exchange {
             }
             guard let upstream else { throw .stopping }
             var obtained = ObtainedResponse(response: response, body: upstream.responseBody)
+            if answersParent(response, attempt) {
+                let reason = "the parent proxy asks for Digest"
+                attempt.close(status: response.status, decision: .refresh, reason: reason)
+                (cause, delay, replay) = (.auth, .zero, attempt.replay)
+                try await letGo(of: obtained)
+                continue
+            }
             guard hasJudges, response.status != 101 else {
                 attempt.close(status: response.status, decision: .deliver, reason: "")
                 return obtained
@@ -85,13 +92,13 @@ extension Exchange {
                 delay = wait
                 replay = attempt.replay
                 try await letGo(of: obtained)
-            case .follow(let redirect, let reason):
+            case .follow(let leg, let reason):
                 attempt.close(status: response.status, decision: .follow, reason: reason)
                 cause = .redirect
                 delay = .zero
-                replay = redirect.dropsBody ? nil : attempt.replay
+                replay = leg.dropsBody ? nil : attempt.replay
                 try await letGo(of: obtained)
-                target = try await beginLeg(redirect)
+                target = try await begin(leg)
                 if plan?.respond != nil { return nil }
             }
         }

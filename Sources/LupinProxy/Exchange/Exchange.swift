@@ -28,6 +28,8 @@ final class Exchange {
     var retries = 0
     /// The credentials of the plan; nil where it names none.
     var authentication: AuthenticationInterceptor?
+    /// A parent proxy's challenge was answered.
+    var hasAnsweredParent = false
     /// A redirect was followed.
     var hasMoved: Bool { clientRequest != nil }
     /// Whether somebody may want to send the request's body again for the sake of a response.

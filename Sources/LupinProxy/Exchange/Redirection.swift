@@ -28,34 +28,46 @@ extension Exchange {
         switch decision {
         case .deliver(let reason): return .deliver(reason: "redirect not followed: \(reason)")
         case .follow(let target):
+            var next = UpstreamRequest(head: request, origin: target.origin)
+            target.apply(to: &next.head)
             if let handler = resources.shared.redirectHandler {
-                var next = UpstreamRequest(head: request, origin: target.origin)
-                target.apply(to: &next.head)
-                guard await handler.redirect(to: next, for: response.head) != nil else {
+                guard let changed = await handler.redirect(to: next, for: response.head) else {
                     return .deliver(reason: "redirect not followed: a handler said so")
                 }
+                if let problem = changed.problem {
+                    throw LupinError(.proxyInternalError, detail: problem, status: 502)
+                }
+                next = changed
             }
             visited.append(RedirectPolicy.visit(sent, to: origin))
             record.redirects.append(
                 RedirectRecord(status: response.status, location: target.url)
             )
-            return .follow(target, reason: "\(response.status) to \(target.url)")
+            let leg = Leg(head: next.head, origin: next.origin, dropsBody: target.dropsBody)
+            return .follow(leg, reason: "\(response.status) to \(target.url)")
         }
     }
 
     /// Goes on with the request that a redirect asks for: access and rules are asked as if the
     /// client had sent it, and nothing of the old plan holds.
-    func beginLeg(_ redirect: RedirectTarget) async throws(LupinError) -> KnownTarget {
+    func begin(_ leg: Leg) async throws(LupinError) -> KnownTarget {
         if clientRequest == nil { clientRequest = request }
-        redirect.apply(to: &request)
-        if redirect.dropsBody { framing = .none }
-        let origin = redirect.origin
-        if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
+        request = leg.head
+        if leg.dropsBody { framing = .none }
+        if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
         plan = nil
         authentication = nil
         waits = snapshot.waits
-        match(origin)
+        match(leg.origin)
         try await checkCredentialUse()
-        return KnownTarget(origin)
+        return KnownTarget(leg.origin)
     }
+}
+
+/// The request that a redirect leads to.
+struct Leg {
+    let head: RequestHead
+    let origin: Origin
+    /// The body stays behind.
+    let dropsBody: Bool
 }

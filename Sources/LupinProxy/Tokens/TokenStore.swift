@@ -187,10 +187,9 @@ final class TokenStore: Sendable {
                 method: method,
                 uri: uri,
                 credentials: credentials,
-                cnonce: cnonce
-            ) { function, bytes in
-                function == .md5 ? MessageDigest.md5(bytes.span) : MessageDigest.sha256(bytes.span)
-            }
+                cnonce: cnonce,
+                hash: MessageDigest.digest
+            )
             entries[definition.name]?.digests[origin] = session
             return (field, session.mark)
         }

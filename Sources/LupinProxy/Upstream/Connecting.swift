@@ -62,6 +62,34 @@ extension Exchange {
         protocols: [String]?,
         noting notes: ConnectionNotes
     ) async throws(DialFailure) -> Connected {
+        do throws(DialFailure) {
+            return try await connectOnce(
+                to: hop,
+                isHostFromFile: isHostFromFile,
+                until: deadline,
+                protocols: protocols,
+                noting: notes
+            )
+        } catch {
+            // Asked once more, with an answer to what the parent proxy asked.
+            guard error.error == .parentAsks else { throw error }
+        }
+        return try await connectOnce(
+            to: hop,
+            isHostFromFile: isHostFromFile,
+            until: deadline,
+            protocols: protocols,
+            noting: notes
+        )
+    }
+
+    private func connectOnce(
+        to hop: NextHop,
+        isHostFromFile: Bool,
+        until deadline: UInt64,
+        protocols: [String]?,
+        noting notes: ConnectionNotes
+    ) async throws(DialFailure) -> Connected {
         let dialer = Dialer(resources, slot, snapshot, client: client.address)
         let (channel, timing) = try await dialer.dial(
             hop,
@@ -142,7 +170,11 @@ extension Exchange {
             authority: origin.hostAndPort,
             framing: .none
         )
-        options.proxyAuthorization = parent.proxy.userinfo.map(BasicCredentials.field)
+        options.proxyAuthorization = resources.shared.parentCredentials.field(
+            for: parent.proxy,
+            method: .connect,
+            uri: origin.hostAndPort
+        )
         // A chain of proxies that leads back here is found by it.
         options.via = snapshot.via(
             received: request.version,
@@ -162,6 +194,12 @@ extension Exchange {
                     continue
                 }
                 guard response.head.status / 100 != 2 else { return }
+                if response.head.status == 407, !hasAnsweredParent,
+                    resources.shared.parentCredentials.challenged(by: parent.proxy, response.head)
+                {
+                    hasAnsweredParent = true
+                    throw .parentAsks
+                }
                 throw LupinError(
                     .destinationUnavailable,
                     host: origin.hostAndPort,
@@ -187,4 +225,13 @@ extension Exchange {
             _ = try link.requestBody.flush()
         }
     }
+}
+
+extension LupinError {
+    /// A parent proxy wants Digest, and has said with what; never seen outside of this file.
+    fileprivate static let parentAsks = LupinError(
+        .destinationUnavailable,
+        detail: "The parent proxy asks for credentials.",
+        status: 502
+    )
 }

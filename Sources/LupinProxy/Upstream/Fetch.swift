@@ -97,7 +97,11 @@ extension Exchange {
         options.closes = true
         if let parent = hop.parent {
             options.target = .absolute(fetch.origin.scheme)
-            options.proxyAuthorization = parent.userinfo.map(BasicCredentials.field)
+            options.proxyAuthorization = resources.shared.parentCredentials.field(
+                for: parent,
+                method: fetch.method,
+                uri: "\(fetch.origin.scheme.name)://\(fetch.origin.authority)\(fetch.path)"
+            )
         }
         return options
     }

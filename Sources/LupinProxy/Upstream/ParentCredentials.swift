@@ -1,0 +1,75 @@
+// What lupin says to a parent proxy that wants to know who asks: Basic at once, Digest when asked.
+import LupinCore
+import LupinTLS
+import LupinWire
+import Synchronization
+
+/// The Digest challenges of parent proxies (RFC 7616), for all workers.
+final class ParentCredentials: Sendable {
+    private let sessions = Mutex<[ParentProxy: DigestSession]>([:])
+
+    /// The value of Proxy-Authorization for a request; nil where the rules file has no credentials.
+    ///
+    /// - Parameter uri: The target as it is sent: a URL, or `host:port` of a CONNECT.
+    func field(for parent: ParentProxy, method: Method, uri: String) -> String? {
+        guard let userinfo = parent.userinfo else { return nil }
+        let digest = sessions.withLock { sessions -> String? in
+            guard var session = sessions[parent], let pair = Self.pair(userinfo) else { return nil }
+            let field = session.field(
+                method: method.token,
+                uri: uri,
+                credentials: pair,
+                cnonce: Base64Text.encode(RandomSource.bytes(count: 18)),
+                hash: MessageDigest.digest
+            )
+            sessions[parent] = session
+            return field
+        }
+        return digest ?? BasicCredentials.field(userinfo)
+    }
+
+    /// Takes the challenges of a 407; false where sending the request again would not help.
+    func challenged(by parent: ParentProxy, _ response: ResponseHead) -> Bool {
+        guard parent.userinfo != nil else { return false }
+        let challenges = AuthenticationChallenge.challenges(
+            in: response.fields,
+            .proxyAuthenticate
+        )
+        return sessions.withLock { sessions in
+            guard var session = sessions[parent] else {
+                sessions[parent] = DigestSession(challenges)
+                return sessions[parent] != nil
+            }
+            let reaction = session.challenged(challenges, answered: session.mark)
+            sessions[parent] = session
+            return reaction == .replay
+        }
+    }
+
+    private static func pair(_ userinfo: String) -> UserPassword? {
+        let colon = userinfo.firstIndex(of: ":") ?? userinfo.endIndex
+        return try? UserPassword(
+            user: String(userinfo[..<colon]),
+            password: String(userinfo[colon...].dropFirst())
+        )
+    }
+}
+
+extension MessageDigest {
+    /// What Digest authentication wants of a digest.
+    static func digest(_ function: DigestAlgorithm.Hash, _ bytes: [UInt8]) -> [UInt8] {
+        function == .md5 ? md5(bytes.span) : sha256(bytes.span)
+    }
+}
+
+extension Exchange {
+    /// Whether a parent proxy's 407 can be answered: once in an exchange.
+    func answersParent(_ response: ParsedResponse, _ attempt: Attempt) -> Bool {
+        guard response.status == 407, !hasAnsweredParent, attempt.isReplayable,
+            let parent = attempt.adapted.hop.parent,
+            resources.shared.parentCredentials.challenged(by: parent, response.head)
+        else { return false }
+        hasAnsweredParent = true
+        return true
+    }
+}
