@@ -14,6 +14,7 @@ final class WorkerResources {
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
+    private var plans: (snapshot: Snapshot, cache: PlanCache)?
     let sink: RecordSink
     /// The generation of secrets that the sink hides.
     private var knownSecrets = 0
@@ -77,6 +78,14 @@ final class WorkerResources {
         let second = wallNow / 1_000_000
         if second != date.second { date = (second, HTTPDate.text(second)) }
         return date.text
+    }
+
+    /// The plans made of a snapshot's rules; those of an older one are made anew each time.
+    func plans(of snapshot: Snapshot) -> PlanCache {
+        if let plans, plans.snapshot === snapshot { return plans.cache }
+        let cache = PlanCache(snapshot.rules)
+        if snapshot === self.snapshot { plans = (snapshot, cache) }
+        return cache
     }
 
     // MARK: Records

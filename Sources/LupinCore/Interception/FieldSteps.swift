@@ -8,14 +8,14 @@ extension FieldSection {
     ) throws(StepInterruption) -> Bool {
         switch step {
         case .set(let name, let value):
-            replace(name, by: try values.expand(value, for: .field))
+            replace(name, by: try makeLine(name, value, values))
             return true
         case .add(let name, let value):
-            append(name, try values.expand(value, for: .field))
+            lines.append(try makeLine(name, value, values))
             return true
         case .default(let name, let value):
             guard !hasLine(name) else { return false }
-            append(name, try values.expand(value, for: .field))
+            lines.append(try makeLine(name, value, values))
             return true
         case .remove(let pattern): return removeLines(ValueGlob(pattern))
         case .rewrite(let name, let pattern, let replacement):
@@ -25,30 +25,30 @@ extension FieldSection {
     }
 
     private func hasLine(_ name: String) -> Bool {
-        lines.contains { $0.isForSteps && nameEquals($0, name.utf8.span) }
+        let wanted = name.utf8Span.span
+        for line in lines where line.isForSteps && nameEquals(line, wanted) { return true }
+        return false
     }
 
-    /// Adds a line behind all others.
-    private mutating func append(_ name: String, _ value: [UInt8]) {
-        lines.append(makeLine(Array(name.utf8), value))
-    }
-
-    /// Puts one line in the place of the first called `name` and removes the others.
-    private mutating func replace(_ name: String, by value: [UInt8]) {
-        let line = makeLine(Array(name.utf8), value)
-        var kept: [Line] = []
-        kept.reserveCapacity(lines.count + 1)
+    /// Puts a line in the place of the first called `name` and removes the others.
+    private mutating func replace(_ name: String, by line: Line) {
+        let wanted = name.utf8Span.span
         var isPlaced = false
-        for old in lines {
-            if !old.isForSteps || !nameEquals(old, name.utf8.span) {
-                kept.append(old)
-            } else if !isPlaced {
-                kept.append(line)
+        var i = 0
+        while i < lines.count {
+            guard nameEquals(lines[i], wanted), lines[i].isForSteps else {
+                i += 1
+                continue
+            }
+            if isPlaced {
+                lines.remove(at: i)
+            } else {
+                lines[i] = line
                 isPlaced = true
+                i += 1
             }
         }
-        if !isPlaced { kept.append(line) }
-        lines = kept
+        if !isPlaced { lines.append(line) }
     }
 
     private mutating func removeLines(_ glob: ValueGlob) -> Bool {
@@ -80,6 +80,32 @@ extension FieldSection {
             isChanged = true
         }
         return isChanged
+    }
+
+    /// Writes a line with the value of a template behind the storage.
+    private mutating func makeLine(
+        _ name: String,
+        _ value: Template,
+        _ values: TemplateValues
+    ) throws(StepInterruption) -> Line {
+        let start = storage.count
+        storage.append(copying: name.utf8Span.span)
+        storage.append(0x3A)
+        storage.append(0x20)
+        let valueStart = storage.count
+        do throws(StepInterruption) {
+            try values.append(value, for: .field, to: &storage)
+        } catch {
+            storage.removeLast(storage.count - start)
+            throw error
+        }
+        let valueRange = ByteRange(start: valueStart, count: storage.count - valueStart)
+        storage.append(0x0D)
+        storage.append(0x0A)
+        let nameRange = ByteRange(start: start, count: valueStart - start - 2)
+        let known = FieldName(storage.span.extracting(nameRange.range))
+        names.insert(known)
+        return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
     }
 
     /// Writes a line behind the storage; the offsets of all others stay valid.

@@ -26,21 +26,22 @@ public struct UpstreamRequest: Sendable {
 /// What an adapter knows besides the request itself; Alamofire's type of the same name.
 public struct RequestAdapterState: Sendable {
     /// The exchange's id: 32 hex digits, as the record has it.
-    public let requestID: String
+    public var requestID: String { id.text }
     /// 1 for the first attempt; every attempt runs all adapters on a fresh copy.
     public let attempt: Int
     /// The client's own request, which nobody changes.
     public let original: RequestHead
     /// The credentials that steps may name by `${token:…}`, by the names of their tokens.
     package let tokens: [String: String]
+    package let id: ExchangeID
 
     package init(
-        requestID: String,
+        id: ExchangeID,
         attempt: Int,
         original: RequestHead,
         tokens: [String: String] = [:]
     ) {
-        self.requestID = requestID
+        self.id = id
         self.attempt = attempt
         self.original = original
         self.tokens = tokens

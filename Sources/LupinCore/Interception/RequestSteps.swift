@@ -29,6 +29,17 @@ package struct AppliedSteps: Sendable {
 
     init() {}
 
+    /// Notes what a step does to the target.
+    fileprivate mutating func note(_ step: RequestStep, isChanged: Bool) {
+        switch step {
+        case .url(let url):
+            if url.host != nil { isHostFromFile = true }
+            if isChanged { isTargetChanged = true }
+        case .query: if isChanged { isTargetChanged = true }
+        case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay: break
+        }
+    }
+
     /// Notes what was done besides the steps in this folder, such as `auth github`.
     package mutating func note(applied step: String) { applied.append(step) }
 
@@ -47,37 +58,42 @@ package enum RequestSteps {
     /// segments, the path is sent in its normal form (RFC 3986 §6.2.2), so this is to be called
     /// even if there are no steps.
     /// - Throws: The step that would put NUL, CR or LF into the request. Nothing may be sent then.
+    ///
+    /// `summaries` are those of all steps, where they are at hand.
     package static func apply(
-        _ steps: [(rule: Int, step: RequestStep)],
+        _ steps: [PlannedStep],
+        summaries: [String]? = nil,
         to head: inout RequestHead,
         original: RequestHead,
-        id: String,
+        id: ExchangeID,
         tokens: [String: String] = [:],
         origin: inout Origin
     ) throws(StepProblem) -> AppliedSteps {
         var result = AppliedSteps()
         let values = TemplateValues(original: original, id: id, tokens: tokens)
-        for (_, step) in steps {
-            let before = origin
+        // Mostly all steps apply: then the record has the list that the plan made.
+        var isWhole = true
+        for index in steps.indices {
+            let planned = steps[index]
+            let isChanged: Bool
             do throws(StepInterruption) {
-                let isChanged = try head.apply(step, values, &origin)
-                if case .url(let url) = step, url.host != nil { result.isHostFromFile = true }
-                guard isChanged else { continue }
+                isChanged = try head.apply(planned.step, values, &origin)
             } catch {
                 guard case .missingField(let name) = error else {
-                    throw StepProblem(step: step.summary)
+                    throw StepProblem(step: planned.summary)
                 }
                 let reason = "the request has no field \(name)"
-                result.dropped.append((step: step.summary, reason: reason))
-                continue
+                result.dropped.append((step: planned.summary, reason: reason))
+                isChanged = false
             }
-            switch step {
-            case .url, .query: result.isTargetChanged = true
-            case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay: break
+            if !isChanged, isWhole {
+                isWhole = false
+                result.applied = steps[..<index].map(\.summary)
             }
-            if origin != before { head.follow(origin) }
-            result.applied.append(step.summary)
+            if isChanged, !isWhole { result.applied.append(planned.summary) }
+            result.note(planned.step, isChanged: isChanged)
         }
+        if isWhole { result.applied = summaries ?? steps.map(\.summary) }
         head.normalizePath(isURLChanged: result.isTargetChanged)
         return result
     }
@@ -96,7 +112,11 @@ extension RequestHead {
         // wait is no change.
         case .compress, .auth, .delay: return false
         case .query(let set, let remove): return try changeQuery(set: set, remove: remove, values)
-        case .url(let step): return try changeURL(step, values, &origin)
+        case .url(let step):
+            let before = origin
+            let isChanged = try changeURL(step, values, &origin)
+            if origin != before { follow(origin) }
+            return isChanged
         }
     }
 }

@@ -12,7 +12,7 @@ package enum ResponseSteps {
         _ steps: [RequestStep],
         to fields: inout FieldSection,
         original: RequestHead,
-        id: String
+        id: ExchangeID
     ) throws(StepProblem) -> AppliedSteps {
         var result = AppliedSteps()
         let values = TemplateValues(original: original, id: id, tokens: [:])

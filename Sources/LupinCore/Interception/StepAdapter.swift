@@ -2,9 +2,14 @@
 
 /// Applies the `request:` steps of all matching rules, in the order of the file.
 package struct StepAdapter: RequestAdapter {
-    private let steps: [(rule: Int, step: RequestStep)]
+    private let steps: [PlannedStep]
+    private let summaries: [String]?
 
-    package init(_ steps: [(rule: Int, step: RequestStep)]) { self.steps = steps }
+    /// The steps of a plan; nil has none.
+    package init(_ plan: Plan?) {
+        steps = plan?.steps ?? []
+        summaries = plan?.summaries
+    }
 
     /// - Throws: `StepProblem`.
     package func adapt(
@@ -14,9 +19,10 @@ package struct StepAdapter: RequestAdapter {
         var request = request
         request.steps = try RequestSteps.apply(
             steps,
+            summaries: summaries,
             to: &request.head,
             original: state.original,
-            id: state.requestID,
+            id: state.id,
             tokens: state.tokens,
             origin: &request.origin
         )

@@ -12,7 +12,7 @@ enum StepInterruption: Error {
 struct TemplateValues {
     /// The client's original request.
     let original: RequestHead
-    let id: String
+    let id: ExchangeID
     /// Credentials by the names of their tokens.
     let tokens: [String: String]
 
@@ -31,15 +31,26 @@ struct TemplateValues {
         for place: Place
     ) throws(StepInterruption) -> [UInt8] {
         var output: [UInt8] = []
+        try append(template, for: place, to: &output)
+        return output
+    }
+
+    func append(
+        _ template: Template,
+        for place: Place,
+        to output: inout [UInt8]
+    ) throws(StepInterruption) {
         for part in template.parts {
             switch part {
-            case .text(let text): try append(text.utf8.span, isFromFile: true, place, to: &output)
+            case .text(let text): try append(text.utf8Span.span, isFromFile: true, place, to: &output)
             case .secret(let text):
                 try append(text.utf8.span, isFromFile: false, place, to: &output)
             case .token(let name):
                 guard let token = tokens[name] else { throw .missingField("token \(name)") }
                 try append(token.utf8.span, isFromFile: false, place, to: &output)
-            case .id: try append(id.utf8.span, isFromFile: true, place, to: &output)
+            case .id:
+                let text = id.text
+                try append(text.utf8Span.span, isFromFile: true, place, to: &output)
             case .header(let name):
                 guard
                     let line = original.fields.lines.first(where: {
@@ -50,7 +61,6 @@ struct TemplateValues {
                 try append(value, isFromFile: false, place, to: &output)
             }
         }
-        return output
     }
 
     private func append(

@@ -1,57 +1,141 @@
 // What all matching rules say together for one exchange.
 
 /// The sum of the rules that match one request.
-package struct Plan: Sendable {
+///
+/// Immutable and one reference: who matches the same rules may have the same plan (`PlanCache`).
+package final class Plan: Sendable {
     /// Indices into the rule set, in file order.
-    package internal(set) var matched: [Int] = []
-    /// The steps of all matching rules, in file order.
-    package internal(set) var steps: [(rule: Int, step: RequestStep)] = []
-    /// The tokens of `auth` steps, in file order.
-    package internal(set) var auth: [String] = []
-    /// The tokens that values of steps name.
-    package internal(set) var namedTokens: [String] = []
-    /// Some step holds a secret: what it does is for its owner's requests.
-    package internal(set) var holdsSecret = false
-    /// The wait that the steps ask for before every attempt; nil for none.
-    package internal(set) var delay: Duration?
-    package internal(set) var compress: CompressStep?
-    /// nil leaves redirects to the client.
-    package internal(set) var redirect: RedirectPolicy?
-    /// What a response must be; nil demands nothing.
-    package internal(set) var validation: ValidationPolicy?
-    package internal(set) var throttle = ThrottleSettings()
-    /// The rule whose `throttle` holds: all its exchanges share the rate.
-    package internal(set) var throttleRule: Int?
-    /// The steps for the response, in file order.
-    package internal(set) var responseSteps: [RequestStep] = []
-    /// The answer of the last matching rule that has one.
-    package internal(set) var respond: CannedResponse?
-    package internal(set) var timeouts = TimeoutOverrides()
-    package internal(set) var log = LogOverrides()
-    /// nil inherits `upstream.proxy`.
-    package internal(set) var proxy: UpstreamProxy?
-    /// nil is `NamedTrustPolicy.system`.
-    package internal(set) var trust: NamedTrustPolicy?
-    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
-    package internal(set) var clientCertificate: CertificateFiles??
-    package internal(set) var tls = TLSOverrides()
-    /// The file of the cookie jar, by the last matching rule that has one or says `off`.
-    package internal(set) var cookieJar: String?
-    var rules: [Rule] = []
-
-    init() {}
-
-    /// The plan of a request that no rule matches.
-    package static let none = Plan()
-
+    package let matched: [Int]
     /// The names of the matching rules, in file order.
-    package var names: [String] { matched.map { rules[$0].name } }
+    package let names: [String]
+    /// The steps of all matching rules, in file order.
+    package let steps: [PlannedStep]
+    /// The steps as the record names them.
+    package let summaries: [String]
+    /// The tokens of `auth` steps, in file order.
+    package let auth: [String]
+    /// The tokens that values of steps name.
+    package let namedTokens: [String]
+    /// Some step holds a secret: what it does is for its owner's requests.
+    package let holdsSecret: Bool
+    /// The wait that the steps ask for before every attempt; nil for none.
+    package let delay: Duration?
+    package let compress: CompressStep?
+    /// nil leaves redirects to the client.
+    package let redirect: RedirectPolicy?
+    /// What a response must be; nil demands nothing.
+    package let validation: ValidationPolicy?
+    package let throttle: ThrottleSettings
+    /// The name of the rule whose `throttle` holds: all its exchanges share the rate.
+    package let throttleRule: String?
+    /// The steps for the response, in file order.
+    package let responseSteps: [RequestStep]
+    /// The answer of the last matching rule that has one.
+    package let respond: CannedResponse?
+    package let timeouts: TimeoutOverrides
+    package let log: LogOverrides
+    /// nil inherits `upstream.proxy`.
+    package let proxy: UpstreamProxy?
+    /// nil is `NamedTrustPolicy.system`.
+    package let trust: NamedTrustPolicy?
+    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
+    package let clientCertificate: CertificateFiles??
+    package let tls: TLSOverrides
+    /// The file of the cookie jar, by the last matching rule that has one or says `off`.
+    package let cookieJar: String?
 
-    /// The name of one of the matching rules.
-    package func ruleName(at index: Int) -> String { rules[index].name }
+    /// The plan of the rules at `matched`, which ascend.
+    ///
+    /// On a CONNECT only `log timeouts throttle proxy` act, and a `respond` whose rule tests
+    /// nothing in clear and does not answer inside.
+    init(_ matched: [Int], of set: RuleSet, isConnect: Bool) {
+        let rules = matched.map { set.rules[$0] }
+        self.matched = matched
+        names = rules.map(\.name)
+        timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
+        log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
+        proxy = rules.last { $0.proxy != nil }?.proxy
+        respond = rules.last { $0.respond != nil && (!isConnect || $0.answersConnect) }?.respond
+        var throttle = ThrottleSettings()
+        for rule in rules { throttle.merge(rule.throttle) }
+        self.throttle = throttle
+        throttleRule = rules.last { !$0.throttle.isEmpty }?.name
+        // The rest is about what is inside.
+        let acting = isConnect ? [] : rules
+        let traits = acting.map { StepTraits($0.steps) }
+        steps = isConnect ? [] : matched.flatMap { set.steps[$0] }
+        summaries = steps.map(\.summary)
+        auth = traits.flatMap(\.auth)
+        namedTokens = traits.flatMap(\.namedTokens).reduce(into: []) { names, name in
+            if !names.contains(name) { names.append(name) }
+        }
+        holdsSecret = traits.contains(where: \.holdsSecret)
+        let delays = traits.compactMap(\.delay)
+        delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
+        compress = traits.last { $0.compress != nil }?.compress
+        redirect = acting.last { $0.redirect != nil }?.redirect ?? nil
+        let validation = acting.last { $0.validation != nil }?.validation
+        self.validation = validation?.isEmpty == false ? validation : nil
+        responseSteps = acting.flatMap(\.responseSteps)
+        trust = acting.reduce(nil) { trust, rule in
+            guard let next = rule.trust?.policy, next.mayFollow(trust) else { return trust }
+            return next
+        }
+        clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
+        tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
+        cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
+    }
 
     /// Whether what is thought of a response may lead to the request being sent again.
     package var mayRepeatBody: Bool {
         !auth.isEmpty || redirect != nil || compress != nil || validation?.action == .retry
+    }
+}
+
+/// The plans that one worker had use for lately, by the rules that they are made of.
+///
+/// Tools ask the same few hosts over and over: with twenty rules that match, making a plan costs
+/// more than forwarding the request.
+package final class PlanCache {
+    private struct Key: Hashable {
+        let matched: [Int]
+        let isConnect: Bool
+    }
+
+    /// Beyond this many all are forgotten.
+    private static let countMax = 256
+
+    private let rules: RuleSet
+    private var plans: [Key: Plan] = [:]
+
+    package init(_ rules: RuleSet) { self.rules = rules }
+
+    /// The plan of all rules that match `subject`; nil where none does.
+    package func plan(for subject: MatchSubject) -> Plan? {
+        let matched = rules.matching(subject)
+        if matched.isEmpty { return nil }
+        let key = Key(matched: matched, isConnect: subject.isConnect)
+        if let plan = plans[key] { return plan }
+        let plan = Plan(matched, of: rules, isConnect: subject.isConnect)
+        if plans.count >= Self.countMax { plans = [:] }
+        plans[key] = plan
+        return plan
+    }
+}
+
+/// A step of a rule, as plans refer to it.
+///
+/// A class, since every request that the rule matches takes a copy of the list.
+package final class PlannedStep: Sendable {
+    /// Index of its rule in the rule set.
+    package let rule: Int
+    package let step: RequestStep
+    /// The step as the record names it.
+    package let summary: String
+
+    package init(rule: Int, step: RequestStep) {
+        self.rule = rule
+        self.step = step
+        summary = step.summary
     }
 }

@@ -1,6 +1,6 @@
 // What the steps of a rule mean besides their changes: credentials, secrets, waits.
 
-/// Worked out once for each rule.
+/// Worked out once for each plan.
 struct StepTraits: Sendable {
     var auth: [String] = []
     var namedTokens: [String] = []
@@ -35,19 +35,6 @@ struct StepTraits: Sendable {
             case .text, .header, .id: break
             }
         }
-    }
-}
-
-extension Plan {
-    /// Adds what the steps of one more rule mean.
-    mutating func take(_ traits: StepTraits) {
-        auth += traits.auth
-        for name in traits.namedTokens where !namedTokens.contains(name) {
-            namedTokens.append(name)
-        }
-        if traits.holdsSecret { holdsSecret = true }
-        if let step = traits.compress { compress = step }
-        if let more = traits.delay { delay = (delay ?? .zero) + more }
     }
 }
 

@@ -54,7 +54,7 @@ extension Exchange {
         let original = request
         markHopByHop(for: clientHop)
         let state = RequestAdapterState(
-            requestID: record.id.text,
+            id: record.id,
             attempt: attempts.count + 1,
             original: original,
             tokens: try await authentication?.texts() ?? [:]
@@ -93,14 +93,16 @@ extension Exchange {
             // What belongs to a connection stays behind, whoever said it.
             HopByHop.markAdded(&request.head.fields)
         }
-        request = try await StepAdapter(plan?.steps ?? []).adapt(request, using: state)
+        request = try await StepAdapter(plan).adapt(request, using: state)
         attachCookies(to: &request)
         try compress(&request)
         if let authentication {
             request = try await authentication.adapt(request, using: state)
         }
-        let dropped = request.steps.dropped.map { "\($0.step) (dropped: \($0.reason))" }
-        record.rules.steps = request.steps.applied + dropped
+        record.rules.steps = request.steps.applied
+        for (step, reason) in request.steps.dropped {
+            record.rules.steps.append("\(step) (dropped: \(reason))")
+        }
         return request
     }
 

@@ -44,7 +44,7 @@ extension Exchange {
                 steps,
                 to: &head.fields,
                 original: request,
-                id: record.id.text
+                id: record.id
             )
             let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
             record.rules.steps += result.applied + dropped

@@ -161,8 +161,8 @@ final class Exchange {
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         if !snapshot.rules.isEmpty {
-            let plan = snapshot.rules.plan(for: subject(at: origin))
-            if !plan.matched.isEmpty { adopt(plan) }
+            let plan = resources.plans(of: snapshot).plan(for: subject(at: origin))
+            if let plan { adopt(plan) }
         }
         // All legs together have the time that the first was given.
         if let total = waits.total, totalDeadline == .max {
@@ -183,7 +183,12 @@ final class Exchange {
 
     private func adopt(_ plan: Plan) {
         self.plan = plan
-        record.rules.matched += plan.names.filter { !record.rules.matched.contains($0) }
+        if record.rules.matched.isEmpty {
+            record.rules.matched = plan.names
+        } else {
+            let before = record.rules.matched
+            record.rules.matched += plan.names.filter { !before.contains($0) }
+        }
         authentication = AuthenticationInterceptor(plan, for: self)
         record.isLogOff = plan.log.off ?? false
         if let headers = plan.log.headers { record.headers = headers }

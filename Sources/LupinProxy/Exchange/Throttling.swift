@@ -120,7 +120,7 @@ extension Exchange {
         let throttled = ThrottledSink(
             sink,
             resources.shared.throttles,
-            rule: plan.ruleName(at: rule),
+            rule: rule,
             direction,
             rate: rate,
             on: slot.loop

@@ -16,10 +16,10 @@ import Testing
         var request = try #require(request)
         let original = request.head
         let applied = try RequestSteps.apply(
-            steps.map { (rule: 0, step: $0) },
+            steps.map { PlannedStep(rule: 0, step: $0) },
             to: &request.head,
             original: original,
-            id: "id1",
+            id: ExchangeID(high: 0, low: 0x1D1),
             origin: &request.origin
         )
         return Outcome(request: request, steps: applied)
@@ -45,7 +45,7 @@ import Testing
         (
             .set(name: "X-New", value: header),
             "Accept: text/html\nX-Debug-A: 1\nCookie: a\nx-debug-b: 2\ncookie: b"
-                + "\nX-New: <text/html>id1", true
+                + "\nX-New: <text/html>000000000000000000000000000001d1", true
         ),
         (
             .add(name: "cookie", value: Template("c")),
