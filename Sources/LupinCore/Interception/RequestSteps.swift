@@ -75,23 +75,22 @@ package enum RequestSteps {
         var isWhole = true
         for index in steps.indices {
             let planned = steps[index]
-            let isChanged: Bool
+            var isChanged = false
             do throws(StepInterruption) {
                 isChanged = try head.apply(planned.step, values, &origin)
+                result.note(planned.step, isChanged: isChanged)
             } catch {
                 guard case .missingField(let name) = error else {
                     throw StepProblem(step: planned.summary)
                 }
                 let reason = "the request has no field \(name)"
                 result.dropped.append((step: planned.summary, reason: reason))
-                isChanged = false
             }
             if !isChanged, isWhole {
                 isWhole = false
                 result.applied = steps[..<index].map(\.summary)
             }
             if isChanged, !isWhole { result.applied.append(planned.summary) }
-            result.note(planned.step, isChanged: isChanged)
         }
         if isWhole { result.applied = summaries ?? steps.map(\.summary) }
         head.normalizePath(isURLChanged: result.isTargetChanged)

@@ -42,7 +42,8 @@ struct TemplateValues {
     ) throws(StepInterruption) {
         for part in template.parts {
             switch part {
-            case .text(let text): try append(text.utf8Span.span, isFromFile: true, place, to: &output)
+            case .text(let text):
+                try append(text.utf8Span.span, isFromFile: true, place, to: &output)
             case .secret(let text):
                 try append(text.utf8.span, isFromFile: false, place, to: &output)
             case .token(let name):
