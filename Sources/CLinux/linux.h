@@ -1,4 +1,5 @@
-// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt.
+// What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
+// inotify, and who is at the other end of a local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
@@ -11,9 +12,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 // Declared here because the headers show them only under _GNU_SOURCE, which would give types that
@@ -160,6 +163,45 @@ static inline int linux_local_address(int fd, struct sockaddr_storage *_Nonnull 
     socklen_t length = sizeof *address;
     return getsockname(fd, (struct sockaddr *)address, &length);
 }
+
+static inline int linux_local_socket(void) {
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/// Fills `out` with the address of a local socket; returns 0 when the path is too long for one.
+static inline socklen_t linux_make_local_address(
+    const char *_Nonnull path, struct sockaddr_storage *_Nonnull out) {
+    struct sockaddr_un *un = (struct sockaddr_un *)out;
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof un->sun_path) return 0;
+    memset(out, 0, sizeof *out);
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path, path, length);
+    return sizeof *un;
+}
+
+/// The user who made the other end of a local socket; 0 where the kernel tells.
+static inline int linux_peer_user(int fd, uint32_t *_Nonnull user) {
+    // struct ucred, which the headers show only under _GNU_SOURCE.
+    struct { int32_t pid; uint32_t uid; uint32_t gid; } peer;
+    socklen_t length = sizeof peer;
+    int result = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    if (result == 0) *user = peer.uid;
+    return result;
+}
+
+static inline int linux_watch_begin(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
+
+/// Watches a directory for files that come, go, are written or get other rights, and for its own
+/// end. Not for every write: a log may lie there too.
+static inline int linux_watch_add(int fd, const char *_Nonnull path) {
+    return inotify_add_watch(
+        fd, path,
+        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB
+            | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
+}
+
+static inline int linux_watch_remove(int fd, int watch) { return inotify_rm_watch(fd, watch); }
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
 

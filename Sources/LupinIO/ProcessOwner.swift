@@ -1,7 +1,13 @@
-// As whom and where this process runs: the user's name and home, and the machine's name.
+// As whom and where this process runs: the user, the home, the machine, and the process itself.
 import Glibc
 
 package enum ProcessOwner {
+    /// The effective user's number.
+    package static var userNumber: UInt32 { geteuid() }
+
+    /// The number of this process.
+    package static var processNumber: Int32 { getpid() }
+
     /// The effective user's name, or its number if nobody knows a name.
     package static var userName: String {
         // Safety: the entry is read before any other call could overwrite it.

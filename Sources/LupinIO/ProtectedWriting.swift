@@ -117,7 +117,7 @@ extension ProtectedFile {
     }
 
     /// Opens a directory whose files nobody else can exchange.
-    private static func openDirectory(
+    static func openDirectory(
         _ path: String,
         makingIt: Bool
     ) throws(ProtectedFileProblem) -> Descriptor {

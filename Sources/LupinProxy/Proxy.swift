@@ -19,7 +19,8 @@ public final class Proxy: Sendable {
     private let shared: Shared
     private let threads: [LoopThread]
     private let workers: [Worker]
-    private let sockets: [ListeningSocket]
+    private let controlThread: LoopThread
+    private let control: LoopLocal<Control>
     private let isStopping = Atomic(false)
 
     /// Binds the listeners, starts the workers and serves.
@@ -36,6 +37,8 @@ public final class Proxy: Sendable {
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
     ///   - hooks: What an embedding program adds.
+    ///   - source: How the rules are read anew while it runs.
+    ///   - about: What the admin interface says about it.
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
         _ configuration: Configuration,
@@ -48,64 +51,122 @@ public final class Proxy: Sendable {
         environment: [String: String] = [:],
         allowsColour: Bool = true,
         logsSecrets: Bool = false,
-        hooks: Hooks = Hooks()
+        hooks: Hooks = Hooks(),
+        source: RulesSource? = nil,
+        about: ProxyDescription = ProxyDescription()
     ) async throws(StartFailure) {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
-        sockets = try Proxy.bind(configuration.settings.listeners)
-        let snapshot = Snapshot(
-            configuration,
-            listeners: sockets.map(\.address),
-            digest: KeyedDigest(),
-            anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
-            logsSecrets: logsSecrets
-        )
-        let entrances = try Proxy.entrances(
-            configuration.settings.listeners,
-            clock: clock,
-            logger: logger,
-            verify: verify
-        )
+        let maker = ListenerMaker(clock: clock, logger: logger, verify: verify)
+        let listeners = try maker.listeners(for: configuration.settings.listeners).all
         let issuer = LeafIssuer(
             configuration.settings.intercept.authority,
             environment,
             logger: logger
         )
         try Proxy.prepare(issuer, for: configuration)
+        let digest = KeyedDigest()
+        let snapshot = Snapshot(
+            configuration,
+            listeners: listeners.map(\.socket.address),
+            issuer: issuer,
+            digest: digest,
+            anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
+            logsSecrets: logsSecrets
+        )
         let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
                 snapshot: snapshot,
+                listeners: listeners,
                 clock: clock,
                 logger: logger,
                 allowsColour: allowsColour,
                 records: records,
                 resolver: try ResolverThreads(asking: resolve),
                 processes: try ProcessLookup(),
-                issuer: issuer,
-                entrances: entrances,
                 tokenThread: try HelperThread.forTokens(),
                 environment: environment,
                 hooks: hooks
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
-            threads = try Proxy.startThreads(count, clock: clock)
+            (controlThread, threads) = try Proxy.startThreads(count, clock: clock)
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)
         }
         workers = threads.map { [shared, threads] in
             Worker(executor: $0.executor, shared: shared, workerCount: threads.count)
         }
+        let surroundings = Control.Surroundings(
+            source: source,
+            about: about,
+            environment: environment,
+            logsSecrets: logsSecrets,
+            digest: digest,
+            maker: maker
+        )
+        control = await Proxy.makeControl(controlThread.executor, shared, workers, surroundings)
         do {
-            for worker in workers { try await worker.start(sockets) }
+            for worker in workers { try await worker.start(listeners) }
         } catch {
-            for thread in threads { thread.stop() }
+            for thread in threads + [controlThread] { thread.stop() }
             throw StartFailure(message: "\(error)", isBindFailure: false)
         }
+        await onControl { $0.start() }
+    }
+
+    private static func makeControl(
+        _ executor: LoopExecutor,
+        _ shared: Shared,
+        _ workers: [Worker],
+        _ surroundings: Control.Surroundings
+    ) async -> LoopLocal<Control> {
+        await Task(executorPreference: executor) {
+            LoopLocal(Control(executor.loop, shared, workers, surroundings), of: executor)
+        }.value
+    }
+
+    /// Runs `body` on the control thread.
+    private func onControl<Value: Sendable>(
+        _ body: @Sendable @escaping (Control) async -> Value
+    ) async -> Value {
+        let control = control
+        return await Task(executorPreference: controlThread.executor) {
+            await body(control.value)
+        }.value
     }
 
     /// Where the proxy listens, with the ports that the kernel chose.
-    package var addresses: [SocketAddress] { sockets.map(\.address) }
+    package var addresses: [SocketAddress] { shared.snapshot.listeners }
+
+    /// The version of the rules that new exchanges begin with.
+    package var rulesVersion: String { shared.snapshot.version }
+
+    /// Reads the rules anew, from where the proxy was told at its start, and takes them.
+    ///
+    /// Exchanges under way keep the rules that they began with.
+    @discardableResult
+    package func reload() async -> ReloadResult {
+        // Its thread may be gone.
+        guard !isStopping.load(ordering: .relaxed) else {
+            return .rejected(errors: [Control.isOver])
+        }
+        return await onControl { await $0.reload(.asked) }
+    }
+
+    /// Takes another configuration: all of it, or nothing.
+    /// - Throws: Why it was not taken.
+    package func reload(_ configuration: Configuration) async throws(ReloadFailure) {
+        guard !isStopping.load(ordering: .relaxed) else { throw ReloadFailure([Control.isOver]) }
+        let result = await onControl { control -> Result<Void, ReloadFailure> in
+            do throws(ReloadFailure) {
+                return .success(try await control.reload(configuration))
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
 
     /// Opens the record file anew, after somebody moved it away.
     public func reopenLog() { shared.records.reopen() }
@@ -116,17 +177,19 @@ public final class Proxy: Sendable {
     /// A second call does nothing and does not wait for the first.
     public func stop() async {
         guard !isStopping.exchange(true, ordering: .relaxed) else { return }
+        await onControl { await $0.stop() }
         let limit = shared.snapshot.settings.timeouts.drain
+        let listeners = shared.listeners
         for worker in workers { await worker.stopAccepting() }
-        for socket in sockets { socket.close() }
+        for listener in listeners { listener.socket.close() }
         await withTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.drain(within: limit) } }
         }
-        for thread in threads { thread.stop() }
+        for thread in threads + [controlThread] { thread.stop() }
         shared.resolver.abandon()
         shared.processes.abandon()
         shared.tokenThread.abandon()
-        for entrance in shared.entrances { entrance.authenticator?.abandon() }
+        for listener in listeners { listener.entrance.authenticator?.abandon() }
         shared.records.close()
     }
 
@@ -135,8 +198,8 @@ public final class Proxy: Sendable {
         threads.reduce(0) { $0 + $1.executor.foreignEnqueues }
     }
 
-    /// What the workers run on, for clocks that wake them.
-    package var executors: [LoopExecutor] { threads.map(\.executor) }
+    /// What workers and control run on, for clocks that wake them.
+    package var executors: [LoopExecutor] { (threads + [controlThread]).map(\.executor) }
 
     private static func openRecords(
         _ settings: LogSettings,
@@ -154,50 +217,9 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// What each listener demands; those that ask for the same passwords share who knows them.
-    private static func entrances(
-        _ listeners: [ListenerSettings],
-        clock: LoopClock,
-        logger: Logger,
-        verify: @escaping Authenticator.Verify
-    ) throws(StartFailure) -> [Entrance] {
-        var made: [ClientAuthentication: Authenticator] = [:]
-        let ticketKeys = TicketKeys.fresh()
-        var result: [Entrance] = []
-        for listener in listeners {
-            if case .basic(let file, let realm) = listener.authentication,
-                made[listener.authentication] == nil
-            {
-                made[listener.authentication] = try Authenticator(
-                    file: file,
-                    realm: realm,
-                    clock: clock,
-                    logger: logger,
-                    verify: verify
-                )
-            }
-            var tls: ListenerTLS?
-            do throws(LupinError) {
-                tls = try listener.tls.map { files throws(LupinError) in
-                    try ListenerTLS(files, listener.protocols, ticketKeys: ticketKeys)
-                }
-            } catch {
-                throw StartFailure(message: error.detail, isBindFailure: false)
-            }
-            result.append(
-                Entrance(
-                    authenticator: made[listener.authentication],
-                    tls: tls,
-                    protocols: listener.protocols
-                )
-            )
-        }
-        return result
-    }
-
     /// Rules that need clear text need the local authority: better told at the start than to the
     /// first client.
-    private static func prepare(
+    static func prepare(
         _ issuer: LeafIssuer,
         for configuration: Configuration
     ) throws(StartFailure) {
@@ -209,37 +231,22 @@ public final class Proxy: Sendable {
         }
     }
 
+    /// Starts the thread of the whole proxy and those of `count` workers.
     private static func startThreads(
         _ count: Int,
         clock: LoopClock
-    ) throws(SystemError) -> [LoopThread] {
+    ) throws(SystemError) -> (control: LoopThread, workers: [LoopThread]) {
         var threads: [LoopThread] = []
         do throws(SystemError) {
+            let control = try LoopThread(name: "lupin-control", clock: clock)
+            threads.append(control)
             for index in 0..<count {
                 threads.append(try LoopThread(name: "lupin-w\(index)", clock: clock))
             }
+            return (control, Array(threads[1...]))
         } catch {
             for thread in threads { thread.stop() }
             throw error
         }
-        return threads
-    }
-
-    private static func bind(
-        _ listeners: [ListenerSettings]
-    ) throws(StartFailure) -> [ListeningSocket] {
-        var sockets: [ListeningSocket] = []
-        for listener in listeners {
-            let address = SocketAddress(address: listener.address, port: listener.port)
-            do throws(SystemError) {
-                sockets.append(try ListeningSocket(address))
-            } catch {
-                throw StartFailure(
-                    message: "cannot listen on \(address): \(error.message)",
-                    isBindFailure: true
-                )
-            }
-        }
-        return sockets
     }
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// What all workers share.
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
-/// snapshot), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
+/// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs and
 /// users of clients), `LeafIssuer` with `LeafCertificates` (the authority and its leaves),
 /// `TicketKeys` (what seals the tickets of TLS clients), `ClientRejections` (who refused a leaf),
@@ -18,9 +18,9 @@ import Synchronization
 /// origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users, their
 /// passwords that wait and those that passed), `TokenStore` (credentials, who waits for them and
 /// what servers asked for), `TaintedSecrets` (what no log may hold), `ThrottleBuckets` (what rules
-/// let through in a second), `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
-/// asked for), `CookieJars`
-/// (what servers set).
+/// let through in a second), `CompressionRefusals` (origins that want bodies plain),
+/// `ParentCredentials` (what parent proxies asked for), `CookieJars` (what servers set),
+/// `ExchangeHistory` (the exchanges that ended last).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -29,11 +29,10 @@ final class Shared: Sendable {
     let records: RecordWriter
     let resolver: ResolverThreads
     let processes: ProcessLookup
-    /// What each listener demands, in their order.
-    let entrances: [Entrance]
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
-    let issuer: LeafIssuer
+    let history: ExchangeHistory
+    let reloads = ReloadCounter()
     let rejections = ClientRejections()
     let tickets = TicketStore()
     let revocations = RevocationStore()
@@ -54,18 +53,21 @@ final class Shared: Sendable {
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
     /// in a row are no loop.
     let pseudonym: String
-    private let current: Mutex<Snapshot>
+    private struct Current {
+        var snapshot: Snapshot
+        var listeners: [OpenListener]
+    }
+    private let current: Mutex<Current>
 
     init(
         snapshot: Snapshot,
+        listeners: [OpenListener],
         clock: LoopClock,
         logger: Logger,
         allowsColour: Bool,
         records: RecordWriter,
         resolver: ResolverThreads,
         processes: ProcessLookup,
-        issuer: LeafIssuer,
-        entrances: [Entrance],
         tokenThread: HelperThread,
         environment: [String: String],
         hooks: Hooks
@@ -76,7 +78,6 @@ final class Shared: Sendable {
         self.records = records
         self.resolver = resolver
         self.processes = processes
-        self.issuer = issuer
         self.tokenThread = tokenThread
         self.environment = environment
         interceptor = hooks.interceptor
@@ -84,17 +85,45 @@ final class Shared: Sendable {
         cookieJars = CookieJars(on: tokenThread, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
-        self.entrances = entrances
+        history = ExchangeHistory(snapshot.settings.admin)
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
         let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         pseudonym = "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
-        current = Mutex(snapshot)
+        current = Mutex(Current(snapshot: snapshot, listeners: listeners))
     }
 
     /// The snapshot that new exchanges begin with.
-    var snapshot: Snapshot { current.withLock { $0 } }
+    var snapshot: Snapshot { current.withLock { $0.snapshot } }
+
+    /// The listeners that are open.
+    var listeners: [OpenListener] { current.withLock { $0.listeners } }
+
+    /// Puts others in their place; workers take them when they are told.
+    func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
+        current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
+        replayMemory.limit(snapshot.limits.replayMemoryBytes)
+        tokens.adopt(Array(snapshot.tokens.values))
+    }
+
+    /// What hides secrets in everything that is said for the whole proxy, those included that came
+    /// up while it runs.
+    var redactor: Redactor {
+        var redactor = snapshot.redactor
+        for secret in secrets.all { redactor.add(secret: secret) }
+        return redactor
+    }
+
+    /// How records look by these settings.
+    func recordStyle(_ log: LogSettings) -> RecordStyle {
+        RecordStyle(
+            log,
+            allowsColour: allowsColour,
+            columns: nil,
+            utcOffsetSeconds: Terminal.utcOffsetSeconds(at: SystemCall.wallMicroseconds())
+        )
+    }
 }
 
 /// Settings and rules with what follows from them, immutable; an exchange keeps the one it began
@@ -127,10 +156,22 @@ final class Snapshot: Sendable {
     private let addsVia: Bool
     /// Where this process listens, with the ports that the kernel chose.
     let listeners: [SocketAddress]
+    /// Ends TLS of clients.
+    let issuer: LeafIssuer
+    /// Which of the snapshots of this run it is.
+    let number: Int
+    /// What the redactor knows: secrets of this configuration and of those before it, since what
+    /// began with them may end now.
+    let secrets: [String]
+
+    /// Secrets of former configurations that are remembered.
+    private static let secretsMax = 4096
 
     init(
         _ configuration: Configuration,
+        after former: Snapshot? = nil,
         listeners: [SocketAddress],
+        issuer: LeafIssuer,
         digest: KeyedDigest,
         anchors: SharedAnchors,
         logsSecrets: Bool
@@ -140,6 +181,13 @@ final class Snapshot: Sendable {
             configuration.settings.tokens.map { ($0.name, $0) },
             uniquingKeysWith: { first, _ in first }
         )
+        self.issuer = issuer
+        number = (former?.number ?? 0) + 1
+        var secrets = configuration.secrets
+        let own = Set(secrets)
+        let others = (former?.secrets ?? []).filter { !own.contains($0) }
+        secrets += others.prefix(max(0, Self.secretsMax - secrets.count))
+        self.secrets = secrets
         credentialUsers = CredentialUsers(configuration.settings.access.credentials)
         clientCertificate = configuration.settings.upstream.tls.clientCertificate
         securities = OriginSecurities(configuration.settings.upstream.tls, anchors: anchors)
@@ -152,13 +200,14 @@ final class Snapshot: Sendable {
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners
-        access = AccessPolicy(
-            configuration.settings.access,
-            listeners: listeners.map { ($0.address, $0.port) }
-        )
+        var reachable = listeners.map { ($0.address, $0.port) }
+        if let http = configuration.settings.admin.http {
+            reachable.append((http.address, http.port))
+        }
+        access = AccessPolicy(configuration.settings.access, listeners: reachable)
         redactor = Redactor(
             settings: configuration.settings.log.redact,
-            secrets: configuration.secrets,
+            secrets: secrets,
             isOff: logsSecrets
         ) { digest.sha256Prefix16($0) }
     }
@@ -179,14 +228,17 @@ final class Snapshot: Sendable {
 /// How much memory all replay buffers hold together.
 final class ReplayMemory: Sendable {
     private let used = Atomic<Int>(0)
-    private let bytesMax: Int
+    private let bytesMax: Atomic<Int>
 
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
+    init(bytesMax: Int) { self.bytesMax = Atomic(bytesMax) }
+
+    /// Changes how much it may be; what is kept already stays.
+    func limit(_ bytesMax: Int) { self.bytesMax.store(bytesMax, ordering: .relaxed) }
 
     /// Whether `count` more bytes may be kept; if so they are counted.
     func reserve(_ count: Int) -> Bool {
         let now = used.add(count, ordering: .relaxed).newValue
-        if now <= bytesMax { return true }
+        if now <= bytesMax.load(ordering: .relaxed) { return true }
         used.subtract(count, ordering: .relaxed)
         return false
     }

@@ -15,7 +15,7 @@ actor Worker {
     private let shared: Shared
     private let workerCount: Int
     private var resources: WorkerResources?
-    private var listeners: [(Listener, ParkingSlot)] = []
+    private var gates: [Gate] = []
     private var isDraining = false
 
     init(executor: LoopExecutor, shared: Shared, workerCount: Int) {
@@ -25,7 +25,7 @@ actor Worker {
     }
 
     /// Watches the listening sockets and begins to serve.
-    func start(_ sockets: [ListeningSocket]) throws(SystemError) {
+    func start(_ listeners: [OpenListener]) throws(SystemError) {
         let loop = executor.loop
         let resources = WorkerResources(loop: loop, shared: shared, workerCount: workerCount)
         self.resources = resources
@@ -33,30 +33,77 @@ actor Worker {
             let local = LoopLocal(connection, of: executor)
             Task.immediate(executorPreference: executor) { await self.resume(local) }
         }
-        for (socket, entrance) in zip(sockets, shared.entrances) {
-            let slot = ParkingSlot(on: loop)
-            let listener = try Listener(
-                socket,
-                on: loop,
-                slot: slot,
-                isShared: workerCount > 1
-            )
-            listeners.append((listener, slot))
-            Task.immediate(executorPreference: executor) {
-                await self.accept(from: listener, slot, entrance)
+        for listener in listeners { try watch(listener) }
+        Task.immediate(executorPreference: executor) { await self.keepHouse(resources) }
+    }
+
+    private func watch(_ open: OpenListener) throws(SystemError) {
+        let slot = ParkingSlot(on: executor.loop)
+        let listener = try Listener(
+            open.socket,
+            on: executor.loop,
+            slot: slot,
+            isShared: workerCount > 1
+        )
+        let gate = Gate(open, listener, slot)
+        gates.append(gate)
+        Task.immediate(executorPreference: executor) { await self.accept(at: gate) }
+    }
+
+    /// Begins new exchanges by `snapshot` from now on, and has connections come in by `listeners`.
+    ///
+    /// What came in by a listener that is gone ends with what it is doing.
+    func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
+        guard let resources, !isDraining else { return }
+        resources.adopt(snapshot)
+        var closed: [Gate] = []
+        for gate in gates {
+            if let open = listeners.first(where: { $0.socket === gate.socket }) {
+                gate.adopt(open.entrance)
+            } else {
+                closed.append(gate)
             }
         }
-        Task.immediate(executorPreference: executor) { await self.keepHouse(resources) }
+        gates.removeAll { gate in closed.contains { $0 === gate } }
+        for gate in closed {
+            // Who waits in the kernel's queue was promised a connection.
+            while case .connection(let channel)? = try? gate.listener.accept() {
+                serve(channel, resources, gate)
+            }
+            gate.close()
+        }
+        if !closed.isEmpty { resources.drainClosedGates() }
+        for open in listeners where !gates.contains(where: { $0.socket === open.socket }) {
+            do throws(SystemError) {
+                try watch(open)
+            } catch {
+                shared.logger.error("cannot watch \(open.socket.address): \(error.message)")
+            }
+        }
     }
 
     /// Stops accepting.
     func stopAccepting() {
         isDraining = true
-        for (listener, slot) in listeners {
-            listener.close()
-            slot.wake(.ready)
-        }
-        listeners = []
+        for gate in gates { gate.close() }
+    }
+
+    // MARK: For who asks about the proxy
+
+    /// What the exchanges of this worker came to so far.
+    func tally() -> Tally { resources?.tally ?? Tally() }
+
+    /// How many exchanges are under way here.
+    func liveCount() -> Int { resources?.live.count ?? 0 }
+
+    /// The exchanges under way here.
+    func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
+
+    /// Cuts an exchange that is under way here; false when there is none of that name.
+    func cancel(_ id: ExchangeID) -> Bool {
+        guard let exchange = resources?.live.find(id) else { return false }
+        exchange.cancel()
+        return true
     }
 
     /// Lets what runs finish and cuts the rest after `limit`; accepting must have stopped.
@@ -79,50 +126,46 @@ actor Worker {
 
     // MARK: Accepting
 
-    private func accept(
-        from listener: Listener,
-        _ slot: ParkingSlot,
-        _ entrance: Entrance
-    ) async {
-        while !isDraining {
+    private func accept(at gate: Gate) async {
+        while !gate.isClosed {
             guard let resources else { return }
             if shared.connections.count >= resources.snapshot.limits.connections {
-                await pause(listener, slot)
+                await pause(gate)
                 continue
             }
             do throws(SystemError) {
-                switch try listener.accept() {
-                case .connection(let channel): serve(channel, resources, entrance)
-                case .blocked: _ = await slot.park(for: .ready)
+                switch try gate.listener.accept() {
+                case .connection(let channel): serve(channel, resources, gate)
+                case .blocked: _ = await gate.slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
-                    await pause(listener, slot)
+                    await pause(gate)
                 }
             } catch {
-                guard !isDraining else { return }
+                guard !gate.isClosed else { return }
                 shared.logger.error("accepting failed: \(error.message)")
-                await pause(listener, slot)
+                await pause(gate)
             }
         }
     }
 
     /// Leaves connections in the kernel's queue until there is room: nothing is dropped, and the
     /// loop does not spin.
-    private func pause(_ listener: Listener, _ slot: ParkingSlot) async {
-        listener.pause()
+    private func pause(_ gate: Gate) async {
+        gate.listener.pause()
         let loop = executor.loop
         repeat {
-            _ = await slot.park(for: .answered, until: loop.deadline(in: .milliseconds(50)))
-            if isDraining { return }
-        } while (try? listener.resume()) == nil
+            _ = await gate.slot.park(for: .answered, until: loop.deadline(in: .milliseconds(50)))
+            if gate.isClosed { return }
+        } while (try? gate.listener.resume()) == nil
     }
 
     private func serve(
         _ channel: Channel,
         _ resources: WorkerResources,
-        _ entrance: Entrance
+        _ gate: Gate
     ) {
-        let connection = DownstreamConnection(channel, resources, entrance)
+        let connection = DownstreamConnection(channel, resources, gate)
         resources.add(connection)
         Task.immediate(executorPreference: executor) {
             await self.serve(connection, resources)
@@ -150,7 +193,7 @@ actor Worker {
             _ = await slot.park(for: .cut, until: wake)
             resources.pool.sweep()
             resources.sweepConnections()
-            for entrance in shared.entrances { entrance.authenticator?.lookAfterFile() }
+            for gate in gates { gate.entrance.authenticator?.lookAfterFile() }
         }
         slot.retire()
     }

@@ -18,7 +18,12 @@ final class WorkerResources {
     let sink: RecordSink
     /// The generation of secrets that the sink hides.
     private var knownSecrets = 0
+    /// The exchanges under way.
+    let live = LiveExchanges()
+    /// What became of those that ended.
+    private(set) var tally = Tally()
     private let random = RandomSource()
+    private let workerCount: Int
     private var restedSinceTrim = 0
     /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
     private static let restsPerTrim = 256
@@ -36,29 +41,43 @@ final class WorkerResources {
         self.loop = loop
         self.shared = shared
         wall = (loop.now, SystemCall.wallMicroseconds() &- Int64(loop.now))
+        self.workerCount = workerCount
         snapshot = shared.snapshot
         let settings = snapshot.settings
         pool = UpstreamPool(
             on: loop,
             tickets: shared.tickets,
-            idlePerHostMax: max(1, (settings.upstream.poolPerHost + workerCount - 1) / workerCount),
+            idlePerHostMax: settings.upstream.poolShare(of: workerCount),
             idleLifetime: settings.upstream.poolIdle
         )
         loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
         resolver = Resolver(on: loop, threads: shared.resolver)
-        let style = RecordStyle(
-            settings.log,
-            allowsColour: shared.allowsColour,
-            columns: nil,
-            utcOffsetSeconds: Terminal.utcOffsetSeconds(at: SystemCall.wallMicroseconds())
-        )
         sink = RecordSink(
             writer: shared.records,
             log: settings.log,
-            style: style,
+            style: shared.recordStyle(settings.log),
             redactor: snapshot.redactor
         )
     }
+
+    /// Begins new exchanges by another snapshot from now on.
+    func adopt(_ snapshot: Snapshot) {
+        self.snapshot = snapshot
+        // Those that came up since are added when something is said.
+        knownSecrets = 0
+        let settings = snapshot.settings
+        pool.idlePerHostMax = settings.upstream.poolShare(of: workerCount)
+        pool.idleLifetime = settings.upstream.poolIdle
+        loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
+        sink.adopt(
+            log: settings.log,
+            style: shared.recordStyle(settings.log),
+            redactor: snapshot.redactor
+        )
+    }
+
+    /// Whether what exchanges were is kept in memory.
+    var keepsHistory: Bool { shared.history.isOn }
 
     func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
 
@@ -105,9 +124,13 @@ final class WorkerResources {
         return sink.redactor
     }
 
-    /// Writes the line of an exchange that has ended.
-    func record(_ record: borrowing ExchangeRecord) {
+    /// Writes the line of an exchange that has ended, and keeps it for who asks.
+    ///
+    /// `sent` is the request as it went upstream.
+    func record(_ record: borrowing ExchangeRecord, sent: RequestHead?) {
         _ = redactor
+        tally.note(record)
+        if keepsHistory { shared.history.append(copy record, sent: sent) }
         sink.record(record)
         guard sink.isPending else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
@@ -176,6 +199,18 @@ final class WorkerResources {
     /// Counts a connection whose task ended and left its memory to the heap.
     func connectionRests() { restedSinceTrim += 1 }
 
+    /// The connections of listeners that are gone: idle ones end now, busy ones after their
+    /// exchange.
+    func drainClosedGates() {
+        for connection in Array(connections.values) where connection.isLeaving {
+            if connection.endRest(isStopping: true) {
+                remove(connection)
+            } else {
+                connection.drain()
+            }
+        }
+    }
+
     /// Idle connections end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true
@@ -195,5 +230,12 @@ final class WorkerResources {
         flushTimer?.wake(.cut)
         sink.flush()
         pool.closeAll()
+    }
+}
+
+extension UpstreamSettings {
+    /// How many idle connections to one host each of `workers` may keep.
+    fileprivate func poolShare(of workers: Int) -> Int {
+        max(1, (poolPerHost + workers - 1) / workers)
     }
 }

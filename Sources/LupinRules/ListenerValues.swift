@@ -148,7 +148,7 @@ extension DecodingContext {
         return nil
     }
 
-    private func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {
+    func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {
         let example = "127.0.0.1:8080"
         guard let text = text(node, expected: "an address and a port", example: example) else {
             return nil

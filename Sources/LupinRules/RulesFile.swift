@@ -10,6 +10,8 @@ package struct LoadResult: Sendable {
     package var errors: [Diagnostic]
     /// In the order of the file; they do not keep lupin from starting.
     package var warnings: [Diagnostic]
+    /// What could be read of `admin`, errors or not: where a lupin that runs can be told of them.
+    package var admin = AdminSettings()
 }
 
 /// Reads `lupin.yaml`.
@@ -113,7 +115,8 @@ package enum RulesFile {
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
             errors: errors,
-            warnings: context.concealed(context.warnings).sortedByPosition()
+            warnings: context.concealed(context.warnings).sortedByPosition(),
+            admin: settings.admin
         )
     }
 

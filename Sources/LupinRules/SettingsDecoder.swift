@@ -109,6 +109,7 @@ struct SettingsDecoder {
         case "limits.h2": context.decode(node, setting, into: &settings.limits.http2)
         case "log", "log.rotate", "log.redact": decodeLog(node, setting)
         case "access": decodeAccess(node, setting)
+        case "admin": context.decode(node, setting, into: &settings.admin)
         case "upstream.tls": context.decode(entry, setting, into: &settings.upstream.tls)
         case "intercept", "intercept.ca":
             context.decode(node, setting, into: &settings.intercept)

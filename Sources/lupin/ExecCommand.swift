@@ -98,6 +98,9 @@ extension Configuration {
     ) -> Configuration {
         var copy = self
         copy.settings.listeners = [ListenerSettings(address: .v4(0x7F00_0001), port: 0)]
+        // Nobody knows of it but the command.
+        copy.settings.admin.socket = .off
+        copy.settings.admin.http = nil
         // The command is over: what still runs belongs to nobody who waits.
         copy.settings.timeouts.drain = min(copy.settings.timeouts.drain, .seconds(2))
         if let log {

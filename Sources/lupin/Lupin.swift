@@ -22,9 +22,10 @@ struct Lupin: ParsableCommand {
             """,
         version: VersionText.line,
         subcommands: [
-            ServeCommand.self, ExecCommand.self, EnvCommand.self, DoctorCommand.self,
-            AuthorityCommand.self, PinCommand.self, TrustCommand.self, CheckCommand.self,
-            TailCommand.self, SettingsCommand.self, VersionCommand.self,
+            ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
+            EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
+            TrustCommand.self, CheckCommand.self, TailCommand.self, SettingsCommand.self,
+            VersionCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

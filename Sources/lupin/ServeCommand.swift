@@ -3,6 +3,8 @@ import ArgumentParser
 import Logging
 import LupinCore
 import LupinIO
+import LupinProxy
+import LupinRules
 
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,8 +20,9 @@ struct ServeCommand: ParsableCommand {
               lupin serve --listen 127.0.0.1:8080 --listen '[::1]:8080'
 
             One record per exchange goes to standard output, diagnostics to standard error.
-            SIGTERM and SIGINT stop it gracefully, a second one at once; SIGUSR1 reopens the
-            log file.
+            A change of the rules file is taken as soon as it is written, and so it is by SIGHUP
+            and `lupin reload`; a file with errors changes nothing. SIGTERM and SIGINT stop it
+            gracefully, a second one at once; SIGUSR1 reopens the log file.
             """
     )
 
@@ -55,9 +58,8 @@ struct ServeCommand: ParsableCommand {
 
     func run() throws {
         let rules = try LocatedRules(explicit: rulesFile)
-        var configuration = rules.configuration
-        if !listen.isEmpty { configuration.settings.listeners = listen.map(\.settings) }
-        if let workers { configuration.settings.workers = workers }
+        let overrides = Overrides(listeners: listen.map(\.settings), workers: workers)
+        let configuration = overrides.applied(to: rules.configuration)
         let (level, hasTime) = (logLevel.level, !Terminal.isStandardError)
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: level, hasTime: hasTime)
@@ -76,6 +78,7 @@ struct ServeCommand: ParsableCommand {
         let service = Service(
             configuration: configuration,
             rulesFile: rules.path,
+            source: overrides.source(file: rules.path),
             logger: logger,
             environment: LocatedRules.environment,
             allowsColour: !LocatedLog.isColourRefused,
@@ -83,6 +86,37 @@ struct ServeCommand: ParsableCommand {
         )
         let code = service.run()
         if code != .success { throw code }
+    }
+}
+
+extension ServeCommand {
+    /// What the command line says against the file, each time that it is read.
+    struct Overrides: Sendable {
+        let listeners: [ListenerSettings]
+        let workers: Int?
+
+        func applied(to configuration: Configuration) -> Configuration {
+            var copy = configuration
+            if !listeners.isEmpty { copy.settings.listeners = listeners }
+            if let workers { copy.settings.workers = workers }
+            return copy
+        }
+
+        /// How the file is read anew; without one it is searched for again.
+        func source(file: String?) -> RulesSource {
+            let environment = LocatedRules.environment
+            return RulesSource(file: file) {
+                guard let path = RulesFile.locate(explicit: file, environment: environment) else {
+                    return RulesSource.Reading(configuration: applied(to: .defaults))
+                }
+                let result = RulesFile.load(path: path, environment: environment)
+                return RulesSource.Reading(
+                    configuration: result.configuration.map(applied),
+                    errors: result.errors.map(\.text),
+                    warnings: result.warnings.map(\.text)
+                )
+            }
+        }
     }
 }
 

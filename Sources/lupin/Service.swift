@@ -12,6 +12,8 @@ struct Service: Sendable {
     let configuration: Configuration
     /// For the line that tells where the rules came from.
     let rulesFile: String?
+    /// How the rules are read anew.
+    let source: RulesSource
     let logger: Logger
     /// The variables of the process.
     let environment: [String: String]
@@ -61,7 +63,9 @@ struct Service: Sendable {
                 logger: logger,
                 environment: environment,
                 allowsColour: allowsColour,
-                logsSecrets: logsSecrets
+                logsSecrets: logsSecrets,
+                source: source,
+                about: ProxyDescription(version: VersionText.lupin)
             )
         } catch {
             logger.error("\(error.message)")
@@ -92,7 +96,8 @@ struct Service: Sendable {
                     stop(executor)
                 }
             case .hangUp:
-                logger.warning("SIGHUP: this version cannot reload its rules; restart lupin")
+                // What comes of it is told by the proxy, as when the file changes.
+                Task(executorPreference: executor) { await proxy.reload() }
             case .user1:
                 proxy.reopenLog()
             }

@@ -172,7 +172,7 @@ struct CompleteExampleTests {
           har: off
           rotate: {size: 100MiB, keep: 5}
           sync: off
-        admin:                                    # later: admin
+        admin:
           socket: auto
           history: 1000
           http: off

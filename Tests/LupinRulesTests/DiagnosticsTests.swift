@@ -16,10 +16,10 @@ struct DiagnosticsTests {
 
     @Test func `a problem without a hint ends at the carets`() {
         #expect(
-            errors("admin: {socket: auto}") == """
-                lupin.yaml:2:1: "admin" is not available yet: the admin socket arrives in a \
+            errors("cache: {store: {memory: 1MiB}}") == """
+                lupin.yaml:2:1: "cache" is not available yet: the response cache arrives in a \
                 later version  [E-AVAIL]
-                    admin: {socket: auto}
+                    cache: {store: {memory: 1MiB}}
                     ^^^^^
                 """
         )

@@ -264,7 +264,6 @@ struct SettingsDecoderTests {
     @Test(arguments: [
         ("retry: {mine: {limit: 2}}", "retry", "retry by policy"),
         ("cache: {store: {memory: 1MiB}}", "cache", "the response cache"),
-        ("admin: {socket: auto}", "admin", "the admin socket"),
         ("log: {level: event}", "event", "a line per event"),
         ("log: {level: attempt}", "attempt", "a line per attempt"),
         ("log: {bodies: {max: 4KiB}}", "bodies", "logging of bodies"),

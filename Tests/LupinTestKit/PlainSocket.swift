@@ -44,6 +44,11 @@ package final class PlainSocket: Sendable {
         return PlainSocket(owning: descriptor)
     }
 
+    /// Connects to a socket with a path.
+    package static func connect(toPath path: String) throws -> PlainSocket {
+        PlainSocket(owning: try LocalSocket.open(path))
+    }
+
     /// Two connected ends without TCP: a send falls short at the same byte each time.
     package static func localPair(sendBuffer: Int32) throws -> (PlainSocket, PlainSocket) {
         let (first, second) = try RawSocket.makePair()

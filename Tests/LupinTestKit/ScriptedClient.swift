@@ -18,6 +18,12 @@ package final class ScriptedClient: Sendable {
         security = nil
     }
 
+    /// Speaks over a connection that is there already.
+    package init(over socket: PlainSocket) {
+        stream = MessageStream(socket)
+        security = nil
+    }
+
     private init(in security: SecureSocket) {
         stream = MessageStream(security.plain)
         self.security = security

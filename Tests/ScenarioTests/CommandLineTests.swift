@@ -10,7 +10,8 @@ struct CommandLineTests {
         let help = try Lupin.run("help")
         #expect(help.code == 0)
         for command in [
-            "serve", "exec", "env", "doctor", "ca", "pin", "trust", "check", "tail", "settings",
+            "serve", "reload", "status", "exec", "env", "doctor", "ca", "pin", "trust", "check",
+            "tail", "settings",
             "version",
         ] {
             #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
@@ -126,7 +127,7 @@ struct CommandLineTests {
         #expect(running.firstLine.contains("; in a shell: export http_proxy=http://127.0.0.1:"))
         let socket = try PlainSocket.connect(to: .loopback(port: running.port))
         running.signal(SIGHUP)
-        #expect(try running.nextLine().contains("lupin: warning: SIGHUP"))
+        #expect(try running.nextLine().contains("lupin: rules 00000000 loaded"))
         running.signal(SIGUSR1)
         socket.close()
         running.signal(SIGTERM)

@@ -31,6 +31,7 @@ final class ProxyFixture: Sendable {
     /// Signs for the origins that the test plays; the proxy trusts nobody else unless its rules
     /// say so.
     let authority: TestAuthority
+    private let environment: [String: String]
     private let diagnostics = Diagnostics()
     private let stopping = Mutex<Task<Void, Never>?>(nil)
     private let origins = Mutex<[ScriptedOrigin]>([])
@@ -52,6 +53,7 @@ final class ProxyFixture: Sendable {
     ///   - files: What lies in the test's directory, by name.
     ///   - resolve: Answers for names; without it the system is asked.
     ///   - authentication: Whom the listeners ask for a password, in their order.
+    ///   - watchesRules: Whether a change of the rules file is taken by itself.
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
@@ -62,6 +64,7 @@ final class ProxyFixture: Sendable {
         files: [String: [UInt8]] = [:],
         resolve: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) },
         authentication: [ClientAuthentication] = [],
+        watchesRules: Bool = false,
         verify: @escaping @Sendable ([UInt8], String) -> Bool = {
             PasswordHash.verify($0, against: $1)
         },
@@ -75,6 +78,7 @@ final class ProxyFixture: Sendable {
                 files: files,
                 resolve: resolve,
                 authentication: authentication,
+                watchesRules: watchesRules,
                 verify: verify
             )
             let result: Result<Void, any Error>
@@ -95,42 +99,32 @@ final class ProxyFixture: Sendable {
         files: [String: [UInt8]],
         resolve: @escaping @Sendable (String) -> Resolver.Answer,
         authentication: [ClientAuthentication],
+        watchesRules: Bool,
         verify: @escaping @Sendable ([UInt8], String) -> Bool
     ) async throws {
         self.clock = clock
+        self.environment = environment
         let directory = NSTemporaryDirectory() + "lupin-scenario-\(UUID().uuidString)"
         self.directory = directory
         logPath = directory + "/log"
         authority = try TestAuthority()
         try Self.write(files.merging(["roots.pem": authority.pem]) { $1 }, to: directory)
-        let loaded = RulesFile.decode(
-            text: "lupin: 1\n" + rules.replacingOccurrences(of: "DIR", with: directory),
-            fileName: "test.yaml",
-            surroundings: Surroundings(environment: environment, readFile: FileAccess.read)
-        )
-        var configuration = try #require(
-            loaded.configuration,
-            "\(loaded.errors.map { "\($0.line): \($0.message)" })"
-        )
-        for i in configuration.settings.listeners.indices {
-            configuration.settings.listeners[i].port = 0
-            if i < authentication.count {
-                configuration.settings.listeners[i].authentication = authentication[i]
-            }
+        let path = Self.rulesPath(in: directory)
+        try Self.write([Self.rulesName: Self.file(rules, in: directory)], to: directory)
+        let source = RulesSource(file: watchesRules ? path : nil) {
+            Self.read(path, environment, authentication)
         }
-        configuration.settings.workers = configuration.settings.workers ?? 1
-        if configuration.settings.log.to == .stdout {
-            configuration.settings.log.to = .file(logPath)
-        }
-        configuration.settings.log.format = .json
-        Self.place(&configuration.settings, in: directory)
+        let loaded = source.read()
+        let configuration = try #require(loaded.configuration, "\(loaded.errors)")
         proxy = try await Proxy(
             configuration,
             clock: clock?.loopClock ?? .system,
             resolve: resolve,
             verify: verify,
             logger: diagnostics.logger,
-            environment: environment
+            environment: environment,
+            source: source,
+            about: ProxyDescription(version: "test")
         )
         for executor in proxy.executors { clock?.add(executor) }
         // By their inodes, since a port may be somebody else's a moment after it was closed.
@@ -164,6 +158,66 @@ final class ProxyFixture: Sendable {
                 attributes: [.posixPermissions: 0o600]
             )
         }
+    }
+
+    private static let rulesName = "lupin.yaml"
+
+    private static func rulesPath(in directory: String) -> String { "\(directory)/\(rulesName)" }
+
+    private static func file(_ rules: String, in directory: String) -> [UInt8] {
+        Array("lupin: 1\n\(rules.replacingOccurrences(of: "DIR", with: directory))".utf8)
+    }
+
+    /// Reads the rules file as a test's proxy is to have it.
+    private static func read(
+        _ path: String,
+        _ environment: [String: String],
+        _ authentication: [ClientAuthentication]
+    ) -> RulesSource.Reading {
+        let directory = String(path.dropLast(rulesName.count + 1))
+        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        let loaded = RulesFile.decode(
+            text: text,
+            fileName: "test.yaml",
+            surroundings: Surroundings(environment: environment, readFile: FileAccess.read)
+        )
+        var reading = RulesSource.Reading(
+            configuration: loaded.configuration,
+            errors: loaded.errors.map(\.text),
+            warnings: loaded.warnings.map(\.text)
+        )
+        guard var configuration = loaded.configuration else { return reading }
+        for i in configuration.settings.listeners.indices {
+            configuration.settings.listeners[i].port = 0
+            if i < authentication.count {
+                configuration.settings.listeners[i].authentication = authentication[i]
+            }
+        }
+        configuration.settings.workers = configuration.settings.workers ?? 1
+        if configuration.settings.log.to == .stdout {
+            configuration.settings.log.to = .file("\(directory)/log")
+        }
+        configuration.settings.log.format = .json
+        // The usual socket is for one lupin, and tests have many.
+        if configuration.settings.admin.socket == .automatic {
+            configuration.settings.admin.socket = .off
+        }
+        place(&configuration.settings, in: directory)
+        reading.configuration = configuration
+        return reading
+    }
+
+    /// Writes other rules, as `run` takes them, in one step.
+    func write(rules: String) throws {
+        let path = Self.rulesPath(in: directory)
+        let bytes = Self.file(rules, in: directory)
+        try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
+    }
+
+    /// Has the proxy take other rules.
+    func reload(_ rules: String) async throws -> ReloadResult {
+        try write(rules: rules)
+        return await proxy.reload()
     }
 
     /// Has what the rules leave open lie in the test's directory.

@@ -48,18 +48,32 @@ enum Lupin {
 
 /// `lupin serve` while it runs; it is ended with the value.
 final class RunningLupin {
+    /// The line that says where it listens.
     let firstLine: String
+    /// Lines that came before that one.
+    let earlierLines: [String]
     let port: UInt16
+    /// Where its socket goes.
+    let runtime: Folder
     private let process: Process
     private let errors = Pipe()
 
     init(_ arguments: String...) throws {
         let process = Lupin.process(Lupin.path, arguments, in: nil)
+        runtime = try Folder()
+        process.environment?["XDG_RUNTIME_DIR"] = runtime.path
         self.process = process
         process.standardOutput = FileHandle.nullDevice
         process.standardError = errors
         try RunningLupin.withoutBlockedSignals { try process.run() }
-        firstLine = try RunningLupin.line(of: errors)
+        var earlier: [String] = []
+        var line = try RunningLupin.line(of: errors)
+        while !line.contains("listening on ") {
+            earlier.append(line)
+            line = try RunningLupin.line(of: errors)
+        }
+        firstLine = line
+        earlierLines = earlier
         let found = try #require(firstLine.firstMatch(of: /listening on [^ ]*:(\d+)/))
         port = try #require(UInt16(found.output.1))
     }

@@ -15,6 +15,7 @@ package struct Settings: Sendable, Equatable {
     package var log = LogSettings()
     /// Where credentials come from, in the order of the file.
     package var tokens: [TokenDefinition] = []
+    package var admin = AdminSettings()
 
     package init() {}
 }

@@ -23,7 +23,7 @@ package enum SettingsTable {
         "log": "one record per exchange; `log: off` writes only lupin's own errors",
         "log.redact": "what is redacted beyond the built-in set",
         "log.rotate": "for a log file",
-        "admin": "the local interface of `lupin tail`, `lupin explain` and others",
+        "admin": "where a running lupin can be asked: `lupin status`, `lupin reload`, curl",
     ]
 
     /// What stands behind the step `delay`.
@@ -435,11 +435,13 @@ extension SettingsTable {
     ]
 
     private static let admin: [Setting] = [
-        row("admin.socket", .text("auto or a path"), "auto", "a socket for lupin's user only")
-            .later("the admin socket"),
-        row("admin.history", .number(0...1_000_000), "1000", "exchanges kept in memory")
-            .later("the admin socket"),
-        row("admin.http", .map("off or {address, token}"), "off", "the same by HTTP")
-            .later("the admin socket", off: ["off"]),
+        row(
+            "admin.socket",
+            .text("auto, off or a path"),
+            "auto",
+            "a socket for lupin's user only; auto: lupin.sock in $XDG_RUNTIME_DIR"
+        ),
+        row("admin.history", .number(0...1_000_000), "1000", "exchanges kept in memory; 0: none"),
+        row("admin.http", .map("off or {address, token}"), "off", "the same by HTTP"),
     ]
 }

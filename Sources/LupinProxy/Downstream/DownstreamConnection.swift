@@ -37,8 +37,10 @@ final class DownstreamConnection: ChannelPump {
     private var enclosure: Enclosure?
     private var interception: Interception?
     private var client: Client
-    /// What the listener demands.
-    let entrance: Entrance
+    /// Where it came in.
+    let gate: Gate
+    /// The snapshot by which `client.isAdmitted` was decided.
+    private var admittedBy: Int
     /// Both ends of the client's connection, where they are not those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     /// What began on a stream of another connection, and goes on here.
@@ -57,11 +59,12 @@ final class DownstreamConnection: ChannelPump {
     init(
         _ channel: Channel,
         _ resources: WorkerResources,
-        _ entrance: Entrance
+        _ gate: Gate
     ) {
         self.channel = channel
-        self.entrance = entrance
+        self.gate = gate
         self.resources = resources
+        admittedBy = resources.snapshot.number
         clientEnds = nil
         slot = ParkingSlot(on: resources.loop)
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
@@ -73,26 +76,28 @@ final class DownstreamConnection: ChannelPump {
             isLocal: AccessPolicy.isLocal(address)
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
-        http1 = DownstreamHTTP1(channel, slot, limits: limits)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate)
     }
 
     /// The inside of a CONNECT that a client asked for on a stream of HTTP/2.
     init(
         inside channel: Channel,
         _ resources: WorkerResources,
-        _ entrance: Entrance,
+        _ gate: Gate,
         _ client: Client,
         ends: (peer: SocketAddress, local: SocketAddress)?
     ) {
         self.channel = channel
-        self.entrance = entrance
+        self.gate = gate
         self.resources = resources
+        admittedBy = resources.snapshot.number
         self.client = client
         clientEnds = ends
         slot = ParkingSlot(on: resources.loop)
         isClientLookedUp = true
         hasBegun = true
-        http1 = DownstreamHTTP1(channel, slot, limits: HTTP1Limits(resources.snapshot.limits), ends)
+        let limits = HTTP1Limits(resources.snapshot.limits)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate, ends)
     }
 
     /// Takes over an exchange whose CONNECT was granted elsewhere.
@@ -100,6 +105,12 @@ final class DownstreamConnection: ChannelPump {
         exchange.move(to: http1, slot)
         beginning = (exchange, interception)
     }
+
+    /// What the listener demands now.
+    var entrance: Entrance { gate.entrance }
+
+    /// Whether the connection ends with what it is doing.
+    var isLeaving: Bool { resources.isDraining || gate.isClosed }
 
     /// Whether the connection is closed for good.
     var isOver: Bool { !channel.isOpen }
@@ -176,6 +187,7 @@ final class DownstreamConnection: ChannelPump {
             channel,
             slot,
             limits: HTTP1Limits(resources.snapshot.limits),
+            gate: gate,
             clientEnds
         )
     }
@@ -187,7 +199,7 @@ final class DownstreamConnection: ChannelPump {
         http1.leave()
         let context = DownstreamHTTP2.Context(
             client: client,
-            entrance: entrance,
+            gate: gate,
             enclosure: enclosure,
             interception: interception,
             ends: clientEnds ?? channel.ends
@@ -208,7 +220,7 @@ final class DownstreamConnection: ChannelPump {
         isCounted = false
     }
 
-    /// lupin stops: idle connections end now, busy ones after what runs.
+    /// lupin stops, or the listener is gone: idle connections end now, busy ones after what runs.
     func drain() {
         slot.wake(.draining)
         http2?.leave()
@@ -279,6 +291,10 @@ final class DownstreamConnection: ChannelPump {
             return await refuse(error)
         }
         let snapshot = resources.snapshot
+        if snapshot.number != admittedBy {
+            admittedBy = snapshot.number
+            client.isAdmitted = snapshot.access.admits(client: client.address)
+        }
         if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
         let exchange = Exchange(
             request,
@@ -314,6 +330,8 @@ final class DownstreamConnection: ChannelPump {
             if isFresh, try beginsHTTP2() { return nil }
             if !isFresh, let request = try http1.nextRequest() { return request }
             if http1.hasEnded { return nil }
+            // Unlike a stop, it takes the requests that are there already.
+            if gate.isClosed, !http1.hasBegun, !http1.holdsBytes { return nil }
             if http1.hasBegun || http1.holdsBytes, !hasBegun {
                 // Absolute from the first byte: dripping does not buy time.
                 hasBegun = true
@@ -326,7 +344,7 @@ final class DownstreamConnection: ChannelPump {
             if woken.meets(.cut) { return nil }
             if resources.loop.now >= deadline {
                 guard hasBegun else {
-                    isAtRest = resources.loop.now < idleDeadline && !resources.isDraining
+                    isAtRest = resources.loop.now < idleDeadline && !isLeaving
                     return nil
                 }
                 throw .request(

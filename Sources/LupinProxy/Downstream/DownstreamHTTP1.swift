@@ -10,6 +10,8 @@ final class DownstreamHTTP1: Downstream {
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
     private let limits: HTTP1Limits
+    /// Where the connection came in; nil for one that leads to no listener of the proxy.
+    private let gate: Gate?
     /// Both ends of the client's connection, where they are not those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private var parser: RequestParser
@@ -31,6 +33,8 @@ final class DownstreamHTTP1: Downstream {
     private(set) var isCommitted = false
     /// Whether the connection may carry another request after this exchange.
     private(set) var mayPersist = false
+    /// Whether the response that was begun has a body, if only an empty one.
+    private(set) var sendsBody = true
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
 
@@ -38,8 +42,10 @@ final class DownstreamHTTP1: Downstream {
         _ channel: Channel,
         _ slot: ParkingSlot,
         limits: HTTP1Limits,
+        gate: Gate?,
         _ clientEnds: (peer: SocketAddress, local: SocketAddress)? = nil
     ) {
+        self.gate = gate
         self.channel = channel
         self.clientEnds = clientEnds
         self.slot = slot
@@ -189,6 +195,7 @@ final class DownstreamHTTP1: Downstream {
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
+        sendsBody = !isBodiless
         var framing = body.framing
         if framing == .untilClose || framing == .chunked {
             framing = isHTTP10 ? .untilClose : .chunked
@@ -199,7 +206,8 @@ final class DownstreamHTTP1: Downstream {
         // A body that ends with the connection leaves none to use again. What a client sent behind
         // a CONNECT was meant for the tunnel: it must not be read as a request.
         mayPersist =
-            keepsAlive && !body.closes && (isBodiless || framing != .untilClose)
+            keepsAlive && !body.closes && gate?.isClosed != true
+            && (isBodiless || framing != .untilClose)
             && (!isConnect || channel.isQuiet(asksKernel: true))
         var options = ResponseOptions(
             framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing

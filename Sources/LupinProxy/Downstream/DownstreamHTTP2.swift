@@ -8,7 +8,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// What a connection brings that its streams share.
     struct Context {
         var client: Client
-        let entrance: Entrance
+        let gate: Gate
         let enclosure: Enclosure?
         let interception: Interception?
         let ends: (peer: SocketAddress, local: SocketAddress)?
@@ -22,6 +22,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// Who waits until it is known which program the client is; nil once it is.
     private var awaitsClient: [ParkingSlot]? = []
     private var isClientAskedFor = false
+    /// The snapshot by which the client was admitted.
+    private var admittedBy: Int
     private var exchanges = 0
     private var idleDeadline: UInt64
     private let begun: UInt64
@@ -47,14 +49,17 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             growth: resources.windowGrowth
         )
         idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        admittedBy = resources.snapshot.number
         link.owner = self
     }
 
     /// Begins to serve what came and what comes.
     func start() {
         link.start()
-        if resources.isDraining { leave() }
+        if isLeaving { leave() }
     }
+
+    private var isLeaving: Bool { resources.isDraining || context.gate.isClosed }
 
     /// Ends what has been idle for too long, or can't get a head complete.
     func sweep() {
@@ -169,7 +174,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
                 exchange.protocolName = protocolName
                 let isInside = context.enclosure != nil
                 ending = await exchange.run(
-                    behind: isInside ? nil : context.entrance.authenticator
+                    behind: isInside ? nil : context.gate.entrance.authenticator
                 )
             }
         }
@@ -191,6 +196,10 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         _ slot: ParkingSlot,
         _ snapshot: Snapshot
     ) -> Exchange {
+        if snapshot.number != admittedBy {
+            admittedBy = snapshot.number
+            context.client.isAdmitted = snapshot.access.admits(client: context.client.address)
+        }
         let exchange = Exchange(
             request,
             from: context.client,
@@ -212,7 +221,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         guard exchanges == 0 else { return }
         if !link.isOpen { return ended() }
         if resources.isCut { return link.cut() }
-        if resources.isDraining { leave() }
+        if isLeaving { leave() }
     }
 
     /// Finds out which program the client is: the first stream asks, the others wait for it, since
@@ -260,7 +269,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let connection = DownstreamConnection(
             inside: inner,
             resources,
-            Entrance(protocols: context.entrance.protocols),
+            context.gate,
             exchange.client,
             ends: context.ends
         )

@@ -234,7 +234,7 @@ extension DownstreamConnection {
         }
         let filter: TLSFilter
         do throws(LupinError) {
-            filter = try resources.shared.issuer.filter(
+            filter = try exchange.snapshot.issuer.filter(
                 for: named ?? origin.host,
                 offersHTTP2: offersHTTP2,
                 wallSeconds: resources.wallNow / 1_000_000
@@ -268,7 +268,10 @@ extension DownstreamConnection {
 
 extension Exchange {
     /// Ends without a record: the exchanges inside have theirs.
-    func leave() { downstream.attach(nil) }
+    func leave() {
+        downstream.attach(nil)
+        resources.live.remove(self)
+    }
 
     /// Lets bytes through unseen after all; the client has its 200 already.
     func goOnAsTunnel(to origin: Origin) async -> Ending {

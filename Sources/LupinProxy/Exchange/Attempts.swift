@@ -51,6 +51,7 @@ extension Exchange {
                 adapted.hop,
                 isHostFromFile: adapted.isHostFromFile
             )
+            if resources.keepsHistory { sentHead = adapted.head }
             let attempt = Attempt(adapted, of: self, because: cause, replay: replay)
             attempt.facts.noteWait(slot.loop.now &- began)
             let response: ParsedResponse

@@ -169,6 +169,7 @@ extension Exchange {
     /// Ends an exchange that failed: with an answer of ours while there is still time, otherwise so
     /// that the client can't take what it has for complete.
     func fail(_ error: LupinError) async {
+        if isCancelled { return endUnanswered(.cancelled) }
         record.error = error
         upload?.cancel()
         download?.cancel()

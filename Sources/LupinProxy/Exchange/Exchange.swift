@@ -56,6 +56,13 @@ final class Exchange {
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
+    /// The request as it went upstream, where history is kept.
+    var sentHead: RequestHead?
+    /// Where it stands among the exchanges under way.
+    var place = LiveExchanges.nowhere
+    /// Somebody had it cut; what fails from then on fails for that.
+    private(set) var isCancelled = false
+
     // Under way; see `channelIsReady`.
     private(set) var upstream: (any Upstream)?
     var upload: BodyRelay?
@@ -112,6 +119,7 @@ final class Exchange {
     /// say who it is.
     func run(behind authenticator: Authenticator?) async -> Ending {
         downstream.attach(self)
+        resources.live.add(self)
         do throws(LupinError) {
             if let authenticator { try await authenticate(at: authenticator) }
             try adoptProtocol()
@@ -151,6 +159,7 @@ final class Exchange {
     /// Answers what never became a request.
     func refuse(_ error: LupinError) async -> Ending {
         downstream.attach(self)
+        resources.live.add(self)
         await fail(error)
         return finish()
     }
@@ -197,6 +206,12 @@ final class Exchange {
         }
     }
 
+    /// Cuts the exchange short: the client sees a broken connection or stream.
+    func cancel() {
+        isCancelled = true
+        slot.wake(.cut)
+    }
+
     /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay.
     var interruptions: WakeReasons {
         request.version == .http10 ? .cut : .downstreamClosed | .cut
@@ -207,6 +222,7 @@ final class Exchange {
     /// Completes the record, hands it to the log and says what becomes of the connection.
     func finish() -> Ending {
         downstream.attach(nil)
+        resources.live.remove(self)
         let lastUpstream = upstream
         if let upstream { noteEnd(of: upstream) }
         releaseUpstream()
@@ -215,7 +231,7 @@ final class Exchange {
         swap(&finished, &record)
         complete(&finished)
         let outcome = finished.outcome
-        resources.record(finished)
+        resources.record(finished, sent: sentHead)
         if let lastUpstream, var response = finished.response {
             // Nobody else needs the fields now: their memory serves the connection's next response.
             finished.response = nil
@@ -349,5 +365,15 @@ extension Exchange: ChannelPump {
         if isUploadResting && isDownloadResting { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.
         slot.loop.later { [self] in pumpBodies() }
+    }
+}
+
+extension Exchange {
+    /// What moved on the client's connection so far.
+    var clientBytes: (clientIn: UInt64, clientOut: UInt64) {
+        (
+            downstream.bytesReceived &- bytesBefore.received,
+            downstream.bytesSent &- bytesBefore.sent
+        )
     }
 }

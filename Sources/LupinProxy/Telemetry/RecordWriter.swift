@@ -39,6 +39,7 @@ package final class RecordWriter: Sendable {
     private let lastAttempts: Int
     private let queuedBytes = Atomic(0)
     private let droppedLines = Atomic(0)
+    private let droppedTotal = Atomic(0)
     private let isClosing = Atomic(false)
 
     /// Opens the destination of `settings` and starts the thread.
@@ -74,6 +75,12 @@ package final class RecordWriter: Sendable {
         thread.submit { self.report { output throws(SystemError) in try output.reopen() } }
     }
 
+    /// Whether the destination of `settings` can be opened.
+    /// - Throws: What opening it said.
+    package static func probe(_ settings: LogSettings) throws(SystemError) {
+        _ = try RecordOutput(settings)
+    }
+
     /// Goes on at another destination, after a reload.
     ///
     /// One that can't be opened is reported, and the old one is kept.
@@ -100,7 +107,7 @@ package final class RecordWriter: Sendable {
         let queued = queuedBytes.add(size, ordering: .relaxed).newValue
         if queued <= queueBytesMax, thread.submit({ self.write(chunk) }) { return }
         queuedBytes.subtract(size, ordering: .relaxed)
-        drop(chunk.lines + chunk.announced)
+        drop(chunk.lines, announced: chunk.announced)
     }
 
     /// Waits until everything handed over so far has been written, for tests and for commands that
@@ -117,8 +124,12 @@ package final class RecordWriter: Sendable {
         return droppedLines.exchange(0, ordering: .relaxed)
     }
 
-    private func drop(_ lines: Int) {
-        droppedLines.add(lines, ordering: .relaxed)
+    /// All lines lost so far.
+    package var dropped: Int { droppedTotal.load(ordering: .relaxed) }
+
+    private func drop(_ lines: Int, announced: Int) {
+        droppedTotal.add(lines, ordering: .relaxed)
+        droppedLines.add(lines + announced, ordering: .relaxed)
     }
 
     private func write(_ chunk: Chunk) {
@@ -131,7 +142,7 @@ package final class RecordWriter: Sendable {
         }
         // Losing the first line loses what it announced; it may be a later one, but then a
         // number is reported twice rather than never.
-        if result.lostLines > 0 { drop(result.lostLines + chunk.announced) }
+        if result.lostLines > 0 { drop(result.lostLines, announced: chunk.announced) }
         if let message = result.message { logger.error("\(message)") }
         queuedBytes.subtract(chunk.bytes.count, ordering: .releasing)
     }

@@ -10,7 +10,7 @@ final class ParentCredentials: Sendable {
 
     /// The value of Proxy-Authorization for a request; nil where the rules file has no credentials.
     ///
-    /// - Parameter uri: The target as it is sent: a URL, or `host:port` of a CONNECT.
+    /// `uri` is the target as it is sent: a URL, or `host:port` of a CONNECT.
     func field(for parent: ParentProxy, method: Method, uri: String) -> String? {
         guard let userinfo = parent.userinfo else { return nil }
         let digest = sessions.withLock { sessions -> String? in

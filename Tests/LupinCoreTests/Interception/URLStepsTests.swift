@@ -140,7 +140,10 @@ import Testing
         ("/a?x=1&t=old&y=%c3+&t=2", [("t", Template("n"))], [], "/a?x=1&t=n&y=%c3+"),
         ("/a?%74=1", [("t", Template("n"))], [], "/a?t=n"),
         ("/a?x", [("a b", Template("c&d=é/"))], [], "/a?x&a%20b=c%26d%3D%C3%A9%2F"),
-        ("/a?x&&y", [("t", Template([.header("X"), .id]))], [], "/a?x&&y&t=%25%2B000000000000000000000000000001d1"),
+        (
+            "/a?x&&y", [("t", Template([.header("X"), .id]))], [],
+            "/a?x&&y&t=%25%2B000000000000000000000000000001d1"
+        ),
         ("/a?debug=1&x=2", [], ["debug"], "/a?x=2"), ("/a?debug=1", [], ["debug"], "/a"),
         ("/a?de%62ug&x&debug", [], ["debug"], "/a?x"),
         ("/a?utm_a=1&x&utm_b", [], ["utm_*"], "/a?x"),

@@ -1,0 +1,224 @@
+// Sockets with a path: listening for this user alone, knowing who connects, and connecting.
+import CLinux
+import Glibc
+
+/// Why there is no listening socket at a path.
+package enum LocalSocketProblem: Error, Equatable, Sendable {
+    /// A process listens there already.
+    case inUse
+    /// What has the name is no socket of ours, and is left alone.
+    case occupied
+    /// Others may exchange the directory's files.
+    case unsafeDirectory
+    case system(SystemError)
+
+    /// In words for people.
+    package var message: String {
+        switch self {
+        case .inUse: "another process listens there"
+        case .occupied: "what lies there is no socket of ours"
+        case .unsafeDirectory: "others may change its directory"
+        case .system(let error): error.message
+        }
+    }
+
+    init(_ problem: ProtectedFileProblem) {
+        switch problem {
+        case .system(let error): self = .system(error)
+        default: self = .unsafeDirectory
+        }
+    }
+}
+
+/// A listening socket at a path, for the user who runs this process, on one loop.
+package final class LocalListener {
+    /// What an attempt to accept brought.
+    package enum Accepted {
+        /// A connection and the user who made it, where the kernel tells.
+        case connection(Channel, user: UInt32?)
+        case blocked
+        /// No descriptor or memory is left: stop asking for a while.
+        case exhausted
+    }
+
+    package let path: String
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private let token: UInt64
+    /// The socket's file, by which it is told from a later one of the same name.
+    private let identity: [UInt64]
+    private var isOpen = true
+
+    /// How often a directory that somebody has locked is tried again, 10 ms each.
+    private static let lockAttempts = 20
+
+    /// Listens at `path`; wakes `slot` with `.ready` when a connection waits.
+    ///
+    /// The socket's file has mode 0600 from the moment that it is there. A file of that name gives
+    /// way only if it is a socket of ours that nobody listens on any more.
+    /// - Parameters:
+    ///   - path: Where; 107 bytes at most.
+    ///   - makingDirectory: Whether missing directories are made, for us alone.
+    ///   - loop: The loop of the calling thread.
+    ///   - slot: Whom to wake.
+    /// - Throws: Why not, with nothing changed.
+    package init(
+        path: String,
+        makingDirectory: Bool = false,
+        on loop: EventLoop,
+        slot: ParkingSlot
+    ) throws(LocalSocketProblem) {
+        let (folder, name) = ProtectedFile.parts(of: path)
+        let directory: Descriptor
+        do throws(ProtectedFileProblem) {
+            directory = try ProtectedFile.openDirectory(folder, makingIt: makingDirectory)
+        } catch {
+            throw LocalSocketProblem(error)
+        }
+        // Two who find a dead socket at once must not remove each other's new one.
+        try Self.lock(directory.raw)
+        try Self.clear(path, name, in: directory.raw)
+        do throws(SystemError) {
+            let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
+            let raw = owned.raw
+            // The file that bind makes takes the socket's own mode, so no umask needs to be set,
+            // which all threads would feel.
+            try SystemCall.check { fchmod(raw, 0o600) }
+            try unsafe LocalSocket.call(path) { unsafe linux_bind(raw, $0, $1) }
+            try SystemCall.check { listen(raw, 64) }
+            identity = Self.identity(of: name, in: directory.raw)
+            token = loop.register(watcher: slot)
+            do throws(SystemError) {
+                try loop.poller.addReader(raw, token: token)
+            } catch {
+                loop.unregister(token)
+                throw error
+            }
+            descriptor = owned.release()
+        } catch {
+            throw .system(error)
+        }
+        self.path = path
+        self.loop = loop
+    }
+
+    deinit { assert(!isOpen, "a local listener was dropped without close()") }
+
+    /// Refuses connections from now on, and takes the file away if it is still this socket's.
+    package func close() {
+        guard isOpen else { return }
+        isOpen = false
+        loop.poller.remove(descriptor)
+        loop.unregister(token)
+        let (folder, name) = ProtectedFile.parts(of: path)
+        if let directory = try? ProtectedFile.openDirectory(folder, makingIt: false),
+            Self.identity(of: name, in: directory.raw) == identity
+        {
+            // Safety: the name is NUL-terminated for the call.
+            unsafe unlinkat(directory.raw, name, 0)
+        }
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Accepts one connection.
+    package func accept() throws(SystemError) -> Accepted {
+        var storage = sockaddr_storage()
+        var length: socklen_t = 0
+        // Safety: accept4 fills the storage it is given.
+        let result = SystemCall.value { Int(unsafe linux_accept(descriptor, &storage, &length)) }
+        guard result >= 0 else {
+            let code = Int32(truncatingIfNeeded: -result)
+            if SystemError.descriptorsExhausted.contains(code) { return .exhausted }
+            if code == EBADF || code == EINVAL || code == ENOTSOCK { throw SystemError(code: code) }
+            return .blocked
+        }
+        let accepted = Descriptor(owning: Int32(truncatingIfNeeded: result))
+        var user: UInt32 = 0
+        // Safety: the call fills the number it is given.
+        let isKnown = unsafe linux_peer_user(accepted.raw, &user) == 0
+        return .connection(try Channel(owning: accepted, on: loop), user: isKnown ? user : nil)
+    }
+
+    // MARK: The file
+
+    private static func lock(_ directory: Int32) throws(LocalSocketProblem) {
+        for _ in 0..<lockAttempts {
+            let code = SystemCall.value { Int(flock(directory, LOCK_EX | LOCK_NB)) }
+            // Some file systems can't lock; then two starts in the same moment are nobody's worry.
+            if code != -Int(EWOULDBLOCK) { return }
+            poll(nil, 0, 10)
+        }
+        throw .system(SystemError(code: EWOULDBLOCK))
+    }
+
+    /// Removes a dead socket of ours.
+    private static func clear(
+        _ path: String,
+        _ name: String,
+        in directory: Int32
+    ) throws(LocalSocketProblem) {
+        var status = stat()
+        let found = SystemCall.value {
+            // Safety: the name is NUL-terminated for the call, which fills the struct.
+            Int(unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW))
+        }
+        if found == -Int(ENOENT) { return }
+        guard found == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else {
+            throw .occupied
+        }
+        do throws(SystemError) {
+            let probe = Descriptor(owning: try SystemCall.check { linux_local_socket() })
+            let raw = probe.raw
+            try unsafe LocalSocket.call(path) { unsafe linux_connect(raw, $0, $1) }
+        } catch {
+            guard error.isRefusal else {
+                throw error.code == EAGAIN ? .inUse : .system(error)
+            }
+            // Safety: the name is NUL-terminated for the call.
+            unsafe unlinkat(directory, name, 0)
+            return
+        }
+        throw .inUse
+    }
+
+    private static func identity(of name: String, in directory: Int32) -> [UInt64] {
+        var status = stat()
+        // Safety: the name is NUL-terminated for the call, which fills the struct.
+        guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return [] }
+        return [UInt64(status.st_dev), UInt64(status.st_ino)]
+    }
+}
+
+/// The client's side of a socket with a path.
+package enum LocalSocket {
+    /// Connects at once, or not at all.
+    /// - Throws: What the kernel said: ENOENT for no socket, ECONNREFUSED for a dead one.
+    package static func connect(
+        to path: String,
+        on loop: EventLoop
+    ) throws(SystemError) -> Channel {
+        try Channel(owning: open(path), on: loop)
+    }
+
+    /// The same without a loop: a connected socket that does not block.
+    /// - Throws: What the kernel said.
+    package static func open(_ path: String) throws(SystemError) -> Descriptor {
+        let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
+        let raw = owned.raw
+        try unsafe call(path) { unsafe linux_connect(raw, $0, $1) }
+        return owned
+    }
+
+    /// Calls the kernel with the form that it wants of a path.
+    fileprivate static func call(
+        _ path: String,
+        _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32
+    ) throws(SystemError) {
+        var storage = sockaddr_storage()
+        // Safety: the path is NUL-terminated for the call, which fills the storage.
+        let length = unsafe linux_make_local_address(path, &storage)
+        guard length > 0 else { throw SystemError(code: ENAMETOOLONG) }
+        // Safety: the storage outlives the call, which only reads it.
+        try SystemCall.check { unsafe body(&storage, length) }
+    }
+}

@@ -1,0 +1,180 @@
+// One connection of the admin interface: requests in, answers out, nobody waited for too long.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Serves the requests of one connection; confined to the control loop.
+final class AdminConnection {
+    private let channel: Channel
+    private let slot: ParkingSlot
+    private let http1: DownstreamHTTP1
+    private let guarded: AdminGuard
+    private let desk: AdminDesk
+    private var isCut = false
+
+    /// How long a client may be silent between requests.
+    private static let idleTime = Duration.seconds(60)
+    /// How long a head, a body or the reading of an answer may take.
+    private static let patience = Duration.seconds(10)
+    /// Bytes of a body, which no route needs.
+    private static let bodyBytesMax = 64 << 10
+    /// How long a refused client has to read why.
+    private static let farewell = Duration.seconds(1)
+
+    init(_ channel: Channel, _ guarded: AdminGuard, _ desk: AdminDesk) {
+        self.channel = channel
+        self.guarded = guarded
+        self.desk = desk
+        slot = ParkingSlot(on: channel.loop)
+        var limits = HTTP1Limits()
+        limits.requestLineBytes = 8 << 10
+        limits.headerBytes = 16 << 10
+        limits.headerFields = 100
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: nil)
+    }
+
+    private var loop: EventLoop { channel.loop }
+
+    /// Ends the connection now.
+    func cut() {
+        isCut = true
+        slot.wake(.cut)
+    }
+
+    /// Serves the connection to its end.
+    func serve() async {
+        var keeps = true
+        while keeps, !isCut {
+            do throws(LupinError) {
+                keeps = try await serveOne()
+            } catch {
+                if error != .clientGone {
+                    var answer = AdminAnswer(error.status, sentence: error.detail)
+                    answer.closes = true
+                    _ = try? await send(answer)
+                    await linger()
+                }
+                keeps = false
+            }
+        }
+        channel.close()
+        slot.retire()
+    }
+
+    /// Serves one request; false when there will be no other.
+    private func serveOne() async throws(LupinError) -> Bool {
+        http1.expectRequest()
+        guard let request = try await nextRequest() else { return false }
+        let head = request.takeHead()
+        if let refusal = guarded.refusal(head) {
+            try await send(refusal)
+            await linger()
+            return false
+        }
+        if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
+        try await discardBody()
+        try await send(await desk.answer(head.method, head.pathText, on: loop))
+        guard http1.mayPersist else { return false }
+        http1.recycle(head.fields)
+        return true
+    }
+
+    private func nextRequest() async throws(LupinError) -> ParsedRequest? {
+        var deadline = loop.deadline(in: Self.idleTime)
+        var hasBegun = false
+        while !isCut {
+            if let request = try http1.nextRequest() { return request }
+            if http1.hasEnded { return nil }
+            if http1.hasBegun, !hasBegun {
+                hasBegun = true
+                deadline = loop.deadline(in: Self.patience)
+            }
+            _ = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+            guard loop.now >= deadline else { continue }
+            guard hasBegun else { return nil }
+            throw .request(status: 408, detail: "The request's head was not complete in time.")
+        }
+        return nil
+    }
+
+    private func discardBody() async throws(LupinError) {
+        let body = http1.requestBody
+        let sink = ForgottenBody()
+        let deadline = loop.deadline(in: Self.patience)
+        while true {
+            switch try body.pull() {
+            case .end: return
+            case .payload:
+                _ = try body.offer(to: sink, keeping: nil)
+                guard sink.bytes <= Self.bodyBytesMax else {
+                    throw .request(status: 413, detail: "No route takes a body of this size.")
+                }
+            case .blocked:
+                let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+                if woken.meets(.cut) { throw .clientGone }
+                if loop.now >= deadline {
+                    throw .request(status: 408, detail: "The request's body did not come in time.")
+                }
+            }
+        }
+    }
+
+    private func send(_ answer: AdminAnswer) async throws(LupinError) {
+        var head = ResponseHead(status: answer.status)
+        head.fields.add(name: "Content-Type", value: answer.contentType)
+        head.fields.add(name: "Cache-Control", value: "no-store")
+        head.fields.add(name: "X-Content-Type-Options", value: "nosniff")
+        for (name, value) in answer.fields { head.fields.add(name: name, value: value) }
+        var body = ResponseBody(framing: .length(UInt64(answer.body.count)))
+        body.contentLength = UInt64(answer.body.count)
+        body.date = HTTPDate.text(SystemCall.wallMicroseconds() / 1_000_000)
+        body.closes = answer.closes
+        let sink = http1.begin(head, body)
+        let bytes = http1.sendsBody ? answer.body : []
+        var sent = 0
+        while true {
+            sent += try sink.push(bytes.span.extracting(sent..<bytes.count), isLast: true)
+            if sent == bytes.count, try sink.flush() { return }
+            let deadline = loop.deadline(in: Self.patience)
+            let woken = await slot.park(
+                for: .downstreamWritable | .downstreamClosed | .cut,
+                until: deadline
+            )
+            if woken.meets(.cut) || channel.isBroken || loop.now >= deadline {
+                throw .clientGone
+            }
+        }
+    }
+
+    /// Lets a client that still sends read why it was refused.
+    private func linger() async {
+        channel.finishSending()
+        let deadline = loop.deadline(in: Self.farewell)
+        var taken = 0
+        while !isCut, loop.now < deadline, taken <= Self.bodyBytesMax {
+            guard let received = try? channel.receive(), received != .end else { return }
+            if received == .blocked {
+                _ = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+            } else {
+                let count = channel.input.count
+                taken += count
+                channel.input.discard(count)
+            }
+        }
+    }
+}
+
+/// Takes a body that nobody wants.
+private final class ForgottenBody: BodySink {
+    private(set) var bytes = 0
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        bytes += payload.count
+        return payload.count
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
+    func flush() throws(LupinError) -> Bool { true }
+    var takesSplice: Bool { false }
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
+}

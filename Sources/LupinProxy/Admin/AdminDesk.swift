@@ -1,0 +1,296 @@
+// What is answered to whom asks about the running proxy, or wants something of it.
+import LupinCore
+import LupinIO
+
+/// What one who starts a proxy says about it.
+package struct ProxyDescription: Sendable {
+    /// lupin's version.
+    package var version: String
+
+    package init(version: String = "") { self.version = version }
+}
+
+/// An answer of the admin interface, with its whole body.
+struct AdminAnswer {
+    var status: UInt16
+    var contentType = "application/json"
+    var body: [UInt8]
+    /// Fields besides.
+    var fields: [(name: String, value: String)] = []
+    var closes = false
+
+    init(_ status: UInt16, _ line: JSONLine) {
+        self.status = status
+        body = line.bytes
+        if body.last != 0x0A { body.append(0x0A) }
+    }
+
+    /// A refusal in a sentence.
+    init(_ status: UInt16, sentence: String) {
+        var line = JSONLine()
+        line.openObject()
+        line.add("error", text: sentence)
+        line.closeObject()
+        self.init(status, line)
+    }
+
+    static func notAllowed(_ methods: String) -> AdminAnswer {
+        var answer = AdminAnswer(405, sentence: "this path knows \(methods) only")
+        answer.fields = [("Allow", methods)]
+        return answer
+    }
+}
+
+/// The routes below `/v1/`; confined to the control loop.
+struct AdminDesk {
+    let shared: Shared
+    let workers: [Worker]
+    let about: ProxyDescription
+    let rulesFile: String?
+    /// When the proxy was started, by the loop's clock.
+    let begun: UInt64
+    let reload: () async -> ReloadResult
+
+    /// Exchanges in one answer, unless `limit` says fewer or more.
+    private static let usualCount = 100
+
+    /// The answer to a request; `target` is its path and query.
+    func answer(_ method: Method, _ target: String, on loop: EventLoop) async -> AdminAnswer {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let path = parts.first.map(String.init) ?? ""
+        let isReading = method == .get || method == .head
+        switch path {
+        case "/v1/status":
+            return isReading ? await status(loop) : .notAllowed("GET, HEAD")
+        case "/v1/metrics":
+            return isReading ? await metrics() : .notAllowed("GET, HEAD")
+        case "/v1/reload":
+            return method == .post ? await reloaded() : .notAllowed("POST")
+        case "/v1/exchanges":
+            guard isReading else { return .notAllowed("GET, HEAD") }
+            return exchanges(parts.count > 1 ? parts[1] : "")
+        case "/v1/exchanges/live":
+            return isReading ? await live() : .notAllowed("GET, HEAD")
+        default: break
+        }
+        let prefix = "/v1/exchanges/"
+        if path.hasPrefix(prefix), let id = ExchangeID(text: path.dropFirst(prefix.count)) {
+            if isReading { return await exchange(id) }
+            return method == .delete ? await cancel(id) : .notAllowed("GET, HEAD, DELETE")
+        }
+        return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")
+    }
+
+    // MARK: Rules
+
+    private func reloaded() async -> AdminAnswer {
+        var line = JSONLine()
+        line.openObject()
+        switch await reload() {
+        case .loaded(let version, let warnings):
+            line.add("version", text: version)
+            line.openList("warnings")
+            for warning in warnings { line.element(clean(warning).utf8Span.span) }
+            line.closeList()
+            line.closeObject()
+            return AdminAnswer(200, line)
+        case .unchanged(let version):
+            line.add("version", text: version)
+            line.openList("warnings")
+            line.closeList()
+            line.closeObject()
+            return AdminAnswer(200, line)
+        case .rejected(let errors):
+            line.openList("errors")
+            for error in errors { line.element(clean(error).utf8Span.span) }
+            line.closeList()
+            line.closeObject()
+            return AdminAnswer(422, line)
+        }
+    }
+
+    private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
+
+    // MARK: Exchanges
+
+    private func exchanges(_ query: Substring) -> AdminAnswer {
+        var count = Self.usualCount
+        for part in query.split(separator: "&") where part.hasPrefix("limit=") {
+            guard let number = Int(part.dropFirst(6)), number >= 0 else {
+                return AdminAnswer(400, sentence: "limit is a number")
+            }
+            count = number
+        }
+        var format = RecordFormat(redactor: shared.redactor)
+        var line = JSONLine()
+        line.openObject()
+        line.openList("exchanges")
+        for entry in shared.history.latest(count) {
+            line.comma()
+            line.bytes.append(contentsOf: entry.line(&format))
+        }
+        line.closeList()
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    private func exchange(_ id: ExchangeID) async -> AdminAnswer {
+        var line = JSONLine()
+        if let entry = shared.history.entry(id) {
+            var format = RecordFormat(redactor: shared.redactor)
+            entry.add(to: &line, &format)
+            return AdminAnswer(200, line)
+        }
+        guard let exchange = await underWay().first(where: { $0.id == id }) else {
+            return AdminAnswer(404, sentence: "no exchange of this id is under way or remembered")
+        }
+        line.openObject()
+        line.add("live")
+        line.bytes.append(contentsOf: exchange.text)
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    private func live() async -> AdminAnswer {
+        var line = JSONLine()
+        line.openObject()
+        line.openList("exchanges")
+        for exchange in await underWay() { exchange.add(to: &line) }
+        line.closeList()
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    /// The exchanges of all workers, the oldest first.
+    private func underWay() async -> [LiveExchange] {
+        var all: [LiveExchange] = []
+        for worker in workers { all += await worker.liveExchanges() }
+        return all.sorted { $0.startMicroseconds < $1.startMicroseconds }
+    }
+
+    private func cancel(_ id: ExchangeID) async -> AdminAnswer {
+        for worker in workers where await worker.cancel(id) {
+            var line = JSONLine()
+            line.openObject()
+            line.add("cancelled", literal: id.text)
+            line.closeObject()
+            return AdminAnswer(200, line)
+        }
+        return AdminAnswer(404, sentence: "no exchange of this id is under way")
+    }
+
+    // MARK: Figures
+
+    /// What the workers counted so far, and how many exchanges are under way.
+    private func figures() async -> (tally: Tally, live: Int) {
+        var tally = Tally()
+        var live = 0
+        for worker in workers {
+            tally.add(await worker.tally())
+            live += await worker.liveCount()
+        }
+        return (tally, live)
+    }
+
+    private func status(_ loop: EventLoop) async -> AdminAnswer {
+        let (tally, live) = await figures()
+        let snapshot = shared.snapshot
+        var line = JSONLine()
+        line.openObject()
+        line.add("version", text: about.version)
+        line.add("pid", UInt64(max(0, ProcessOwner.processNumber)))
+        line.add("uptime", milliseconds: Int64(clamping: loop.clock.now() &- begun))
+        line.openList("listeners")
+        for listener in snapshot.listeners { line.element(listener.description.utf8Span.span) }
+        line.closeList()
+        line.openObject("rules")
+        if let rulesFile { line.add("file", text: rulesFile) }
+        line.add("version", text: snapshot.version)
+        line.closeObject()
+        line.add("connections", UInt64(max(0, shared.connections.count)))
+        line.add("live", UInt64(live))
+        line.openObject("exchanges")
+        for outcome in ExchangeRecord.Outcome.allCases {
+            line.add(outcome.rawValue, UInt64(tally.exchanges(outcome)))
+        }
+        line.closeObject()
+        line.add("attempts", UInt64(tally.attempts))
+        line.openObject("bytes")
+        for (name, count) in tally.directions { line.add(name, count) }
+        line.closeObject()
+        line.add("dropped", UInt64(shared.records.dropped))
+        line.openObject("reloads")
+        line.add("loaded", UInt64(shared.reloads.loaded))
+        line.add("rejected", UInt64(shared.reloads.rejected))
+        line.closeObject()
+        line.openObject("history")
+        line.add("kept", UInt64(shared.history.count))
+        line.add("limit", UInt64(shared.history.limit))
+        line.closeObject()
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    private func metrics() async -> AdminAnswer {
+        let (tally, live) = await figures()
+        var text = MetricsText()
+        text.family("lupin_exchanges_total", .counter, "Exchanges that have ended, by outcome.")
+        for outcome in ExchangeRecord.Outcome.allCases {
+            text.sample(
+                "lupin_exchanges_total",
+                ("outcome", outcome.rawValue),
+                UInt64(tally.exchanges(outcome))
+            )
+        }
+        text.single("lupin_attempts_total", .counter, "Attempts upstream.", tally.attempts)
+        text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
+        for (name, count) in tally.directions {
+            text.sample("lupin_bytes_total", ("direction", name), count)
+        }
+        text.single(
+            "lupin_connections",
+            .gauge,
+            "Client connections that are open.",
+            shared.connections.count
+        )
+        text.single("lupin_exchanges_live", .gauge, "Exchanges under way.", live)
+        text.single(
+            "lupin_records_dropped_total",
+            .counter,
+            "Lines of the log that were lost.",
+            shared.records.dropped
+        )
+        text.family("lupin_reloads_total", .counter, "Changes of the rules, by result.")
+        text.sample("lupin_reloads_total", ("result", "ok"), UInt64(shared.reloads.loaded))
+        text.sample("lupin_reloads_total", ("result", "failed"), UInt64(shared.reloads.rejected))
+        var answer = AdminAnswer(200, JSONLine())
+        answer.contentType = "text/plain; version=0.0.4; charset=utf-8"
+        answer.body = Array(text.text.utf8)
+        return answer
+    }
+}
+
+extension LiveExchange {
+    fileprivate var text: [UInt8] {
+        var line = JSONLine()
+        add(to: &line)
+        return line.bytes
+    }
+}
+
+extension ExchangeID {
+    /// Reads the 32 hex digits of `text`.
+    init?(text: Substring) {
+        let digits = text.utf8
+        guard digits.count == 32, text.utf8.allSatisfy({ $0.isHexDigit }),
+            let high = UInt64(text.prefix(16), radix: 16),
+            let low = UInt64(text.dropFirst(16), radix: 16)
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+}
+
+extension UInt8 {
+    /// Whether it is a hexadecimal digit.
+    fileprivate var isHexDigit: Bool { isASCIIDigit || asciiLowercased &- 0x61 < 6 }
+}

@@ -1,0 +1,148 @@
+// Where the running proxy can be asked: a socket of its user, and TCP for who knows the token.
+import Logging
+import LupinCore
+import LupinIO
+
+/// The listeners of the admin interface and the connections that came in; confined to the control
+/// loop.
+final class AdminServer {
+    private let desk: AdminDesk
+    private let loop: EventLoop
+    private var socket: (LocalListener, ParkingSlot)?
+    private var http: (ListeningSocket, Listener, ParkingSlot)?
+    private var connections: [ObjectIdentifier: AdminConnection] = [:]
+    /// Who waits until a connection has ended.
+    private var waiting: [ParkingSlot] = []
+    private var isClosed = false
+
+    /// Connections served at a time; others wait in the kernel's queue.
+    private static let connectionsMax = 64
+
+    init(_ desk: AdminDesk, on loop: EventLoop) {
+        self.desk = desk
+        self.loop = loop
+    }
+
+    private var logger: Logger { desk.shared.logger }
+
+    /// Begins to listen where the settings say; what can't be is warned of and left out, since a
+    /// proxy is of use without it.
+    func open(_ settings: AdminSettings, environment: [String: String]) {
+        let place = settings.place(environment: environment, home: ProcessOwner.home)
+        if let place {
+            openSocket(place)
+        } else if settings.socket != .off {
+            logger.warning("no admin socket: there is no directory for it")
+        }
+        if let http = settings.http { openHTTP(http) }
+    }
+
+    private func openSocket(_ place: AdminSettings.Place) {
+        let slot = ParkingSlot(on: loop)
+        do throws(LocalSocketProblem) {
+            let listener = try LocalListener(
+                path: place.path,
+                makingDirectory: place.isDirectoryOurs,
+                on: loop,
+                slot: slot
+            )
+            socket = (listener, slot)
+            let local = LoopLocal(self, of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) { await local.value.acceptLocal() }
+        } catch {
+            logger.warning("no admin socket at \(place.path): \(error.message)")
+        }
+    }
+
+    private func openHTTP(_ settings: AdminHTTPSettings) {
+        let address = SocketAddress(address: settings.address, port: settings.port)
+        let slot = ParkingSlot(on: loop)
+        do throws(SystemError) {
+            let socket = try ListeningSocket(address)
+            let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
+            http = (socket, listener, slot)
+            let local = LoopLocal(self, of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) {
+                await local.value.acceptHTTP(settings)
+            }
+            logger.notice("admin interface at http://\(socket.address)")
+        } catch {
+            logger.warning("no admin interface at \(address): \(error.message)")
+        }
+    }
+
+    /// Answers nobody any more; what was begun ends now.
+    func close() async {
+        isClosed = true
+        if let (listener, slot) = socket {
+            listener.close()
+            slot.wake(.cut)
+        }
+        if let (socket, listener, slot) = http {
+            listener.close()
+            socket.close()
+            slot.wake(.cut)
+        }
+        for slot in waiting { slot.wake(.answered) }
+        for connection in connections.values { connection.cut() }
+        while !connections.isEmpty { await awaitEnd() }
+    }
+
+    // MARK: Accepting
+
+    private func acceptLocal() async {
+        guard let (listener, slot) = socket else { return }
+        while !isClosed {
+            while connections.count >= Self.connectionsMax, !isClosed { await awaitEnd() }
+            guard !isClosed, let accepted = try? listener.accept() else { return }
+            switch accepted {
+            case .connection(let channel, let user): serve(channel, .local(user: user))
+            case .blocked: _ = await slot.park(for: .ready | .cut)
+            case .exhausted: await pause(slot)
+            }
+        }
+    }
+
+    private func acceptHTTP(_ settings: AdminHTTPSettings) async {
+        guard let (socket, listener, slot) = http else { return }
+        while !isClosed {
+            while connections.count >= Self.connectionsMax, !isClosed { await awaitEnd() }
+            guard !isClosed, let accepted = try? listener.accept() else { return }
+            switch accepted {
+            case .connection(let channel):
+                let local = channel.localAddress
+                serve(channel, .remote(settings, listener: socket.address, local: local))
+            case .blocked: _ = await slot.park(for: .ready | .cut)
+            case .exhausted: await pause(slot)
+            }
+        }
+    }
+
+    /// Asks for no connection for a while: there are no descriptors.
+    private func pause(_ slot: ParkingSlot) async {
+        _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
+    }
+
+    private func awaitEnd() async {
+        let slot = ParkingSlot(on: loop)
+        waiting.append(slot)
+        _ = await slot.park(for: .answered)
+    }
+
+    private func serve(_ channel: Channel, _ guarded: AdminGuard) {
+        let connection = AdminConnection(channel, guarded, desk)
+        connections[ObjectIdentifier(connection)] = connection
+        let local = LoopLocal((self, connection), of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            let (server, connection) = local.value
+            await connection.serve()
+            server.remove(connection)
+        }
+    }
+
+    private func remove(_ connection: AdminConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        for slot in waiting { slot.wake(.answered) }
+        waiting = []
+    }
+}

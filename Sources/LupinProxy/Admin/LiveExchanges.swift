@@ -1,0 +1,119 @@
+// Which exchanges are under way, and what is told of them.
+import LupinCore
+import LupinIO
+
+/// The exchanges under way on one worker; confined to its loop.
+///
+/// Every exchange pays for it, so coming and going is one store each; who asks looks at all.
+final class LiveExchanges {
+    /// The place of an exchange that is not here.
+    static let nowhere = -1
+
+    private var places: [Exchange?] = []
+    private var free: [Int] = []
+
+    func add(_ exchange: Exchange) {
+        if let place = free.popLast() {
+            places[place] = exchange
+            exchange.place = place
+        } else {
+            exchange.place = places.count
+            places.append(exchange)
+        }
+    }
+
+    func remove(_ exchange: Exchange) {
+        let place = exchange.place
+        guard place != Self.nowhere else { return }
+        exchange.place = Self.nowhere
+        places[place] = nil
+        free.append(place)
+    }
+
+    var count: Int { places.count - free.count }
+
+    /// The one of that name.
+    func find(_ id: ExchangeID) -> Exchange? {
+        for case let exchange? in places where exchange.record.id == id { return exchange }
+        return nil
+    }
+
+    /// All of them, in no order.
+    var all: [Exchange] { places.compactMap(\.self) }
+}
+
+/// What is told of an exchange that is under way, secrets as placeholders.
+struct LiveExchange: Sendable {
+    let id: ExchangeID
+    let startMicroseconds: Int64
+    let elapsedMicroseconds: Int64
+    let summary: RecordSummary
+    let mode: ExchangeRecord.Mode
+    let client: ClientRecord
+    let version: String
+    let attempts: Int
+    /// Bytes on the client's connection so far.
+    let bytes: (clientIn: UInt64, clientOut: UInt64)
+}
+
+extension LiveExchange {
+    /// Appends it to the open list, or as the whole.
+    func add(to line: inout JSONLine) {
+        line.openObject()
+        line.add("id", literal: id.text)
+        var time: [UInt8] = []
+        var timestamp = TimestampText()
+        timestamp.append(date: startMicroseconds, to: &time)
+        line.add("ts", text: time.span)
+        line.add("elapsed", milliseconds: elapsedMicroseconds)
+        line.add("mode", literal: mode.rawValue)
+        line.openObject("client")
+        if let address = client.address { line.add("address", text: address.text) }
+        line.add("port", UInt64(client.port))
+        if let program = client.program { line.add("program", text: program) }
+        if let user = client.user { line.add("user", text: user) }
+        line.closeObject()
+        if !summary.method.isEmpty { line.add("method", text: summary.method) }
+        if !summary.url.isEmpty { line.add("url", text: summary.url) }
+        line.openObject("rules")
+        line.add("version", text: version)
+        line.openList("matched")
+        for rule in summary.rules { line.element(rule.utf8Span.span) }
+        line.closeList()
+        line.closeObject()
+        line.add("attempts", UInt64(attempts))
+        line.openObject("bytes")
+        line.add("client_in", bytes.clientIn)
+        line.add("client_out", bytes.clientOut)
+        line.closeObject()
+        line.closeObject()
+    }
+}
+
+extension WorkerResources {
+    /// What is told of the exchanges under way.
+    func liveExchanges() -> [LiveExchange] {
+        let redactor = redactor
+        return live.all.map { exchange in
+            // Most of a record is filled in at the end only.
+            var record = exchange.record
+            if exchange.hasRequest { record.request = exchange.request }
+            var client = record.client
+            client.address = exchange.client.address
+            client.port = exchange.client.port
+            client.program = exchange.client.program.map { redactor.cleaned($0) }
+            client.user = exchange.client.user.map { redactor.cleaned($0) }
+            return LiveExchange(
+                id: record.id,
+                startMicroseconds: record.startMicroseconds,
+                elapsedMicroseconds: max(0, wallNow - record.startMicroseconds),
+                summary: RecordSummary(record, dropped: 0, redactor: redactor),
+                mode: record.mode,
+                client: client,
+                version: exchange.snapshot.version,
+                attempts: exchange.attempts.count,
+                bytes: exchange.clientBytes
+            )
+        }
+    }
+}

@@ -1,0 +1,24 @@
+// How figures are written for programs that collect them: the text format of Prometheus.
+
+/// Metrics, line by line.
+struct MetricsText {
+    enum Kind: String { case counter, gauge }
+
+    private(set) var text = ""
+
+    /// Introduces the samples that follow.
+    mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+    }
+
+    /// A figure with a label; names and labels are our own and need no escaping.
+    mutating func sample(_ name: String, _ label: (name: String, value: String), _ value: UInt64) {
+        text += "\(name){\(label.name)=\"\(label.value)\"} \(value)\n"
+    }
+
+    /// A figure of its own.
+    mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Int) {
+        family(name, kind, help)
+        text += "\(name) \(value)\n"
+    }
+}

@@ -1,0 +1,71 @@
+// What is counted: how exchanges ended and what they moved, and how changes of the rules went.
+import LupinCore
+import Synchronization
+
+/// What the exchanges of one worker came to; those of all workers are added up when somebody asks.
+struct Tally: Sendable {
+    /// By `Outcome.allCases`.
+    private var outcomes = (ok: 0, error: 0, aborted: 0, truncated: 0, denied: 0)
+    private(set) var attempts = 0
+    private(set) var bytes = ByteCounts()
+
+    /// Counts an exchange that has ended.
+    mutating func note(_ record: borrowing ExchangeRecord) {
+        switch record.outcome {
+        case .ok: outcomes.ok &+= 1
+        case .error: outcomes.error &+= 1
+        case .aborted: outcomes.aborted &+= 1
+        case .truncated: outcomes.truncated &+= 1
+        case .denied: outcomes.denied &+= 1
+        }
+        attempts &+= record.attempts.count
+        bytes.clientIn &+= record.bytes.clientIn
+        bytes.clientOut &+= record.bytes.clientOut
+        bytes.upstreamIn &+= record.bytes.upstreamIn
+        bytes.upstreamOut &+= record.bytes.upstreamOut
+    }
+
+    mutating func add(_ other: Tally) {
+        outcomes.ok &+= other.outcomes.ok
+        outcomes.error &+= other.outcomes.error
+        outcomes.aborted &+= other.outcomes.aborted
+        outcomes.truncated &+= other.outcomes.truncated
+        outcomes.denied &+= other.outcomes.denied
+        attempts &+= other.attempts
+        bytes.clientIn &+= other.bytes.clientIn
+        bytes.clientOut &+= other.bytes.clientOut
+        bytes.upstreamIn &+= other.bytes.upstreamIn
+        bytes.upstreamOut &+= other.bytes.upstreamOut
+    }
+
+    /// How many ended so.
+    func exchanges(_ outcome: ExchangeRecord.Outcome) -> Int {
+        switch outcome {
+        case .ok: outcomes.ok
+        case .error: outcomes.error
+        case .aborted: outcomes.aborted
+        case .truncated: outcomes.truncated
+        case .denied: outcomes.denied
+        }
+    }
+
+    /// The four directions, with their names in records.
+    var directions: [(name: String, count: UInt64)] {
+        [
+            ("client_in", bytes.clientIn), ("client_out", bytes.clientOut),
+            ("upstream_out", bytes.upstreamOut), ("upstream_in", bytes.upstreamIn),
+        ]
+    }
+}
+
+/// How many changes of the rules were taken and refused.
+final class ReloadCounter: Sendable {
+    private let taken = Atomic(0)
+    private let refused = Atomic(0)
+
+    var loaded: Int { taken.load(ordering: .relaxed) }
+    var rejected: Int { refused.load(ordering: .relaxed) }
+
+    func noteLoaded() { taken.add(1, ordering: .relaxed) }
+    func noteRejected() { refused.add(1, ordering: .relaxed) }
+}

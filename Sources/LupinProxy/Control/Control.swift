@@ -1,0 +1,185 @@
+// What concerns the whole proxy and no worker: changes of the rules, and who asks about it.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+
+/// The work of the control thread; confined to its loop.
+final class Control {
+    /// What one who starts a proxy says about it.
+    struct Surroundings: Sendable {
+        let source: RulesSource?
+        let about: ProxyDescription
+        /// The process's variables.
+        let environment: [String: String]
+        let logsSecrets: Bool
+        let digest: KeyedDigest
+        let maker: ListenerMaker
+    }
+
+    let loop: EventLoop
+    let shared: Shared
+    let workers: [Worker]
+    let surroundings: Surroundings
+    private var admin: AdminServer?
+    private var watch: FileWatch?
+    private var isReloading = false
+    /// Who waits for the reload under way.
+    private var waiting: [ParkingSlot] = []
+    private var isStopping = false
+
+    init(_ loop: EventLoop, _ shared: Shared, _ workers: [Worker], _ surroundings: Surroundings) {
+        self.loop = loop
+        self.shared = shared
+        self.workers = workers
+        self.surroundings = surroundings
+    }
+
+    /// Begins to watch the rules and to answer; neither need be for a proxy to work.
+    func start() {
+        let desk = AdminDesk(
+            shared: shared,
+            workers: workers,
+            about: surroundings.about,
+            rulesFile: surroundings.source?.file,
+            begun: loop.clock.now(),
+            reload: { [weak self] in
+                await self?.reload(.asked) ?? .rejected(errors: [Control.isOver])
+            }
+        )
+        let admin = AdminServer(desk, on: loop)
+        admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
+        self.admin = admin
+        startWatching()
+    }
+
+    /// Answers nobody any more and takes no more rules; what is under way comes to its end.
+    func stop() async {
+        isStopping = true
+        watch?.close()
+        watch = nil
+        await admin?.close()
+        admin = nil
+        await awaitTurn()
+    }
+
+    // MARK: The rules
+
+    /// Why the rules are to be read.
+    enum Occasion {
+        /// Somebody said so: what the file names is read anew even if it itself is as before.
+        case asked
+        /// The file has changed.
+        case changed
+    }
+
+    static let isOver = "lupin is stopping"
+
+    /// Reads the rules anew and takes them, one after the other where several ask.
+    func reload(_ occasion: Occasion) async -> ReloadResult {
+        guard let source = surroundings.source else {
+            return .rejected(errors: ["this proxy was started without a rules file to load again"])
+        }
+        await awaitTurn()
+        guard !isStopping else { return .rejected(errors: [Self.isOver]) }
+        isReloading = true
+        defer { endTurn() }
+        let reading = source.read()
+        guard let configuration = reading.configuration else {
+            return tell(.rejected(errors: reading.errors))
+        }
+        if occasion == .changed, configuration.version == shared.snapshot.version {
+            return .unchanged(version: configuration.version)
+        }
+        do throws(ReloadFailure) {
+            try await adopt(configuration)
+        } catch {
+            return tell(.rejected(errors: error.errors))
+        }
+        return tell(.loaded(version: configuration.version, warnings: reading.warnings))
+    }
+
+    /// Takes a configuration that somebody has made.
+    func reload(_ configuration: Configuration) async throws(ReloadFailure) {
+        await awaitTurn()
+        guard !isStopping else { throw ReloadFailure([Self.isOver]) }
+        isReloading = true
+        defer { endTurn() }
+        do throws(ReloadFailure) {
+            try await adopt(configuration)
+        } catch {
+            _ = tell(.rejected(errors: error.errors))
+            throw error
+        }
+        _ = tell(.loaded(version: configuration.version, warnings: []))
+    }
+
+    private func awaitTurn() async {
+        while isReloading {
+            let slot = ParkingSlot(on: loop)
+            waiting.append(slot)
+            _ = await slot.park(for: .answered)
+        }
+    }
+
+    private func endTurn() {
+        isReloading = false
+        for slot in waiting { slot.wake(.answered) }
+        waiting = []
+    }
+
+    private func startWatching() {
+        guard let file = surroundings.source?.file else { return }
+        do throws(SystemError) {
+            let watch = try FileWatch(path: file, on: loop)
+            self.watch = watch
+            let local = LoopLocal((self, watch), of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) {
+                let (control, watch) = local.value
+                while await watch.next() { _ = await control.reload(.changed) }
+            }
+        } catch {
+            shared.logger.warning("cannot watch \(file): \(error.message)")
+        }
+    }
+
+    // MARK: Telling
+
+    /// Says what became of it, to the logs and to the counters.
+    private func tell(_ result: ReloadResult) -> ReloadResult {
+        let snapshot = shared.snapshot
+        let logger = shared.logger
+        switch result {
+        case .loaded(let version, let warnings):
+            shared.reloads.noteLoaded()
+            logger.notice("rules \(version) loaded")
+            for warning in warnings.prefix(Self.linesMax) {
+                logger.warning("\(ConfigurationEvent.sentence(warning))")
+            }
+        case .rejected(let errors):
+            shared.reloads.noteRejected()
+            logger.error("the new rules are not taken; those of \(snapshot.version) stay")
+            for error in errors.prefix(Self.linesMax) {
+                logger.error("\(ConfigurationEvent.sentence(error))")
+            }
+        case .unchanged: break
+        }
+        let settings = snapshot.settings.log
+        let event = ConfigurationEvent(
+            microseconds: SystemCall.wallMicroseconds(),
+            version: snapshot.version,
+            result: result
+        )
+        let line = event.line(
+            shared.recordStyle(settings),
+            isOff: settings.to == .off,
+            shared.redactor
+        )
+        if !line.isEmpty {
+            shared.records.submit(RecordWriter.Chunk(bytes: line, lines: 1, announced: 0))
+        }
+        return result
+    }
+
+    private static let linesMax = 20
+}

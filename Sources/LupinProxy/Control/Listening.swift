@@ -1,0 +1,121 @@
+// Which sockets the listeners have and what they demand: made whole, or not at all.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+
+/// A listening socket and what it demands of connections; the demands may change while it is open.
+struct OpenListener: Sendable {
+    let socket: ListeningSocket
+    let settings: ListenerSettings
+    let entrance: Entrance
+}
+
+/// How listeners are made, the same at the start and at every change of the rules.
+struct ListenerMaker: Sendable {
+    let clock: LoopClock
+    let logger: Logger
+    let verify: Authenticator.Verify
+    /// One set for all listeners, which seals the tickets of each for itself.
+    let ticketKeys = TicketKeys.fresh()
+
+    /// The listeners of a configuration, out of those that are open and new ones.
+    struct Listeners {
+        var all: [OpenListener] = []
+        /// Those among them that were bound for it, to be closed if it comes to nothing.
+        var added: [ListeningSocket] = []
+        /// Those that were open and are no longer asked for.
+        var removed: [ListeningSocket] = []
+    }
+
+    /// Binds what is not open yet and makes what all of them demand.
+    ///
+    /// A socket that is still asked for stays, with the connections that wait in it.
+    /// - Throws: Why not, with nothing left open that was not open before.
+    func listeners(
+        for settings: [ListenerSettings],
+        keeping open: [OpenListener] = []
+    ) throws(Proxy.StartFailure) -> Listeners {
+        let entrances = try entrances(settings, keeping: open)
+        var result = Listeners()
+        var rest = open
+        for (listener, entrance) in zip(settings, entrances) {
+            let socket: ListeningSocket
+            // By what was asked for: a port of the kernel's choice is kept too.
+            let kept = rest.firstIndex {
+                $0.settings.address == listener.address && $0.settings.port == listener.port
+            }
+            if let kept {
+                socket = rest.remove(at: kept).socket
+            } else {
+                do throws(Proxy.StartFailure) {
+                    socket = try bind(listener)
+                } catch {
+                    for socket in result.added { socket.close() }
+                    throw error
+                }
+                result.added.append(socket)
+            }
+            result.all.append(
+                OpenListener(socket: socket, settings: listener, entrance: entrance)
+            )
+        }
+        result.removed = rest.map(\.socket)
+        return result
+    }
+
+    private func bind(_ listener: ListenerSettings) throws(Proxy.StartFailure) -> ListeningSocket {
+        let address = SocketAddress(address: listener.address, port: listener.port)
+        do throws(SystemError) {
+            return try ListeningSocket(address)
+        } catch {
+            throw Proxy.StartFailure(
+                message: "cannot listen on \(address): \(error.message)",
+                isBindFailure: true
+            )
+        }
+    }
+
+    /// What each listener demands; those that ask for the same passwords share who knows them.
+    ///
+    /// Certificates are read again each time, since they are renewed under the same name.
+    private func entrances(
+        _ listeners: [ListenerSettings],
+        keeping open: [OpenListener]
+    ) throws(Proxy.StartFailure) -> [Entrance] {
+        var made: [ClientAuthentication: Authenticator] = [:]
+        for listener in open {
+            made[listener.settings.authentication] = listener.entrance.authenticator
+        }
+        var result: [Entrance] = []
+        for listener in listeners {
+            if case .basic(let file, let realm) = listener.authentication,
+                made[listener.authentication] == nil
+            {
+                made[listener.authentication] = try Authenticator(
+                    file: file,
+                    realm: realm,
+                    clock: clock,
+                    logger: logger,
+                    verify: verify
+                )
+            }
+            var tls: ListenerTLS?
+            do throws(LupinError) {
+                tls = try listener.tls.map { files throws(LupinError) in
+                    try ListenerTLS(files, listener.protocols, ticketKeys: ticketKeys)
+                }
+            } catch {
+                throw Proxy.StartFailure(message: error.detail, isBindFailure: false)
+            }
+            result.append(
+                Entrance(
+                    authenticator: made[listener.authentication],
+                    tls: tls,
+                    protocols: listener.protocols
+                )
+            )
+        }
+        return result
+    }
+}

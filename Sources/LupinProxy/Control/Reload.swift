@@ -1,0 +1,91 @@
+// How a running proxy takes another configuration: all of it, or nothing.
+import LupinCore
+import LupinIO
+import LupinTLS
+
+extension Control {
+    /// Has new exchanges begin by `configuration`; those under way keep what they began with.
+    ///
+    /// What can fail is done first, so that a failure changes nothing: listeners are bound,
+    /// certificates and password files read, the log opened.
+    func adopt(_ configuration: Configuration) async throws(ReloadFailure) {
+        let former = shared.snapshot
+        let fixed = Self.restartDemands(former.settings, configuration.settings)
+        guard fixed.isEmpty else { throw ReloadFailure(fixed) }
+        let made: ListenerMaker.Listeners
+        do throws(Proxy.StartFailure) {
+            made = try surroundings.maker.listeners(
+                for: configuration.settings.listeners,
+                keeping: shared.listeners
+            )
+        } catch {
+            throw ReloadFailure([error.message])
+        }
+        let snapshot: Snapshot
+        do throws(ReloadFailure) {
+            snapshot = try self.snapshot(configuration, after: former, made.all)
+            try prepareLog(configuration.settings.log, former.settings.log)
+        } catch {
+            for socket in made.added { socket.close() }
+            throw error
+        }
+        shared.adopt(snapshot, made.all)
+        for worker in workers { await worker.adopt(snapshot, made.all) }
+        // No worker watches them any more.
+        for socket in made.removed { socket.close() }
+        shared.records.change(to: configuration.settings.log)
+    }
+
+    /// What cannot change while lupin runs, a sentence each.
+    static func restartDemands(_ old: Settings, _ new: Settings) -> [String] {
+        var keys: [String] = []
+        if old.workers != new.workers { keys.append("workers") }
+        if old.admin.socket != new.admin.socket { keys.append("admin.socket") }
+        if old.admin.history != new.admin.history { keys.append("admin.history") }
+        if old.admin.http != new.admin.http { keys.append("admin.http") }
+        return keys.map { "a change of \($0) needs a restart" }
+    }
+
+    private func snapshot(
+        _ configuration: Configuration,
+        after former: Snapshot,
+        _ listeners: [OpenListener]
+    ) throws(ReloadFailure) -> Snapshot {
+        let settings = configuration.settings
+        var issuer = former.issuer
+        if settings.intercept.authority != former.settings.intercept.authority {
+            issuer = LeafIssuer(
+                settings.intercept.authority,
+                surroundings.environment,
+                logger: shared.logger
+            )
+        }
+        do throws(Proxy.StartFailure) {
+            try Proxy.prepare(issuer, for: configuration)
+        } catch {
+            throw ReloadFailure([error.message])
+        }
+        return Snapshot(
+            configuration,
+            after: former,
+            listeners: listeners.map(\.socket.address),
+            issuer: issuer,
+            digest: surroundings.digest,
+            // Read anew when they are needed: the system's store may have changed.
+            anchors: SharedAnchors(settings.upstream.tls.roots, surroundings.environment),
+            logsSecrets: surroundings.logsSecrets
+        )
+    }
+
+    private func prepareLog(
+        _ log: LogSettings,
+        _ former: LogSettings
+    ) throws(ReloadFailure) {
+        guard case .file(let path) = log.to, log.to != former.to else { return }
+        do throws(SystemError) {
+            try RecordWriter.probe(log)
+        } catch {
+            throw ReloadFailure(["cannot write records to \(path): \(error.message)"])
+        }
+    }
+}

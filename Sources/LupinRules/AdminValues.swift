@@ -1,0 +1,107 @@
+// The values of `admin`: where lupin can be asked, and what clients must show.
+
+import LupinCore
+
+extension DecodingContext {
+    /// Takes one key of `admin`.
+    func decode(_ node: YAMLNode, _ setting: Setting, into admin: inout AdminSettings) {
+        switch setting.key {
+        case "socket":
+            if let socket = adminSocket(node) { admin.socket = socket }
+        case "history":
+            if let count = number(node, setting) ?? nil { admin.history = count }
+        case "http":
+            if case .scalar("off", _) = node.content {
+                admin.http = nil
+            } else if let http = adminHTTP(node) {
+                admin.http = http
+            }
+        default: break
+        }
+    }
+
+    private func adminSocket(_ node: YAMLNode) -> AdminSettings.Socket? {
+        guard let text = text(node, expected: "auto, off or a path", example: "auto") else {
+            return nil
+        }
+        switch text {
+        case "auto": return .automatic
+        case "off": return .off
+        default: break
+        }
+        let isBare = !text.contains("/") && !text.contains(".")
+        if isBare, nearest(to: text, among: ["auto", "off"]) != nil {
+            unknownWord(node, text, for: "value", known: ["auto", "off", "a path"])
+            return nil
+        }
+        return path(text, at: node).map { .path($0) }
+    }
+
+    private func adminHTTP(_ node: YAMLNode) -> AdminHTTPSettings? {
+        let example = "{address: 127.0.0.1:9090, token: \"${file:admin.token}\"}"
+        guard let entries = entries(node, of: "a map", example: example) else { return nil }
+        var listener: ListenerSettings?
+        var token: String?
+        var isComplete = true
+        for entry in entries {
+            switch entry.key {
+            case "address":
+                listener = listenerAddress(entry.value)
+                isComplete = isComplete && listener != nil
+            case "token":
+                token = adminToken(entry.value)
+                isComplete = isComplete && token != nil
+            default:
+                unknownKey(entry, in: "admin.http", known: ["address", "token"])
+                isComplete = false
+            }
+        }
+        guard isComplete else { return nil }
+        for (key, isMissing) in [("address", listener == nil), ("token", token == nil)]
+        where isMissing {
+            error(.key, "\"http\" has no \"\(key)\"", at: node, hint: "write \(example)")
+        }
+        guard let listener, let token else { return nil }
+        return AdminHTTPSettings(address: listener.address, port: listener.port, token: token)
+    }
+
+    /// A token as RFC 6750 §2.1 lets it stand in a field.
+    private func adminToken(_ node: YAMLNode) -> String? {
+        let example = "${file:admin.token}"
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            error(
+                .type,
+                "expected a token, found \(node.kindText)",
+                at: node,
+                hint: "write \"\(example)\""
+            )
+            return nil
+        }
+        guard let token = resolved(raw, role: .userinfo, at: node) else { return nil }
+        add(secret: token)
+        let least = AdminHTTPSettings.tokenLengthMin
+        guard token.utf8.count >= least else {
+            error(
+                .range,
+                "a token has \(least) characters at least",
+                at: node,
+                hint: "openssl rand -hex 16 makes one"
+            )
+            return nil
+        }
+        let marks = Array("-._~+/=".utf8)
+        let isToken = token.utf8.allSatisfy { byte in
+            byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
+        }
+        guard isToken else {
+            error(
+                .type,
+                "a token is made of letters, digits and -._~+/=",
+                at: node,
+                hint: "openssl rand -hex 16 makes one"
+            )
+            return nil
+        }
+        return token
+    }
+}

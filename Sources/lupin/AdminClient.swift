@@ -1,0 +1,153 @@
+// How commands ask a lupin that runs: where its socket is, and one request over it.
+import FoundationEssentials
+import LupinCore
+import LupinIO
+import LupinRules
+
+/// What a running lupin answered.
+struct AdminReply {
+    var status: Int
+    var body: [UInt8]
+
+    var isSuccess: Bool { status / 100 == 2 }
+
+    /// The body as a value; nil when it is no such thing.
+    func decoded<Value: Decodable>(as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(body))
+    }
+
+    /// Why a request was refused, in words.
+    var sentence: String {
+        struct Refusal: Decodable { var error: String }
+        return decoded(as: Refusal.self)?.error ?? "it answered with status \(status)"
+    }
+}
+
+/// Why nobody answered.
+struct AdminProblem: Error {
+    /// A sentence for people.
+    let message: String
+}
+
+/// The admin interface of the lupin that listens on a socket of this user.
+struct AdminClient: Sendable {
+    /// The socket.
+    let path: String
+
+    /// How long a lupin may take: changing its rules may mean to make an authority.
+    private static let patience = Duration.seconds(30)
+    /// Longer answers are none of lupin's.
+    private static let answerBytesMax = 256 << 20
+
+    /// The socket that a command means: the one it was given, the one that the rules file names,
+    /// or the usual one.
+    ///
+    /// A rules file with errors still says where the socket is: it may be what is to be mended.
+    /// - Throws: Why there can be none.
+    static func locate(
+        socket: String?,
+        rulesFile: String?,
+        environment: [String: String] = LocatedRules.environment
+    ) throws(AdminProblem) -> AdminClient {
+        if let socket { return AdminClient(path: socket) }
+        var settings = AdminSettings()
+        if let file = RulesFile.locate(explicit: rulesFile, environment: environment) {
+            settings = RulesFile.load(path: file, environment: environment).admin
+            guard settings.socket != .off else {
+                throw AdminProblem(message: "\(file) says admin: {socket: off}; pass --socket")
+            }
+        }
+        guard let place = settings.place(environment: environment, home: ProcessOwner.home) else {
+            throw AdminProblem(message: "there is no directory for a socket; pass --socket")
+        }
+        return AdminClient(path: place.path)
+    }
+
+    func get(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
+        try await request("GET", path, on: loop)
+    }
+
+    func post(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
+        try await request("POST", path, on: loop)
+    }
+
+    func delete(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
+        try await request("DELETE", path, on: loop)
+    }
+
+    // MARK: A request
+
+    private func request(
+        _ method: String,
+        _ target: String,
+        on loop: EventLoop
+    ) async throws(AdminProblem) -> AdminReply {
+        let channel: Channel
+        do throws(SystemError) {
+            channel = try LocalSocket.connect(to: path, on: loop)
+        } catch {
+            throw AdminProblem(message: "no lupin answers at \(path): \(error.message)")
+        }
+        defer { channel.close() }
+        let slot = ParkingSlot(on: loop)
+        defer { slot.retire() }
+        channel.slot = slot
+        channel.readableReason = .upstreamReadable
+        channel.closedReason = .upstreamReadable
+        let head =
+            "\(method) \(target) HTTP/1.1\r\nHost: lupin\r\nContent-Length: 0\r\n"
+            + "Connection: close\r\n\r\n"
+        channel.stage { $0.append(contentsOf: head.utf8) }
+        guard (try? channel.flush()) == true else { throw broken }
+        let answer = try await readToEnd(channel, slot, until: loop.deadline(in: Self.patience))
+        guard let reply = Self.reply(answer) else { throw broken }
+        return reply
+    }
+
+    private var broken: AdminProblem {
+        AdminProblem(message: "what listens at \(path) does not answer as lupin does")
+    }
+
+    private func readToEnd(
+        _ channel: Channel,
+        _ slot: ParkingSlot,
+        until deadline: UInt64
+    ) async throws(AdminProblem) -> [UInt8] {
+        var answer: [UInt8] = []
+        while answer.count < Self.answerBytesMax {
+            guard let received = try? channel.receive() else { throw broken }
+            switch received {
+            case .end: return answer
+            case .bytes, .full:
+                let input = channel.input
+                let count = input.count
+                answer.append(copying: input.bytes)
+                input.discard(count)
+            case .blocked:
+                let woken = await slot.park(for: .upstreamReadable, until: deadline)
+                if woken.contains(.timedOut) {
+                    throw AdminProblem(message: "the lupin at \(path) takes too long to answer")
+                }
+            }
+        }
+        throw broken
+    }
+
+    /// Reads what was answered; nil for what is no whole answer of lupin's.
+    static func reply(_ bytes: [UInt8]) -> AdminReply? {
+        let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
+        guard let cut = bytes.firstRange(of: end) else { return nil }
+        let head = String(decoding: bytes[..<cut.lowerBound], as: UTF8.self)
+        let lines = head.split(separator: "\r\n")
+        let words = (lines.first ?? "").split(separator: " ")
+        guard words.count >= 2, words[0] == "HTTP/1.1", let status = Int(words[1]) else {
+            return nil
+        }
+        let body = Array(bytes[cut.upperBound...])
+        for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
+            let length = line.dropFirst("content-length:".count).drop { $0 == " " }
+            guard Int(length) == body.count else { return nil }
+        }
+        return AdminReply(status: status, body: body)
+    }
+}

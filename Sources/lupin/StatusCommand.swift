@@ -1,0 +1,117 @@
+// `lupin status`: what a running lupin says of itself, for people.
+import ArgumentParser
+import LupinIO
+
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Say how the running lupin does.",
+        discussion: """
+            Where it listens, which rules hold, and what it has done since its start.
+
+              lupin status
+              lupin status --json | jq .rules.version
+
+            Exit codes: 0 it answered, 1 no lupin answers.
+            """
+    )
+
+    @Flag(help: "Print the answer as it is, in JSON.")
+    var json = false
+
+    @OptionGroup var place: AdminPlace
+
+    func run() throws {
+        let (place, json) = (place, json)
+        let code = try ControlLoop.run { executor in
+            do throws(AdminProblem) {
+                let reply = try await place.client().get("/v1/status", on: executor.loop)
+                return Self.tell(reply, asJSON: json)
+            } catch {
+                StandardError.print("lupin: \(error.message)")
+                return .failure
+            }
+        }
+        if code != .success { throw code }
+    }
+
+    private static func tell(_ reply: AdminReply, asJSON: Bool) -> ExitCode {
+        guard reply.isSuccess, let status = reply.decoded(as: RunningStatus.self) else {
+            StandardError.print("lupin: \(reply.sentence)")
+            return .failure
+        }
+        if asJSON {
+            print(String(decoding: reply.body, as: UTF8.self), terminator: "")
+        } else {
+            print(status.text)
+        }
+        return .success
+    }
+}
+
+/// What `/v1/status` says.
+struct RunningStatus: Decodable {
+    struct Rules: Decodable {
+        var file: String?
+        var version: String
+    }
+
+    struct Reloads: Decodable {
+        var loaded: Int
+        var rejected: Int
+    }
+
+    var version: String
+    var pid: Int
+    /// Milliseconds.
+    var uptime: Double
+    var listeners: [String]
+    var rules: Rules
+    var connections: Int
+    var live: Int
+    var exchanges: [String: Int]
+    var attempts: Int
+    var dropped: Int
+    var reloads: Reloads
+
+    /// The lines that people read.
+    var text: String {
+        let file = rules.file.map { "from \($0)" } ?? "without a file"
+        let total = exchanges.values.reduce(0, +)
+        let kinds = ["ok", "error", "denied", "aborted", "truncated"]
+        let parts = kinds.compactMap { kind in
+            exchanges[kind].flatMap { $0 > 0 ? "\($0) \(kind)" : nil }
+        }
+        var lines = [
+            "lupin \(version), pid \(pid), up \(Self.time(uptime))",
+            "listens on \(listeners.joined(separator: " and "))",
+            "rules \(rules.version) \(file); reloads: \(reloads.loaded) taken, "
+                + "\(reloads.rejected) refused",
+            "\(Self.count(connections, "client connection")), "
+                + "\(Self.count(live, "exchange")) under way",
+            "\(Self.count(total, "exchange")) so far"
+                + (parts.isEmpty ? "" : ": \(parts.joined(separator: ", "))")
+                + "; \(Self.count(attempts, "attempt")) upstream",
+        ]
+        if dropped > 0 { lines.append("\(Self.count(dropped, "line")) of the log lost") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+
+    /// `2d 3h`, `3h 5m`, `5m 7s` or `7s`.
+    static func time(_ milliseconds: Double) -> String {
+        let seconds = Int(min(max(0, milliseconds / 1000), 1e12))
+        let units = [(86400, "d"), (3600, "h"), (60, "m"), (1, "s")]
+        guard let first = units.firstIndex(where: { seconds >= $0.0 }) else { return "0s" }
+        var rest = seconds
+        var parts: [String] = []
+        for (size, name) in units[first...].prefix(2) {
+            if parts.isEmpty || rest >= size { parts.append("\(rest / size)\(name)") }
+            rest %= size
+        }
+        return parts.joined(separator: " ")
+    }
+}
