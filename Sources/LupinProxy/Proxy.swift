@@ -136,6 +136,9 @@ public final class Proxy: Sendable {
         }.value
     }
 
+    /// What the listeners are told, in their order.
+    var listenerSettings: [ListenerSettings] { shared.snapshot.settings.listeners }
+
     /// Where the proxy listens, with the ports that the kernel chose.
     package var addresses: [SocketAddress] { shared.snapshot.listeners }
 

@@ -124,13 +124,10 @@ final class WorkerResources {
         return sink.redactor
     }
 
-    /// Writes the line of an exchange that has ended, and keeps it for who asks.
-    ///
-    /// `sent` is the request as it went upstream.
-    func record(_ record: borrowing ExchangeRecord, sent: RequestHead?) {
+    /// Writes the line of an exchange that has ended.
+    func record(_ record: borrowing ExchangeRecord) {
         _ = redactor
         tally.note(record)
-        if keepsHistory { shared.history.append(copy record, sent: sent) }
         sink.record(record)
         guard sink.isPending else { return }
         if flushTimer == nil { flushTimer = startFlushing() }

@@ -1,5 +1,6 @@
 // Which variables send each kind of program through lupin and have it trust lupin's certificates.
 import LupinCore
+import LupinProxy
 
 /// The variables for programs that are to use a proxy; the one list of `exec`, `env` and `doctor`.
 struct ChildEnvironment {

@@ -1,7 +1,6 @@
-// An address of `--listen`, and the URL by which clients reach a listener.
+// An address of `--listen`, and who can reach it.
 import ArgumentParser
 import LupinCore
-import LupinIO
 
 /// `127.0.0.1:8080`, `[::1]:8080`; port 0 lets the kernel choose.
 struct ListenAddress: ExpressibleByArgument {
@@ -21,18 +20,6 @@ struct ListenAddress: ExpressibleByArgument {
 }
 
 extension ListenerSettings {
-    /// The URL for clients on this machine: a wildcard address is reached by loopback.
-    var proxyURL: String {
-        var address = address
-        switch address {
-        case .v4(0): address = .v4(0x7F00_0001)
-        case .v6(0, 0): address = .v6(high: 0, low: 1)
-        default: break
-        }
-        let scheme = tls == nil ? "http" : "https"
-        return "\(scheme)://\(SocketAddress(address: address, port: port))"
-    }
-
     /// Whether only this machine reaches it.
     ///
     /// Asked of networks and not of `isLoopback`, which sees

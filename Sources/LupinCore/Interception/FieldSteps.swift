@@ -8,13 +8,14 @@ extension FieldSection {
     ) throws(StepInterruption) -> Bool {
         switch step {
         case .set(let name, let value):
-            replace(name, by: try makeLine(name, value, values))
+            let line = try makeLine(name, value, values)
+            replace(name.utf8Span.span, by: line)
             return true
         case .add(let name, let value):
             lines.append(try makeLine(name, value, values))
             return true
         case .default(let name, let value):
-            guard !hasLine(name) else { return false }
+            guard !hasLine(name.utf8Span.span) else { return false }
             lines.append(try makeLine(name, value, values))
             return true
         case .remove(let pattern): return removeLines(ValueGlob(pattern))
@@ -24,15 +25,60 @@ extension FieldSection {
         }
     }
 
-    private func hasLine(_ name: String) -> Bool {
-        let wanted = name.utf8Span.span
+    /// Applies a step that sets a field to what it always is.
+    mutating func apply(_ step: RequestStep, _ planned: PlannedLine) -> Bool {
+        // A name that is known and not there need not be looked for.
+        let mayBeThere = planned.known == .other || names.contains(planned.known)
+        switch step {
+        case .set:
+            let line = makeLine(planned)
+            if mayBeThere { replace(planned.name, by: line) } else { lines.append(line) }
+        case .add: lines.append(makeLine(planned))
+        case .default:
+            if mayBeThere, hasLine(planned.name) { return false }
+            lines.append(makeLine(planned))
+        case .remove, .rewrite, .query, .url, .compress, .auth, .delay: return false
+        }
+        return true
+    }
+
+    /// Makes room for what the steps add, in one go.
+    mutating func reserve(for steps: [PlannedStep]) {
+        var bytes = 0
+        var count = 0
+        for step in steps {
+            guard let line = step.line else { continue }
+            bytes += line.bytes.count
+            count += 1
+        }
+        if count == 0 { return }
+        storage.reserveCapacity(storage.count + bytes)
+        lines.reserveCapacity(lines.count + count)
+    }
+
+    private mutating func makeLine(_ planned: PlannedLine) -> Line {
+        let start = storage.count
+        storage.append(copying: planned.bytes.span)
+        names.insert(planned.known)
+        let valueStart = planned.nameCount + 2
+        return Line(
+            name: ByteRange(start: start, count: planned.nameCount),
+            value: ByteRange(
+                start: start + valueStart,
+                count: planned.bytes.count - valueStart - 2
+            ),
+            known: planned.known,
+            isContiguous: true
+        )
+    }
+
+    private func hasLine(_ wanted: Span<UInt8>) -> Bool {
         for line in lines where line.isForSteps && nameEquals(line, wanted) { return true }
         return false
     }
 
     /// Puts a line in the place of the first called `name` and removes the others.
-    private mutating func replace(_ name: String, by line: Line) {
-        let wanted = name.utf8Span.span
+    private mutating func replace(_ wanted: Span<UInt8>, by line: Line) {
         var isPlaced = false
         var i = 0
         while i < lines.count {

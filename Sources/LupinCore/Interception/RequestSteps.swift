@@ -71,13 +71,14 @@ package enum RequestSteps {
     ) throws(StepProblem) -> AppliedSteps {
         var result = AppliedSteps()
         let values = TemplateValues(original: original, id: id, tokens: tokens)
+        head.fields.reserve(for: steps)
         // Mostly all steps apply: then the record has the list that the plan made.
         var isWhole = true
         for index in steps.indices {
             let planned = steps[index]
             var isChanged = false
             do throws(StepInterruption) {
-                isChanged = try head.apply(planned.step, values, &origin)
+                isChanged = try head.apply(planned, values, &origin)
                 result.note(planned.step, isChanged: isChanged)
             } catch {
                 guard case .missingField(let name) = error else {
@@ -101,12 +102,14 @@ package enum RequestSteps {
 extension RequestHead {
     /// Applies one step; false if it had nothing to do.
     fileprivate mutating func apply(
-        _ step: RequestStep,
+        _ planned: PlannedStep,
         _ values: TemplateValues,
         _ origin: inout Origin
     ) throws(StepInterruption) -> Bool {
-        switch step {
-        case .set, .add, .default, .remove, .rewrite: return try fields.apply(step, values)
+        if let line = planned.line { return fields.apply(planned.step, line) }
+        switch planned.step {
+        case .set, .add, .default, .remove, .rewrite:
+            return try fields.apply(planned.step, values)
         // A credential is for the origin at the end of all steps, a body follows its head, and a
         // wait is no change.
         case .compress, .auth, .delay: return false

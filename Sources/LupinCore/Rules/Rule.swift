@@ -94,6 +94,12 @@ package struct Match: Sendable {
             || not.contains(where: \.testsClearText)
     }
 
+    /// Whether scheme, host and port decide it.
+    var asksOnlyForTarget: Bool {
+        paths == nil && methods == nil && headers.isEmpty && query.isEmpty && clients == nil
+            && programs == nil && users == nil && not.isEmpty
+    }
+
     /// Whether it asks for the client's program, which costs a look-up per connection.
     package var testsProgram: Bool {
         programs != nil || not.contains(where: \.testsProgram)

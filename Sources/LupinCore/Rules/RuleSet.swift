@@ -30,15 +30,32 @@ package struct RuleSet: Sendable {
     package func matching(_ subject: MatchSubject) -> [Int] {
         if rules.isEmpty { return [] }
         let candidates = index.candidates(for: subject.host.text.utf8Span.span)
-        if candidates.isEmpty { return [] }
+        return matching(subject, among: candidates.lazy.map { ($0, false) })
+    }
+
+    /// Those of `candidates` that match; what is certain is not asked.
+    func matching(
+        _ subject: MatchSubject,
+        among candidates: some Collection<(rule: Int, isCertain: Bool)>
+    ) -> [Int] {
         var matched: [Int] = []
         matched.reserveCapacity(candidates.count)
         var facts = SubjectFacts()
-        for candidate in candidates where matches(candidate, subject, &facts) {
-            matched.append(candidate)
-            if rules[candidate].stop, mayStop(candidate, isConnect: subject.isConnect) { break }
+        for (rule, isCertain) in candidates
+        where isCertain || matches(rule, subject, &facts) {
+            matched.append(rule)
+            if rules[rule].stop, mayStop(rule, isConnect: subject.isConnect) { break }
         }
         return matched
+    }
+
+    /// The rules that may match requests for `origin`, in file order, and which of them match all.
+    func candidates(for origin: Origin) -> [(rule: Int, isCertain: Bool)] {
+        index.candidates(for: origin.host.text.utf8Span.span).compactMap { rule in
+            let matches = rules[rule].matches.filter { $0.mayMeet(origin) }
+            if matches.isEmpty { return nil }
+            return (rule, matches.contains(where: \.asksOnlyForTarget))
+        }
     }
 
     /// What all rules that match `subject` say together.

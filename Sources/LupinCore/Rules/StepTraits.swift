@@ -99,7 +99,7 @@ extension Rule {
 
 extension Match {
     /// Whether scheme, host and port of `origin` are among those it asks for.
-    fileprivate func mayMeet(_ origin: Origin) -> Bool {
+    func mayMeet(_ origin: Origin) -> Bool {
         if let schemes, !schemes.contains(origin.scheme) { return false }
         if let ports, !ports.contains(origin.port) { return false }
         if let hosts, !hosts.contains(where: { $0.matches(origin.host) }) { return false }

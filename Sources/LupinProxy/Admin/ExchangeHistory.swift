@@ -8,10 +8,17 @@ import Synchronization
 /// and becomes text without them when somebody asks.
 final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
-    struct Entry: Sendable {
+    final class Entry: Sendable {
         let record: ExchangeRecord
+        private let changed: RequestHead?
         /// The request as it went upstream; nil where nothing did.
-        let sent: RequestHead?
+        var sent: RequestHead? { changed ?? (record.attempts.isEmpty ? nil : record.request) }
+
+        /// `changed` is the request as adapters have left it; nil where there was none.
+        init(_ record: consuming ExchangeRecord, changed: RequestHead?) {
+            self.record = record
+            self.changed = changed
+        }
     }
 
     private struct Ring {
@@ -31,10 +38,9 @@ final class ExchangeHistory: Sendable {
 
     var isOn: Bool { limit > 0 }
 
-    /// Keeps an exchange, unless `log: off` silences it; the oldest gives way.
-    func append(_ record: consuming ExchangeRecord, sent: RequestHead?) {
-        guard limit > 0, record.isDue else { return }
-        let entry = Entry(record: record, sent: sent)
+    /// Keeps an exchange; the oldest gives way.
+    func append(_ entry: Entry) {
+        guard limit > 0 else { return }
         // What gives way is let go of outside the lock.
         _ = ring.withLock { ring -> Entry? in
             guard ring.entries.count == limit else {

@@ -44,6 +44,7 @@ extension Exchange {
                 adapted = plain
             } else {
                 adapted = try await adapt(for: target)
+                if resources.keepsHistory { sentHead = adapted.head }
                 if let wait = plan?.delay { try await pause(wait) }
             }
             try checkBehindParent(
@@ -51,7 +52,6 @@ extension Exchange {
                 adapted.hop,
                 isHostFromFile: adapted.isHostFromFile
             )
-            if resources.keepsHistory { sentHead = adapted.head }
             let attempt = Attempt(adapted, of: self, because: cause, replay: replay)
             attempt.facts.noteWait(slot.loop.now &- began)
             let response: ParsedResponse

@@ -37,6 +37,8 @@ final class KnownTarget {
     let directHop: NextHop
     /// The way to it, under TLS, that was gone last.
     var secureHop: NextHop?
+    /// What the rules say of it, as far as it alone decides.
+    var rules: TargetRules?
     /// Where the pool keeps connections of the direct way.
     var shelf: UpstreamPool.Shelf?
 

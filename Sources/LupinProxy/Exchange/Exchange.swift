@@ -56,7 +56,7 @@ final class Exchange {
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
-    /// The request as it went upstream, where history is kept.
+    /// The request as it went upstream, where history is kept and adapters changed it.
     var sentHead: RequestHead?
     /// Where it stands among the exchanges under way.
     var place = LiveExchanges.nowhere
@@ -129,7 +129,7 @@ final class Exchange {
                 return finish()
             }
             record.origin = known.origin
-            match(known.origin)
+            match(known)
             try await checkCredentialUse()
             if let canned = plan?.respond {
                 try await answer(canned)
@@ -166,11 +166,16 @@ final class Exchange {
 
     /// Matches the rules against the client's original request, or against the one that a redirect
     /// asks for, and takes what they say besides steps.
-    func match(_ origin: Origin) {
+    func match(_ target: KnownTarget) {
+        let origin = target.origin
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         if !snapshot.rules.isEmpty {
-            let plan = resources.plans(of: snapshot).plan(for: subject(at: origin))
+            let plan = resources.plans(of: snapshot).plan(
+                for: subject(at: origin),
+                at: origin,
+                known: &target.rules
+            )
             if let plan { adopt(plan) }
         }
         // All legs together have the time that the first was given.
@@ -231,8 +236,11 @@ final class Exchange {
         swap(&finished, &record)
         complete(&finished)
         let outcome = finished.outcome
-        resources.record(finished, sent: sentHead)
-        if let lastUpstream, var response = finished.response {
+        resources.record(finished)
+        if resources.keepsHistory, finished.isDue {
+            // Kept as it is, so its memory serves nobody else.
+            resources.shared.history.append(.init(finished, changed: sentHead))
+        } else if let lastUpstream, var response = finished.response {
             // Nobody else needs the fields now: their memory serves the connection's next response.
             finished.response = nil
             var fields = FieldSection()

@@ -58,9 +58,10 @@ extension Exchange {
         plan = nil
         authentication = nil
         waits = snapshot.waits
-        match(leg.origin)
+        let target = KnownTarget(leg.origin)
+        match(target)
         try await checkCredentialUse()
-        return KnownTarget(leg.origin)
+        return target
     }
 }
 

@@ -1,0 +1,57 @@
+// A step of a rule, with what can be worked out about it before any request comes.
+
+/// A step of a rule, as plans refer to it.
+///
+/// A class, since plans share their steps.
+package final class PlannedStep: Sendable {
+    /// Index of its rule in the rule set.
+    package let rule: Int
+    package let step: RequestStep
+    /// The step as the record names it.
+    package let summary: String
+    /// The whole field line of a step whose value is the same for every request.
+    let line: PlannedLine?
+
+    package init(rule: Int, step: RequestStep) {
+        self.rule = rule
+        self.step = step
+        summary = step.summary
+        line = PlannedLine(step)
+    }
+}
+
+/// A field line as it is sent.
+struct PlannedLine: Sendable {
+    let bytes: [UInt8]
+    let nameCount: Int
+    let known: FieldName
+
+    /// nil where the step sets no field, or one whose value depends on the request.
+    init?(_ step: RequestStep) {
+        let name: String
+        let value: Template
+        switch step {
+        case .set(let field, let template), .add(let field, let template),
+            .default(let field, let template):
+            (name, value) = (field, template)
+        case .remove, .rewrite, .query, .url, .compress, .auth, .delay: return nil
+        }
+        var text = ""
+        for part in value.parts {
+            switch part {
+            case .text(let more), .secret(let more): text += more
+            case .header, .id, .token: return nil
+            }
+        }
+        // Whoever applies the step tells what is wrong with it.
+        if text.utf8Span.span.hasLineEndOrNUL { return nil }
+        bytes = Array("\(name): \(text)\r\n".utf8)
+        nameCount = name.utf8.count
+        known = FieldName(name.utf8Span.span)
+    }
+
+    var name: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { bytes.span.extracting(0..<nameCount) }
+    }
+}

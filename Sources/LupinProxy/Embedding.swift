@@ -1,0 +1,82 @@
+// How another program runs the proxy within itself.
+public import Logging
+import LupinCore
+import LupinIO
+import LupinRules
+
+extension Proxy {
+    /// Starts a proxy inside another program.
+    ///
+    /// The program keeps its signals: whoever wants a graceful end calls ``stop()``.
+    ///
+    /// ```swift
+    /// var hooks = Hooks()
+    /// hooks.interceptor = Interceptor(adapters: [Stamp()])
+    /// let proxy = try await Proxy(rulesFile: "lupin.yaml", hooks: hooks)
+    /// print(proxy.urls)
+    /// ```
+    /// - Parameters:
+    ///   - rulesFile: Its path, read anew when it changes; nil for the defaults.
+    ///   - environment: What `${env:…}` means and where the user's directories are; empty by
+    ///     default, so that nothing of the program's leaks into it unasked.
+    ///   - hooks: The program's own adapters, retriers and handlers.
+    ///   - logger: Where the proxy's diagnostics go.
+    /// - Throws: ``StartFailure``, with nothing left running; for a bad file its message is what
+    ///   `lupin check` prints.
+    public convenience init(
+        rulesFile: String?,
+        environment: [String: String] = [:],
+        hooks: Hooks = Hooks(),
+        logger: Logger = Logger(label: "lupin")
+    ) async throws(StartFailure) {
+        let read: @Sendable () -> RulesSource.Reading = {
+            guard let rulesFile else { return RulesSource.Reading(configuration: .defaults) }
+            let result = RulesFile.load(path: rulesFile, environment: environment)
+            return RulesSource.Reading(
+                configuration: result.configuration,
+                errors: result.errors.map(\.text),
+                warnings: result.warnings.map(\.text)
+            )
+        }
+        let reading = read()
+        for warning in reading.warnings { logger.warning("\(warning)") }
+        guard let configuration = reading.configuration else {
+            throw StartFailure(
+                message: reading.errors.joined(separator: "\n"),
+                isBindFailure: false
+            )
+        }
+        try await self.init(
+            configuration,
+            logger: logger,
+            environment: environment,
+            hooks: hooks,
+            source: RulesSource(file: rulesFile, read: read)
+        )
+    }
+
+    /// Where clients find the proxy, such as `http://127.0.0.1:8080`, with the ports that the
+    /// kernel chose.
+    public var urls: [String] {
+        zip(addresses, listenerSettings).map { address, settings in
+            var listener = settings
+            listener.address = address.address
+            listener.port = address.port
+            return listener.proxyURL
+        }
+    }
+}
+
+extension ListenerSettings {
+    /// The URL for clients on this machine: a wildcard address is reached by loopback.
+    package var proxyURL: String {
+        var address = address
+        switch address {
+        case .v4(0): address = .v4(0x7F00_0001)
+        case .v6(0, 0): address = .v6(high: 0, low: 1)
+        default: break
+        }
+        let scheme = tls == nil ? "http" : "https"
+        return "\(scheme)://\(SocketAddress(address: address, port: port))"
+    }
+}
