@@ -50,6 +50,8 @@ final class Shared: Sendable {
     let interceptor: (any RequestInterceptor & Sendable)?
     /// What it says about redirects that rules follow.
     let redirectHandler: (any RedirectHandler & Sendable)?
+    /// Whom it wants to be told of exchanges.
+    let eventMonitors: [any EventMonitor]
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
     /// in a row are no loop.
     let pseudonym: String
@@ -82,6 +84,7 @@ final class Shared: Sendable {
         self.environment = environment
         interceptor = hooks.interceptor
         redirectHandler = hooks.redirectHandler
+        eventMonitors = hooks.eventMonitors
         cookieJars = CookieJars(on: tokenThread, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
@@ -141,6 +144,8 @@ final class Snapshot: Sendable {
     let version: String
     /// Which field names and values records hold.
     let headers: LogSettings.Headers
+    /// What gets a line of its own where no rule says otherwise.
+    let logLevel: LogSettings.Level
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
     /// The tokens of the file by their names.
@@ -196,6 +201,8 @@ final class Snapshot: Sendable {
         rules = configuration.rules
         version = configuration.version
         headers = configuration.settings.log.headers
+        logLevel =
+            configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct

@@ -16,6 +16,8 @@ final class WorkerResources {
     let authorities = AuthorityCache()
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
     let sink: RecordSink
+    /// Who is told of exchanges while they run.
+    let monitors: StageMonitors
     /// The generation of secrets that the sink hides.
     private var knownSecrets = 0
     /// The exchanges under way.
@@ -58,6 +60,7 @@ final class WorkerResources {
             style: shared.recordStyle(settings.log),
             redactor: snapshot.redactor
         )
+        monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
     }
 
     /// Begins new exchanges by another snapshot from now on.
@@ -129,6 +132,11 @@ final class WorkerResources {
         _ = redactor
         tally.note(record)
         sink.record(record)
+        flushSoon()
+    }
+
+    /// Has the lines that wait handed over before long.
+    func flushSoon() {
         guard sink.isPending else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
         flushTimer?.wake(.answered)

@@ -275,7 +275,7 @@ struct RuleDecoder {
         for (entry, setting) in settings(node, in: "log", example: "off") {
             switch setting.key {
             case "headers": overrides.headers = context.loggedHeaders(entry.value)
-            case "level": context.checkLogLevel(entry.value, setting)
+            case "level": overrides.level = context.logLevel(entry.value, setting)
             default: break
             }
         }

@@ -129,9 +129,13 @@ extension DecodingContext {
         }
     }
 
-    /// Only `exchange` is available.
-    func checkLogLevel(_ node: YAMLNode, _ setting: Setting) {
-        guard let level = choice(node, setting), level != "exchange" else { return }
-        unavailable(level, "a line per \(level)", at: node)
+    /// `exchange`, `attempt` or `event`.
+    func logLevel(_ node: YAMLNode, _ setting: Setting) -> LogSettings.Level? {
+        switch choice(node, setting) {
+        case "exchange": .exchange
+        case "attempt": .attempt
+        case "event": .event
+        default: nil
+        }
     }
 }

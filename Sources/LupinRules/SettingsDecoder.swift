@@ -225,7 +225,7 @@ struct SettingsDecoder {
             default: break
             }
         case "log.level":
-            context.checkLogLevel(node, setting)
+            if let value = context.logLevel(node, setting) { settings.log.level = value }
         case "log.headers":
             if let value = context.loggedHeaders(node) { settings.log.headers = value }
         case "log.redact.headers":

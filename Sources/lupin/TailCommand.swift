@@ -7,8 +7,9 @@ struct TailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail",
         abstract: "Print records of the log as short lines, filtered.",
-        discussion: "Reads the JSON lines that lupin writes. Without FILE it reads the file that "
-            + "`log.to` names in the rules file."
+        discussion: "Reads the JSON lines that lupin writes, attempts and stages among them where "
+            + "`log.level` asks for them. Without FILE it reads the file that `log.to` names in "
+            + "the rules file."
     )
 
     @Flag(name: .shortAndLong, help: "Wait for more records, through rotation of the file.")

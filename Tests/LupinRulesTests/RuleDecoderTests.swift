@@ -63,6 +63,20 @@ struct RuleDecoderTests {
         #expect(try rule("{match: {}}").log.off == nil)
     }
 
+    @Test(
+        arguments: [("exchange", .exchange), ("attempt", .attempt), ("event", .event)]
+            as [(String, LogSettings.Level)]
+    )
+    func `what gets a line is said for all, or by a rule`(
+        word: String,
+        level: LogSettings.Level
+    ) throws {
+        #expect(try rule("{match: {}, log: {level: \(word)}}").log.level == level)
+        let whole = decodeWhole("lupin: 1\nlog: {level: \(word)}")
+        #expect(try #require(whole.configuration).settings.log.level == level)
+        #expect(decode("log: {level: \(word)s}").errors.map(\.code) == [.name])
+    }
+
     @Test(arguments: [
         "response: []", "resume: false", "cookies: off",
         "cache: off", "log: {bodies: off}",
@@ -74,7 +88,7 @@ struct RuleDecoderTests {
 
     @Test(arguments: [
         "retry: standard", "cache: standard", "resume: true",
-        "log: {bodies: {max: 1KiB}}", "log: {level: attempt}",
+        "log: {bodies: {max: 1KiB}}",
     ])
     func `keys of later versions say so`(key: String) {
         let problems = decode("rules: [{match: {}, \(key)}]").errors

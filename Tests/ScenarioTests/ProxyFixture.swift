@@ -55,6 +55,7 @@ final class ProxyFixture: Sendable {
     ///   - authentication: Whom the listeners ask for a password, in their order.
     ///   - watchesRules: Whether a change of the rules file is taken by itself.
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
+    ///   - hooks: What an embedding program adds.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
     static func run(
@@ -68,6 +69,7 @@ final class ProxyFixture: Sendable {
         verify: @escaping @Sendable ([UInt8], String) -> Bool = {
             PasswordHash.verify($0, against: $1)
         },
+        hooks: Hooks = Hooks(),
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
         try await Turnstile.scenarios.pass {
@@ -79,7 +81,8 @@ final class ProxyFixture: Sendable {
                 resolve: resolve,
                 authentication: authentication,
                 watchesRules: watchesRules,
-                verify: verify
+                verify: verify,
+                hooks: hooks
             )
             let result: Result<Void, any Error>
             do {
@@ -100,7 +103,8 @@ final class ProxyFixture: Sendable {
         resolve: @escaping @Sendable (String) -> Resolver.Answer,
         authentication: [ClientAuthentication],
         watchesRules: Bool,
-        verify: @escaping @Sendable ([UInt8], String) -> Bool
+        verify: @escaping @Sendable ([UInt8], String) -> Bool,
+        hooks: Hooks
     ) async throws {
         self.clock = clock
         self.environment = environment
@@ -123,6 +127,7 @@ final class ProxyFixture: Sendable {
             verify: verify,
             logger: diagnostics.logger,
             environment: environment,
+            hooks: hooks,
             source: source,
             about: ProxyDescription(version: "test")
         )

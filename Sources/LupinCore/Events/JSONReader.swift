@@ -48,6 +48,15 @@ package enum JSONValue: Sendable, Equatable {
     /// The number as a count, if it is one.
     package var count: UInt64? { number.flatMap { UInt64(exactly: $0) } }
 
+    /// The number as milliseconds; beyond a century it is none of ours.
+    package var microseconds: Int64? {
+        number.flatMap { abs($0) < 4e12 ? Int64(($0 * 1000).rounded()) : nil }
+    }
+
+    package var bool: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
     package var list: [JSONValue]? {
         if case .list(let values) = self { values } else { nil }
     }

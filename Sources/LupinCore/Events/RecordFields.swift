@@ -28,6 +28,38 @@ extension JSONLine {
         closeObject()
     }
 
+    /// Appends `"auth":{"token":"github","version":7,"action":"refreshed","wait":212.431}`.
+    mutating func add(_ authentication: AuthenticationRecord, _ redactor: Redactor) {
+        openObject("auth")
+        add("token", authentication.token, redactor)
+        if authentication.version > 0 { add("version", UInt64(authentication.version)) }
+        add("action", literal: authentication.action.rawValue)
+        add("wait", milliseconds: authentication.waitMicroseconds)
+        closeObject()
+    }
+
+    /// Appends `"validate":{"ok":false,"condition":"status 503","then":"fail"}`.
+    mutating func add(_ validation: ValidationRecord, _ redactor: Redactor) {
+        openObject("validate")
+        add("ok", validation.condition == nil)
+        if let condition = validation.condition { add("condition", condition, redactor) }
+        if let action = validation.action { add("then", literal: action.rawValue) }
+        if !validation.note.isEmpty { add("note", validation.note, redactor) }
+        closeObject()
+    }
+
+    /// Appends `"redirects":[{"status":302,"location":"https://api.github.com/new"}]`.
+    mutating func add(_ redirects: [RedirectRecord], _ redactor: Redactor) {
+        openList("redirects")
+        for redirect in redirects {
+            openObject()
+            add("status", UInt64(redirect.status))
+            add("location", redirect.location, redactor)
+            closeObject()
+        }
+        closeList()
+    }
+
     /// Appends `"tunnel":{"sent":7,"received":9,"closed_by":"client"}`.
     mutating func add(_ tunnel: TunnelRecord) {
         openObject("tunnel")
@@ -138,6 +170,16 @@ extension Redactor {
         if request.pathAndQuery.isEmpty { return [0x2F] }
         let bytes = request.fields.storage.span.extracting(request.pathAndQuery.range)
         return cleaned(bytes) ?? [UInt8](copying: bytes)
+    }
+}
+
+extension Redactor {
+    /// The URL of the client's request as records show it; of a CONNECT host and port.
+    package func recordedURL(of request: RequestHead, at origin: Origin) -> String {
+        if request.form == .authority { return cleaned(origin.hostAndPort) }
+        let start = "\(origin.scheme.name)://\(origin.authority)"
+        if request.form == .asterisk { return start }
+        return start + String(decoding: recordedPath(of: request), as: UTF8.self)
     }
 }
 

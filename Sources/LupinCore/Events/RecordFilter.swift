@@ -53,6 +53,15 @@ package struct RecordFilter: Sendable {
         return true
     }
 
+    /// A line of a stage is wanted if it has what is asked for.
+    package func matches(_ stage: StageRecord) -> Bool {
+        if let hosts, !hosts.contains(stage.host.utf8Span.span) { return false }
+        if let statuses, !statuses.contains(UInt64(stage.status)) { return false }
+        if let rule, !stage.rules.contains(rule) { return false }
+        if let outcome, stage.outcome != outcome { return false }
+        return true
+    }
+
     private static func statuses(_ text: String) -> ClosedRange<UInt64>? {
         let bytes = Array(text.utf8)
         if bytes.count == 3, 0x31...0x35 ~= bytes[0], bytes[1] | 0x20 == 0x78,
@@ -72,8 +81,13 @@ package struct RecordFilter: Sendable {
 extension RecordSummary {
     /// The summary of one line of the log; nil when the line is not an exchange record.
     package init?(jsonLine: Span<UInt8>) {
-        guard let json = JSONValue(parsing: jsonLine),
-            ["exchange", "tunnel"].contains(json["event"]?.string),
+        guard let json = JSONValue(parsing: jsonLine) else { return nil }
+        self.init(json)
+    }
+
+    /// The same of a line that was read already.
+    package init?(_ json: JSONValue) {
+        guard ["exchange", "tunnel"].contains(json["event"]?.string),
             let start = json["ts"]?.string.flatMap({ Self.microseconds(ofDate: $0) })
         else { return nil }
         self.init()
@@ -90,21 +104,22 @@ extension RecordSummary {
         }
         sizeBytes =
             json["tunnel", "received"]?.count ?? json["http", "response", "body", "size"]?.count
-        // Beyond a century the number is none of ours.
-        totalMicroseconds = json["timing", "total"]?.number.flatMap {
-            abs($0) < 4e12 ? Int64(($0 * 1000).rounded()) : nil
-        }
+        totalMicroseconds = json["timing", "total"]?.microseconds
         outcome = json["outcome"]?.string ?? ""
         reset = json["network", "reset"]?.string ?? ""
         errorType = json["error", "type"]?.string ?? ""
         errorDetail = json["error", "detail"]?.string ?? ""
         rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []
+        token = json["auth", "token"]?.string ?? ""
+        tokenAction = json["auth", "action"]?.string ?? ""
+        failedCondition = json["validate", "condition"]?.string ?? ""
+        redirects = json["redirects"]?.list?.count ?? 0
         attempts = json["attempts"]?.list?.count ?? 0
         dropped = json["dropped"]?.count ?? 0
     }
 
     /// µs since 1970 of `2026-11-20T22:41:07.123456Z`, the one form lupin writes.
-    private static func microseconds(ofDate text: String) -> Int64? {
+    static func microseconds(ofDate text: String) -> Int64? {
         let bytes = Array(text.utf8)
         let separators: [(Int, UInt8)] = [
             (4, 0x2D), (7, 0x2D), (10, 0x54), (13, 0x3A), (16, 0x3A), (19, 0x2E), (26, 0x5A),

@@ -23,8 +23,8 @@ package struct RecordFormat: Sendable {
             origins = RecentTexts(empty: OriginText())
         }
     }
-    private let text = RecordText()
-    private var timestamp = TimestampText()
+    let text = RecordText()
+    var timestamp = TimestampText()
     private var names = RecentNames()
     private var rules = RecentTexts<RulesRecord, [UInt8]>(empty: [])
     private var origins = RecentTexts<Origin, OriginText>(empty: OriginText())
@@ -46,7 +46,10 @@ package struct RecordFormat: Sendable {
         addURL(record.origin, record.request, to: &line)
         addNetwork(record, to: &line)
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
+        if let authentication = record.authentication { line.add(authentication, redactor) }
         if let trust = record.trust { line.add(trust, redactor) }
+        if let validation = record.validation { line.add(validation, redactor) }
+        if !record.redirects.isEmpty { line.add(record.redirects, redactor) }
         addAttempts(record, to: &line)
         if let error = record.error { line.add(error, redactor) }
         if let tunnel = record.tunnel { line.add(tunnel) }
@@ -104,7 +107,7 @@ package struct RecordFormat: Sendable {
         if let user = client.user { line.add("user", user, redactor) }
     }
 
-    private mutating func add(v6 high: UInt64, _ low: UInt64, to line: inout JSONLine) {
+    mutating func add(v6 high: UInt64, _ low: UInt64, to line: inout JSONLine) {
         let address = IPAddress.v6(high: high, low: low)
         let place = recentPlace(high ^ low)
         if !addresses.holds(address, at: place) {
@@ -297,7 +300,7 @@ package struct RecordFormat: Sendable {
 
     // MARK: Rules
 
-    private mutating func add(_ record: RulesRecord, to line: inout JSONLine) {
+    mutating func add(_ record: RulesRecord, to line: inout JSONLine) {
         var hash = UInt64(record.steps.count)
         for name in record.matched { hash = hash &* 31 &+ name.utf8Span.span.weightedSum }
         let place = recentPlace(hash)
@@ -305,98 +308,5 @@ package struct RecordFormat: Sendable {
             rules.put(JSONLine.rules(record, redactor), of: record, at: place)
         }
         line.bytes.append(contentsOf: rules.texts[place])
-    }
-
-    // MARK: Attempts
-
-    /// Appends the attempts and the timing of the whole.
-    private mutating func addAttempts(
-        _ record: borrowing ExchangeRecord,
-        to line: inout JSONLine
-    ) {
-        let total = record.timing
-        let attempts = record.attempts.span
-        if let usual = UsualAttempt(only: attempts) {
-            line.appendBounded(832) { output in
-                text.add(usual, to: &output)
-                text.add(total, to: &output)
-            }
-            return
-        }
-        if !attempts.isEmpty {
-            line.openList("attempts")
-            for i in attempts.indices { add(attempts[i], number: i + 1, to: &line) }
-            line.closeList()
-        }
-        line.appendBounded(320) { output in text.add(total, to: &output) }
-    }
-
-    private mutating func add(
-        _ attempt: borrowing AttemptRecord,
-        number: Int,
-        to line: inout JSONLine
-    ) {
-        let cause = attempt.cause
-        let isFirst = number == 1
-        line.appendBounded(320) { output in
-            if !isFirst { output.append(0x2C) }
-            output.append(text.number)
-            output.append(decimal: UInt64(number))
-            output.append(text.cause)
-            output.append(literal: cause.rawValue)
-            output.append(0x22)
-        }
-        if let url = attempt.url { line.add("url", url, redactor) }
-        if attempt.status > 0 { line.add("status", UInt64(attempt.status)) }
-        if let error = attempt.error { line.add(error, redactor) }
-        let decision = attempt.decision
-        line.appendBounded(320) { output in
-            output.append(text.decision)
-            output.append(literal: decision.rawValue)
-            output.append(0x22)
-        }
-        if !attempt.reason.isEmpty { line.add("reason", attempt.reason, redactor) }
-        let delay = attempt.delayMicroseconds
-        let isReused = attempt.isReused
-        let isReplayable = attempt.isReplayable
-        let version = attempt.version
-        let stream = attempt.stream
-        let reset = attempt.reset
-        let goAway = attempt.goAway
-        line.appendBounded(320) { output in
-            output.append(text.delay, delay)
-            text.addFlags(isReused: isReused, isReplayable: isReplayable, to: &output)
-            if let version {
-                output.append(text.version)
-                output.append(literal: version.text)
-                output.append(0x22)
-            }
-            if let stream { text.add(stream: stream, to: &output) }
-            text.add(text.reset, reset, to: &output)
-            text.add(text.goAway, goAway, to: &output)
-        }
-        if let peer = attempt.peer { add(peer: peer, port: attempt.peerPort, to: &line) }
-        let timing = attempt.timing
-        let tls = attempt.tls
-        line.appendBounded(336) { output in
-            text.add(tls, to: &output)
-            text.add(timing, to: &output)
-            output.append(0x7D)
-        }
-    }
-
-    /// Appends `140.82.121.6:443` or `[::1]:443`.
-    private mutating func add(peer: IPAddress, port: UInt16, to line: inout JSONLine) {
-        switch peer {
-        case .v4(let quad):
-            line.appendBounded(64) { output in text.add(peer: quad, port: port, to: &output) }
-        case .v6(let high, let low):
-            line.add("peer")
-            line.bytes.append(contentsOf: #""["#.utf8)
-            add(v6: high, low, to: &line)
-            line.bytes.append(contentsOf: "]:".utf8)
-            line.bytes.append(decimal: UInt64(port))
-            line.bytes.append(0x22)
-        }
     }
 }

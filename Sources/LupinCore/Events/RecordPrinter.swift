@@ -37,12 +37,17 @@ package struct RecordPrinter: Sendable {
     }
 
     private mutating func print(_ line: Span<UInt8>, to output: inout [UInt8]) {
-        guard let summary = RecordSummary(jsonLine: line), filter.matches(summary) else { return }
-        if keepsJSON {
-            output.append(copying: line)
-            output.append(0x0A)
+        guard let json = JSONValue(parsing: line) else { return }
+        if let summary = RecordSummary(json) {
+            guard filter.matches(summary) else { return }
+            if !keepsJSON { return text.append(summary, to: &output) }
+        } else if let stage = StageRecord(json) {
+            guard filter.matches(stage) else { return }
+            if !keepsJSON { return text.append(stage, to: &output) }
         } else {
-            text.append(summary, to: &output)
+            return
         }
+        output.append(copying: line)
+        output.append(0x0A)
     }
 }

@@ -23,6 +23,13 @@ package struct RecordSummary: Sendable, Equatable {
     package var errorType = ""
     package var errorDetail = ""
     package var rules: [String] = []
+    /// The token that was used, and what became of it.
+    package var token = ""
+    package var tokenAction = ""
+    /// What does not hold of what `validate:` demands.
+    package var failedCondition = ""
+    /// Redirects that were followed.
+    package var redirects = 0
     package var attempts = 0
     package var dropped: UInt64 = 0
 
@@ -50,17 +57,14 @@ package struct RecordSummary: Sendable, Equatable {
             errorDetail = redactor.cleaned(error.detail)
         }
         rules = record.rules.matched.map { redactor.cleaned($0) }
+        if let authentication = record.authentication {
+            token = redactor.cleaned(authentication.token)
+            tokenAction = authentication.action.rawValue
+        }
+        failedCondition = redactor.cleaned(record.validation?.condition ?? "")
+        redirects = record.redirects.count
         attempts = record.attempts.count
         self.dropped = UInt64(max(0, dropped))
-    }
-}
-
-extension Redactor {
-    fileprivate func recordedURL(of request: RequestHead, at origin: Origin) -> String {
-        if request.form == .authority { return cleaned(origin.hostAndPort) }
-        let start = "\(origin.scheme.name)://\(origin.authority)"
-        if request.form == .asterisk { return start }
-        return start + String(decoding: recordedPath(of: request), as: UTF8.self)
     }
 }
 
@@ -71,7 +75,7 @@ package struct SummaryText: Sendable {
     ///
     /// nil: lines may be of any length.
     package var columns: Int?
-    private var timestamp: TimestampText
+    var timestamp: TimestampText
 
     package init(isColoured: Bool, columns: Int? = nil, utcOffsetSeconds: Int64 = 0) {
         self.isColoured = isColoured
@@ -94,7 +98,7 @@ package struct SummaryText: Sendable {
         )
         add(head, .dim, to: &bytes)
         bytes.append(0x20)
-        add(status, SummaryText.colour(of: summary), to: &bytes)
+        add(status, SummaryText.colour(ofStatus: summary.status), to: &bytes)
         bytes.append(contentsOf: " \(method) \(url) ".utf8)
         add(tail.text, tail.isBad ? .red : .dim, to: &bytes)
         if summary.dropped > 0 {
@@ -111,8 +115,18 @@ package struct SummaryText: Sendable {
         if let total = summary.totalMicroseconds { parts.append(SummaryText.duration(total)) }
         if summary.isHTTP2 { parts.append("h2") }
         if summary.attempts > 1 { parts.append("×\(summary.attempts)") }
+        if summary.redirects > 0 {
+            parts.append(summary.redirects == 1 ? "1 redirect" : "\(summary.redirects) redirects")
+        }
+        // That a credential went along is no news.
+        if !["", "none", "used"].contains(summary.tokenAction) {
+            parts.append("\(summary.token) \(summary.tokenAction)")
+        }
         if !summary.program.isEmpty { parts.append(summary.program) }
         if !summary.rules.isEmpty { parts.append("[\(summary.rules.joined(separator: ", "))]") }
+        if !summary.failedCondition.isEmpty {
+            parts.append("validate: \(summary.failedCondition)")
+        }
         let isBad = summary.outcome != "ok"
         if isBad {
             parts.append(summary.outcome)
@@ -128,7 +142,7 @@ package struct SummaryText: Sendable {
     /// `url` with its middle replaced by `…` when the line would be too long.
     ///
     /// A URL keeps at least 24 columns.
-    private func fitted(_ url: String, taken: Int) -> String {
+    func fitted(_ url: String, taken: Int) -> String {
         guard let columns else { return url }
         let room = max(24, columns - taken)
         guard url.count > room else { return url }
@@ -137,7 +151,7 @@ package struct SummaryText: Sendable {
     }
 
     /// `512B`, `5.0KiB`, `1.2GiB`.
-    private static func size(_ bytes: UInt64) -> String {
+    static func size(_ bytes: UInt64) -> String {
         if bytes < 1024 { return "\(bytes)B" }
         var unit = 0
         var tenths = bytes
@@ -151,7 +165,7 @@ package struct SummaryText: Sendable {
     }
 
     /// `743ms`, `12.3s`, `5m03s`.
-    private static func duration(_ microseconds: Int64) -> String {
+    static func duration(_ microseconds: Int64) -> String {
         let milliseconds = max(0, microseconds) / 1000
         if milliseconds < 10_000 { return "\(milliseconds)ms" }
         let seconds = milliseconds / 1000
@@ -159,12 +173,12 @@ package struct SummaryText: Sendable {
         return "\(seconds / 60)m\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s"
     }
 
-    private enum Colour: String {
+    enum Colour: String {
         case dim = "2", red = "31", green = "32", yellow = "33", cyan = "36"
     }
 
-    private static func colour(of summary: RecordSummary) -> Colour {
-        switch summary.status {
+    static func colour(ofStatus status: UInt64) -> Colour {
+        switch status {
         case 200..<300: .green
         case 300..<400: .cyan
         case 400..<500: .yellow
@@ -173,7 +187,7 @@ package struct SummaryText: Sendable {
         }
     }
 
-    private func add(_ text: String, _ colour: Colour, to bytes: inout [UInt8]) {
+    func add(_ text: String, _ colour: Colour, to bytes: inout [UInt8]) {
         guard isColoured, !text.isEmpty else {
             bytes.append(contentsOf: text.utf8)
             return

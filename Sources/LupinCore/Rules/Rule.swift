@@ -145,6 +145,7 @@ extension TLSOverrides {
 package struct LogOverrides: Sendable, Equatable {
     /// `log: off`: no line for outcome `ok`.
     package var off: Bool?
+    package var level: LogSettings.Level?
     package var headers: LogSettings.Headers?
 
     package init() {}

@@ -101,6 +101,7 @@ extension LogOverrides {
     /// Takes every leaf that `later` sets.
     mutating func merge(_ later: LogOverrides) {
         off = later.off ?? off
+        level = later.level ?? level
         headers = later.headers ?? headers
     }
 }

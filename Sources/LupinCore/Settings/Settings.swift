@@ -173,9 +173,18 @@ package struct LogSettings: Sendable, Equatable {
     package enum Destination: Sendable, Equatable { case off, stdout, stderr, file(String) }
     package enum Format: Sendable, Equatable { case auto, json, text }
     package enum Headers: Sendable, Equatable { case none, names, all, listed([String]) }
+    /// What gets a line of its own, besides what the levels before get.
+    package enum Level: Int, Sendable, Comparable {
+        case exchange, attempt
+        /// Every stage of an exchange.
+        case event
+
+        package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
 
     package var to = Destination.stdout
     package var format = Format.auto
+    package var level = Level.exchange
     package var headers = Headers.names
     package var redact = RedactionSettings()
     /// Bytes after which a file is rotated; 0 never.

@@ -406,7 +406,7 @@ extension SettingsTable {
             "log.level",
             .choice(["exchange", "attempt", "event"]),
             "exchange",
-            "attempt and event come later"
+            "exchange | attempt | event: a line each, besides those before"
         ).perRule,
         row(
             "log.headers",

@@ -131,6 +131,7 @@ extension Exchange {
         var failures = 0
         while true {
             let notes = ConnectionNotes()
+            note(.connecting(hop))
             do throws(DialFailure) {
                 hold(try await connectHTTP1(to: hop, isHostFromFile: false, noting: notes))
                 facts.take(notes)
@@ -155,11 +156,13 @@ extension Exchange {
                     if case .doNotRetry(let reason) = result { facts.reason = reason }
                     facts.decision = .giveUp
                     attempts.append(facts)
+                    noteAttemptEnd()
                     throw error.error
                 }
                 facts.decision = .retry
                 facts.reason = reason
                 attempts.append(facts)
+                noteAttemptEnd()
                 facts = AttemptRecord()
                 facts.cause = .retry
             }

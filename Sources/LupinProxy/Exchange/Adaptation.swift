@@ -66,7 +66,9 @@ extension Exchange {
                 state
             )
         } catch {
-            throw adaptationFailure(error)
+            let failure = adaptationFailure(error)
+            note(.failedToAdapt(failure))
+            throw failure
         }
         let isElsewhere = adapted.origin != target.origin
         if isElsewhere, let denial = snapshot.access.denial(ofName: adapted.origin.host) {

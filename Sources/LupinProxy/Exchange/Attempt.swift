@@ -52,6 +52,7 @@ final class Attempt {
         do throws(LupinError) {
             try upstream.begin(adapted.head, options())
             try startUpload(to: upstream)
+            exchange.note(.sent(upstream))
             return try await awaitResponse(from: upstream)
         } catch {
             hasSentBytes = exchange.hasSentUpstream
@@ -96,6 +97,7 @@ final class Attempt {
         facts.reason = reason
         if let upstream = exchange.upstream { observe(upstream) }
         exchange.attempts.append(facts)
+        exchange.noteAttemptEnd()
     }
 
     /// Notes what the connection shows; a response that is held back outlives it.
@@ -266,6 +268,7 @@ final class Attempt {
         facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
         facts.timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
         if let upstream = exchange.upstream { observe(upstream) }
+        exchange.note(.response(response.head.status))
         return response
     }
 

@@ -33,6 +33,7 @@ extension Attempt {
             pool.keep(pooled)
         }
         let notes = ConnectionNotes()
+        exchange.note(.connecting(adapted.hop))
         do throws(DialFailure) {
             let connected = try await exchange.connect(
                 to: adapted.hop,

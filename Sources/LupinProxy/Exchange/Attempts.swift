@@ -52,6 +52,7 @@ extension Exchange {
                 adapted.hop,
                 isHostFromFile: adapted.isHostFromFile
             )
+            note(.adapted(adapted))
             let attempt = Attempt(adapted, of: self, because: cause, replay: replay)
             attempt.facts.noteWait(slot.loop.now &- began)
             let response: ParsedResponse

@@ -62,6 +62,12 @@ final class Exchange {
     var place = LiveExchanges.nowhere
     /// Somebody had it cut; what fails from then on fails for that.
     private(set) var isCancelled = false
+    /// What gets a line of its own.
+    var logLevel: LogSettings.Level
+    /// Whom attempts and stages are told to; nil where nobody wants to know.
+    var stages: StageReporter?
+    /// Somebody wants to know every stage.
+    var isObserved = false
 
     // Under way; see `channelIsReady`.
     private(set) var upstream: (any Upstream)?
@@ -105,6 +111,7 @@ final class Exchange {
         expectsContinue = request?.expectsContinue ?? false
         acceptsTrailers = request?.acceptsTrailers ?? false
         waits = snapshot.waits
+        logLevel = snapshot.logLevel
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
         record = ExchangeRecord(
@@ -178,6 +185,7 @@ final class Exchange {
             )
             if let plan { adopt(plan) }
         }
+        noteMatch()
         // All legs together have the time that the first was given.
         if let total = waits.total, totalDeadline == .max {
             totalDeadline = resources.loop.deadline(in: total)
@@ -205,6 +213,8 @@ final class Exchange {
         }
         authentication = AuthenticationInterceptor(plan, for: self)
         record.isLogOff = plan.log.off ?? false
+        // What was begun is told to its end, wherever a redirect leads.
+        logLevel = max(hasMoved ? logLevel : .exchange, plan.log.level ?? snapshot.logLevel)
         if let headers = plan.log.headers { record.headers = headers }
         if plan.timeouts != TimeoutOverrides() {
             waits = Waits(snapshot.settings.timeouts.applying(plan.timeouts))
@@ -235,6 +245,7 @@ final class Exchange {
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
         complete(&finished)
+        noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
         if resources.keepsHistory, finished.isDue {
@@ -370,6 +381,7 @@ extension Exchange: ChannelPump {
     func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true
+        noteProgress()
         if isUploadResting && isDownloadResting { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.
         slot.loop.later { [self] in pumpBodies() }

@@ -80,6 +80,18 @@ package final class RecordSink {
         if count >= RecordSink.chunkBytes { flush() }
     }
 
+    /// Formats the line of a stage; a failure gets its line where the log is off too.
+    package func write(_ stage: StageRecord, isFailure: Bool = false) {
+        guard isFailure || !isOff else { return }
+        if pending.add(stage) >= RecordSink.chunkBytes { flush() }
+    }
+
+    /// Formats the line of an attempt.
+    package func write(_ attempt: AttemptSummary, of exchange: ExchangeMoment) {
+        guard !isOff else { return }
+        if pending.add(attempt, of: exchange) >= RecordSink.chunkBytes { flush() }
+    }
+
     /// Hands over what has been collected.
     ///
     /// Never blocks.
@@ -97,6 +109,7 @@ private struct PendingLines {
     private(set) var lines = 0
     private(set) var style: RecordStyle
     private var text = SummaryText(isColoured: false)
+    private var timestamp = TimestampText()
     private var line = JSONLine()
     private var announced = 0
 
@@ -125,6 +138,32 @@ private struct PendingLines {
         case .text:
             let summary = RecordSummary(record, dropped: dropped, redactor: format.redactor)
             text.append(summary, to: &line.bytes)
+        }
+        lines += 1
+        return line.bytes.count
+    }
+
+    /// Formats a stage's line and returns the bytes that wait now.
+    mutating func add(_ stage: StageRecord) -> Int {
+        switch style {
+        case .json: line.append(stage, &timestamp)
+        case .text: text.append(stage, to: &line.bytes)
+        }
+        lines += 1
+        return line.bytes.count
+    }
+
+    /// Formats an attempt's line and returns the bytes that wait now.
+    mutating func add(_ attempt: AttemptSummary, of exchange: ExchangeMoment) -> Int {
+        switch style {
+        case .json:
+            format.appendAttempt(
+                attempt.record,
+                number: attempt.number,
+                of: exchange,
+                to: &line
+            )
+        case .text: text.append(StageRecord(.attempt, attempt, of: exchange), to: &line.bytes)
         }
         lines += 1
         return line.bytes.count

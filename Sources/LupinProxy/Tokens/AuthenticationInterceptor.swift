@@ -172,6 +172,7 @@ final class AuthenticationInterceptor: RequestAdapter {
             case .wait(let startsRefresh):
                 if startsRefresh { refresh(definition) }
                 note(definition, startsRefresh ? .refreshed : .waited)
+                exchange.note(.tokenWait(definition.name))
                 guard try await wait.end(for: exchange, since: began) else {
                     let host = exchange.record.origin?.host.text ?? ""
                     let failure = TokenFailure(.unreachable(host: host, reason: "it took too long"))
@@ -203,7 +204,12 @@ final class AuthenticationInterceptor: RequestAdapter {
     }
 
     private func refresh(_ definition: TokenDefinition) {
-        TokenRefresh.start(definition, on: exchange.resources, exchange.snapshot)
+        TokenRefresh.start(
+            definition,
+            on: exchange.resources,
+            exchange.snapshot,
+            isLogged: exchange.logLevel == .event && !exchange.record.isLogOff
+        )
     }
 
     // MARK: Retrying
@@ -254,6 +260,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         if case .wait(let startsRefresh) = rejection {
             if startsRefresh { refresh(definition) }
             note(definition, startsRefresh ? .refreshed : .waited)
+            exchange.note(.tokenWait(definition.name))
             guard try await wait.end(for: exchange, since: began) else {
                 note(definition, .failed)
                 return (.deliver, "the refresh took too long")

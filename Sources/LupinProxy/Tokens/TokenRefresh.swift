@@ -11,25 +11,30 @@ final class TokenRefresh {
     private let definition: TokenDefinition
     private let resources: WorkerResources
     private let snapshot: Snapshot
+    /// Who asked for it wants every stage in the log.
+    private let isLogged: Bool
     private var store: TokenStore { resources.shared.tokens }
 
     private init(
         _ definition: TokenDefinition,
         _ resources: WorkerResources,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot,
+        isLogged: Bool
     ) {
         self.definition = definition
         self.resources = resources
         self.snapshot = snapshot
+        self.isLogged = isLogged
     }
 
     /// Begins a refresh that the store was told of; its end wakes all who wait.
     static func start(
         _ definition: TokenDefinition,
         on resources: WorkerResources,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot,
+        isLogged: Bool
     ) {
-        let refresh = TokenRefresh(definition, resources, snapshot)
+        let refresh = TokenRefresh(definition, resources, snapshot, isLogged: isLogged)
         switch definition.source {
         case .bearer, .basic, .digest: refresh.read()
         case .command(let source): refresh.run(source)
@@ -39,10 +44,26 @@ final class TokenRefresh {
 
     private func settle(_ result: Result<Credential, TokenFailure>) {
         switch result {
-        case .success(let credential): store.refreshed(definition, credential)
+        case .success(let credential): tell(.success(store.refreshed(definition, credential)))
         case .failure(let failure):
             resources.shared.logger.warning("\(failure.sentence(token: definition.name))")
+            tell(.failure(failure))
             store.failed(definition, failure, now: resources.loop.now)
+        }
+    }
+
+    /// Tells monitors what came of it: the version, or why there is none.
+    private func tell(_ result: Result<Int, TokenFailure>) {
+        switch result {
+        case .success(let version):
+            resources.tell(ofToken: definition.name, version: version, isLogged: isLogged)
+        case .failure(let failure):
+            resources.tell(
+                ofToken: definition.name,
+                version: nil,
+                detail: failure.sentence(token: definition.name),
+                isLogged: isLogged
+            )
         }
     }
 
@@ -89,14 +110,19 @@ final class TokenRefresh {
             bytesMax: TokenField.credentialBytesMax
         )
         let (definition, clock) = (definition, shared.clock)
+        let executor = resources.loop.executor
+        let local = LoopLocal(self, of: executor)
         let isTaken = shared.tokenThread.submit {
             let result = Result { () throws(TokenFailure) in
                 try Self.credential(of: source, command, clock)
             }
             switch result {
-            case .success(let credential): shared.tokens.refreshed(definition, credential)
+            case .success(let credential):
+                let version = shared.tokens.refreshed(definition, credential)
+                executor.mailbox.post { local.value.tell(.success(version)) }
             case .failure(let failure):
                 shared.logger.warning("\(failure.sentence(token: definition.name))")
+                executor.mailbox.post { local.value.tell(.failure(failure)) }
                 shared.tokens.failed(definition, failure, now: clock.now())
             }
         }

@@ -110,9 +110,15 @@ final class TokenStore: Sendable {
     // MARK: Refreshes
 
     /// A credential came.
-    func refreshed(_ definition: TokenDefinition, _ credential: Credential) {
+    /// - Returns: Which credential of the token it is, counted from 1.
+    func refreshed(_ definition: TokenDefinition, _ credential: Credential) -> Int {
         secrets.add(credential)
-        settle(definition) { $0.refreshed(credential) }
+        var version = 0
+        settle(definition) {
+            $0.refreshed(credential)
+            version = $0.current?.version ?? 0
+        }
+        return version
     }
 
     /// None came.

@@ -161,6 +161,7 @@ import Testing
                 $0.timeouts.connect = .seconds(1)
                 $0.timeouts.total = .some(.seconds(9))
                 $0.log.off = true
+                $0.log.level = .attempt
                 $0.proxy = .parent(ParentProxy(host: Host(.v4(1)), port: 3128))
                 $0.respond = CannedResponse(status: 403)
             },
@@ -177,6 +178,7 @@ import Testing
             .named("three"),
         ]
         let plan = try RuleSet(rules).plan(for: #require(SampleRequest()).subject)
+        #expect(plan.log.level == .attempt)
         #expect(plan.timeouts.connect == .seconds(2))
         let none: Duration?? = .some(nil)
         #expect(plan.timeouts.total == none)

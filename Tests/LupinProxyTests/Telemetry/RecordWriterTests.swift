@@ -207,6 +207,35 @@ struct RecordWriterTests {
         #expect((style == .json) == isJSON)
     }
 
+    @Test(arguments: [false, true])
+    func `stages have lines between records, log off keeps all but failures back`(
+        isOff: Bool
+    ) throws {
+        let writer = try makeWriter(settings("log"))
+        var log = LogSettings()
+        if isOff { log.to = .off }
+        let redactor = Redactor(settings: RedactionSettings(), secrets: []) { _ in 0 }
+        let sink = RecordSink(writer: writer, log: log, style: .json, redactor: redactor)
+        let moment = ExchangeMoment(
+            id: ExchangeID(high: 0, low: 1),
+            microseconds: 0,
+            request: nil,
+            origin: nil,
+            redactor: redactor
+        )
+        sink.write(StageRecord(.accepted, of: moment))
+        sink.write(AttemptSummary(AttemptRecord(), number: 1, redactor), of: moment)
+        sink.record(record(1))
+        let token = TokenSummary(name: "gh", version: nil, detail: "gone", microseconds: 0)
+        sink.write(StageRecord(token), isFailure: true)
+        sink.flush()
+        writer.close()
+        let events = folder.lines("log").map { line in
+            JSONValue(parsing: line.span)?["event"]?.string ?? ""
+        }
+        #expect(events == (isOff ? ["token"] : ["stage", "attempt", "exchange", "token"]))
+    }
+
     @Test func `log off at the top still tells what failed`() throws {
         let writer = try makeWriter(settings("log"))
         var off = LogSettings()
