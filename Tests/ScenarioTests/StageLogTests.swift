@@ -180,7 +180,8 @@ struct StageLogTests {
             let lines = try proxy.linesUntilExchange()
             let progress = lines.filter { $0.stage == "progress" }
             let bytes = progress.compactMap { $0.number("bytes.down") }
-            #expect(bytes.first == 8, "a second has passed")
+            // Long before the first mebibyte: a second has passed.
+            #expect(bytes.first.map { $0 < Double(1 << 20) } == true, "\(bytes)")
             // A turn may move 1 MiB at once, behind a little less.
             #expect(3...6 ~= bytes.count, "\(bytes)")
             #expect(zip(bytes, bytes.dropFirst()).allSatisfy { $1 - $0 >= Double(1 << 20) })
