@@ -75,6 +75,7 @@ struct RuleDecoder {
         var hasMatch = false
         for entry in entries where entry.key != "name" {
             if entry.key == "match" { hasMatch = true }
+            rule.note(linesOf: entry)
             decode(entry, into: &rule)
         }
         if !hasMatch {
@@ -310,5 +311,18 @@ struct RuleDecoder {
             }
             return nil
         }
+    }
+}
+
+extension Rule {
+    /// Notes where a key stands; where it merges leaf by leaf, where each of them does.
+    fileprivate mutating func note(linesOf entry: YAMLNode.Entry) {
+        guard Rule.mergingKeys.contains(entry.key), case .map(let leaves) = entry.value.content,
+            !leaves.isEmpty
+        else {
+            keyLines[entry.key] = entry.keyPlace.line
+            return
+        }
+        for leaf in leaves { keyLines["\(entry.key).\(leaf.key)"] = leaf.keyPlace.line }
     }
 }

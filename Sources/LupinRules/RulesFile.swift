@@ -88,11 +88,13 @@ package enum RulesFile {
         context.add(errors: reader.problems)
         var settings = Settings()
         var rules = RuleSet([])
+        var settingLines: [String: Int] = [:]
         if let root {
             let entries = context.entries(root, of: "keys and values", example: "lupin: 1")
             var decoder = SettingsDecoder(context: context)
             let rulesNode = entries.flatMap { decoder.decode($0) }
             settings = decoder.settings
+            settingLines = decoder.lines
             let trust = decoder.trust
             if let rulesNode {
                 let decoder = RuleDecoder(context: context, settings: settings, trust: trust)
@@ -106,12 +108,14 @@ package enum RulesFile {
             SettingsDecoder(context: context).requireVersion()
         }
         let errors = context.concealed(context.errors).sortedByPosition()
-        let configuration = Configuration(
+        var configuration = Configuration(
             settings: settings,
             rules: rules,
             version: version(of: text),
             secrets: context.secrets
         )
+        configuration.fileName = fileName
+        configuration.settingLines = settingLines
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
             errors: errors,

@@ -7,6 +7,8 @@ struct SettingsDecoder {
     let context: DecodingContext
     private(set) var settings = Settings()
     private(set) var trust = TrustDefinitions()
+    /// The line of each key, by its dotted name.
+    private(set) var lines: [String: Int] = [:]
     /// Where `upstream.proxy` stands, for the check against our own listeners.
     private var proxyNode: YAMLNode?
 
@@ -56,6 +58,7 @@ struct SettingsDecoder {
     private mutating func decode(_ entries: [YAMLNode.Entry], in section: String) {
         for entry in entries {
             let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
+            lines[name] = entry.keyPlace.line
             if let setting = SettingsTable.setting(name) {
                 decode(entry, setting)
             } else if SettingsTable.keys(in: name).isEmpty {
@@ -83,6 +86,7 @@ struct SettingsDecoder {
         if name == "intercept.client_rejects" {
             let example = "client_rejects: {then: fail}"
             let inside = context.entries(entry.value, of: "a map", example: example)
+            for entry in inside ?? [] { lines["\(name).\(entry.key)"] = entry.keyPlace.line }
             context.rejection(inside ?? [], into: &settings.intercept)
             return
         }

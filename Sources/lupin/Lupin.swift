@@ -24,8 +24,8 @@ struct Lupin: ParsableCommand {
         subcommands: [
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
-            TrustCommand.self, CheckCommand.self, TailCommand.self, SettingsCommand.self,
-            VersionCommand.self,
+            TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
+            PrintCurlCommand.self, TailCommand.self, SettingsCommand.self, VersionCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -11,8 +11,7 @@ struct CommandLineTests {
         #expect(help.code == 0)
         for command in [
             "serve", "reload", "status", "exec", "env", "doctor", "ca", "pin", "trust", "check",
-            "tail", "settings",
-            "version",
+            "rules", "explain", "curl", "tail", "settings", "version",
         ] {
             #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
             let own = try Lupin.run("help", command)

@@ -8,6 +8,10 @@ package struct Configuration: Sendable {
     package var version: String
     /// Texts that came from `${env}`, `${file}` or `${secret}` in a secret place, to be redacted.
     package var secrets: [String]
+    /// As the user named it; nil where no file was read.
+    package var fileName: String?
+    /// 1-based line of each setting and section that the file has, by dotted name.
+    package var settingLines: [String: Int] = [:]
 
     package init(settings: Settings, rules: RuleSet, version: String, secrets: [String]) {
         self.settings = settings

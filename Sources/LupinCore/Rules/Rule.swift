@@ -31,6 +31,8 @@ package struct Rule: Sendable {
     package var cookieJar: String??
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
+    /// 1-based line of each key that the file has; `timeouts.total` for what merges leaf by leaf.
+    package var keyLines: [String: Int] = [:]
 
     package init(name: String, line: Int, matches: [Match]) {
         self.name = name

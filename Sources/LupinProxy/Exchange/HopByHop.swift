@@ -1,9 +1,9 @@
 // Which fields belong to one connection and go no further (RFC 9110 §7.6.1).
-import LupinCore
+package import LupinCore
 
-enum HopByHop {
+package enum HopByHop {
     /// What a client asked of the connection itself, read before the fields are marked.
-    struct Wishes {
+    package struct Wishes {
         /// The protocols of Upgrade that may be passed on; nil when none was asked for.
         var upgrade: String?
     }
@@ -15,7 +15,8 @@ enum HopByHop {
     ///
     /// `keepsProxyAuthorization` says that the next hop is a parent proxy for which lupin has no
     /// credentials: then the client's own are meant for it (RFC 9110 §11.7.2).
-    static func mark(
+    @discardableResult
+    package static func mark(
         request fields: inout FieldSection,
         keepsProxyAuthorization: Bool
     ) -> Wishes {

@@ -1,0 +1,252 @@
+// How a recorded request is written as a command for curl that any POSIX shell takes.
+
+/// A `curl` command; values that were secret are variables, never values.
+package struct CurlCommand: Sendable {
+    package var method: String
+    package var url: String
+    /// In their order; values may hold marks of the redactor.
+    package var fields: [(name: [UInt8], value: [UInt8])]
+    /// `1.0`, `1.1` or `2`; nil where it is not known.
+    package var version: String?
+    /// Remarks that go above the command, without their `#`.
+    package var remarks: [String] = []
+    /// Whether the fields are all that the request had, so that curl must add none of its own.
+    package var hasAllFields = true
+
+    package init(method: String, url: String, fields: [(name: [UInt8], value: [UInt8])]) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+    }
+
+    /// The lines of the command, comments first, without a line end behind the last.
+    package var text: String {
+        var variables = ShellVariables()
+        var lines = ["curl \(methodWords)"]
+        if let flag = versionFlag { lines.append(flag) }
+        // Brackets and braces would be patterns, dot segments would be removed.
+        if url.contains(where: { "[]{}".contains($0) }) { lines.append("--globoff") }
+        if url.contains("/./") || url.contains("/../") || url.hasSuffix("/..") {
+            lines.append("--path-as-is")
+        }
+        for field in sentFields {
+            let name = String(decoding: field.name, as: UTF8.self)
+            let parts = variables.parts(of: field.value.span) { _ in name }
+            // Behind a colon curl takes nothing for "without this field", a semicolon for empty.
+            let start: [UInt8] = field.name + (field.value.isEmpty ? [0x3B] : [0x3A, 0x20])
+            lines.append("-H \(ShellWord.text([.bytes(start)] + parts))")
+        }
+        if hasAllFields {
+            for name in ["User-Agent", "Accept"] where !has(name) { lines.append("-H '\(name):'") }
+        }
+        let place = variables.parts(of: url.utf8Span.span, name: Self.parameter)
+        lines.append(ShellWord.text(place))
+        var comments = remarks.map { "# \(Self.oneLine($0))" }
+        if !variables.names.isEmpty {
+            comments.append("# set before: \(variables.names.joined(separator: " "))")
+        }
+        return (comments + [lines.joined(separator: " \\\n  ")]).joined(separator: "\n")
+    }
+
+    // MARK: Parts
+
+    /// `-X HEAD` would wait for a body.
+    private var methodWords: String {
+        if method == "HEAD" { return "--head" }
+        return "-X \(ShellWord.text([.bytes(Array(method.utf8))]))"
+    }
+
+    private var versionFlag: String? {
+        switch version {
+        case "1.0": "--http1.0"
+        case "1.1": "--http1.1"
+        case "2": url.hasPrefix("https:") ? "--http2" : "--http2-prior-knowledge"
+        default: nil
+        }
+    }
+
+    /// Without what curl says itself or a body that was not recorded, and what belongs to a
+    /// connection.
+    private var sentFields: [(name: [UInt8], value: [UInt8])] {
+        let nominated = fields.filter { Self.lowercased($0.name) == "connection" }
+            .flatMap { Self.lowercased($0.value).split(separator: ",") }
+            .map { String($0.filter { $0 != " " && $0 != "\t" }) }
+        return fields.filter { field in
+            let name = Self.lowercased(field.name)
+            if Self.leftOut.contains(name) || nominated.contains(name) { return false }
+            return name != "host" || Self.lowercased(field.value) != authority
+        }
+    }
+
+    private static let leftOut: Set<String> = [
+        "connection", "content-length", "expect", "http2-settings", "keep-alive",
+        "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// `host[:port]` of the URL, in lower case.
+    private var authority: String {
+        guard let marker = url.firstRange(of: "://") else { return "" }
+        return url[marker.upperBound...].prefix { !"/?#".contains($0) }.lowercased()
+    }
+
+    private func has(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return fields.contains { Self.lowercased($0.name) == name }
+    }
+
+    private static func lowercased(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
+    }
+
+    /// A comment ends with its line.
+    private static func oneLine(_ text: String) -> String {
+        String(text.map { $0.isNewline ? " " : $0 })
+    }
+
+    /// The parameter that a part of a URL is the value of.
+    private static func parameter(before text: Span<UInt8>) -> String {
+        var name: [UInt8] = []
+        var i = text.count - 1
+        guard i >= 0, text[i] == 0x3D else { return "secret" }
+        i -= 1
+        while i >= 0, text[i] != 0x3F, text[i] != 0x26, text[i] != 0x3B, text[i] != 0x23 {
+            name.append(text[i])
+            i -= 1
+        }
+        return String(decoding: name.reversed(), as: UTF8.self)
+    }
+}
+
+// MARK: Secrets
+
+/// The variables of one command, which stand for what the redactor hid.
+private struct ShellVariables {
+    /// In the order in which they come first.
+    private(set) var names: [String] = []
+    /// Equal secrets have equal marks, so they share a variable.
+    private var byMark: [String: String] = [:]
+
+    /// `text` cut at the marks of the redactor; `name` says what is hidden behind a text.
+    mutating func parts(
+        of text: Span<UInt8>,
+        name: (Span<UInt8>) -> String
+    ) -> [ShellWord.Part] {
+        var parts: [ShellWord.Part] = []
+        var start = 0
+        var i = 0
+        while i < text.count {
+            guard let end = Self.endOfMark(in: text, at: i) else {
+                i += 1
+                continue
+            }
+            if i > start { parts.append(.bytes([UInt8](copying: text.extracting(start..<i)))) }
+            let mark = String(copying: text.extracting(i..<end))
+            parts.append(.variable(variable(for: mark, name(text.extracting(0..<i)))))
+            start = end
+            i = end
+        }
+        if start < text.count { parts.append(.bytes([UInt8](copying: text.extracting(start...)))) }
+        return parts
+    }
+
+    private static let word = Array("REDACTED".utf8)
+
+    /// The end of `REDACTED.hhhh`, or of the word alone, at `i`.
+    private static func endOfMark(in text: Span<UInt8>, at i: Int) -> Int? {
+        guard text.count - i >= word.count else { return nil }
+        for k in word.indices where text[i + k] != word[k] { return nil }
+        let end = i + word.count
+        guard text.count - end >= 5, text[end] == 0x2E else { return end }
+        for k in 1...4 where text[end + k].hexValue == nil { return end }
+        return end + 5
+    }
+
+    private mutating func variable(for mark: String, _ name: String) -> String {
+        var base = String(
+            String.UnicodeScalarView(
+                name.uppercased().unicodeScalars.map {
+                    "A"..."Z" ~= $0 || "0"..."9" ~= $0 ? $0 : "_"
+                }
+            )
+        )
+        if base.isEmpty || base.unicodeScalars.first.map({ "0"..."9" ~= $0 }) == true {
+            base = "_\(base)"
+        }
+        let key = "\(base) \(mark)"
+        if let known = byMark[key] { return known }
+        var result = base
+        var number = 2
+        while names.contains(result) || Self.reserved.contains(result) {
+            result = "\(base)_\(number)"
+            number += 1
+        }
+        byMark[key] = result
+        names.append(result)
+        return result
+    }
+
+    /// Names that mean something to shells and programs.
+    private static let reserved: Set<String> = [
+        "CDPATH", "ENV", "HOME", "IFS", "LANG", "PATH", "PS1", "PS2", "PWD", "SHELL", "TERM",
+        "TMPDIR", "USER", "_",
+    ]
+}
+
+// MARK: Words
+
+/// One word of a POSIX shell.
+enum ShellWord {
+    enum Part: Equatable {
+        case bytes([UInt8])
+        case variable(String)
+    }
+
+    /// The word that is exactly the bytes and the values of the variables, in their order.
+    static func text(_ parts: [Part]) -> String {
+        var text = ""
+        var pending: [UInt8] = []
+        for part in parts {
+            switch part {
+            case .bytes(let bytes): pending += bytes
+            case .variable(let name):
+                text += quoted(pending) + "\"$\(name)\""
+                pending = []
+            }
+        }
+        text += quoted(pending)
+        return text.isEmpty ? "''" : text
+    }
+
+    private static func quoted(_ bytes: [UInt8]) -> String {
+        if bytes.isEmpty { return "" }
+        if bytes.allSatisfy(isHarmless) { return String(decoding: bytes, as: UTF8.self) }
+        guard let text = String(validating: bytes, as: UTF8.self),
+            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { return printed(bytes) }
+        return "'\(text.replacing("'", with: "'\\''"))'"
+    }
+
+    /// Whether a byte means itself to a shell wherever it stands.
+    private static func isHarmless(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x2F, 0x3A, 0x5F: true
+        default: false
+        }
+    }
+
+    /// Bytes that are no text, by way of printf, since `$'…'` is not in every shell.
+    private static func printed(_ bytes: [UInt8]) -> String {
+        var format = ""
+        for byte in bytes {
+            switch byte {
+            case 0x25: format += "%%"
+            // What a quote, a backslash or an unprintable byte could do to the format.
+            case 0x27, 0x5C, 0..<0x20, 0x7F...0xFF:
+                let digits = String(byte, radix: 8)
+                format += "\\" + String(repeating: "0", count: 3 - digits.utf8.count) + digits
+            default: format += String(decoding: [byte], as: UTF8.self)
+            }
+        }
+        return "\"$(printf -- '\(format)')\""
+    }
+}

@@ -1,0 +1,173 @@
+// What a record, from the log or from a running lupin, says of a request that may be made again.
+
+/// An exchange of the past.
+///
+/// Texts are redacted already.
+package struct RecordedExchange: Sendable {
+    /// A request with all its fields.
+    package struct Head: Sendable, Equatable {
+        package var method: String
+        /// Path and query, or `*`.
+        package var target: String
+        package var fields: [[String]]
+    }
+
+    package var id: String
+    /// The client's URL; for a tunnel there is none.
+    package var url: String
+    /// Scheme, host and port of it, up to the path.
+    package var site: String
+    package var method: String
+    package var mode: String
+    package var version: String?
+    /// Bytes of the request's body.
+    package var bodyBytes: UInt64
+    /// What the client sent; nil where only the log's line is known.
+    package var original: Head?
+    /// What went upstream; nil where nothing did, or where only the log's line is known.
+    package var adapted: Head?
+    /// Names of fields, where values are not known.
+    package var names: [String]
+    /// Values of fields by name, as far as the log has them.
+    package var values: [(name: String, values: [String])]
+    /// The URL of each attempt, where it is another than the client's, and its version.
+    package var attempts: [(url: String?, version: String?)]
+
+    /// What a line of the log, or an answer of the admin interface, says; nil when it is neither.
+    package init?(_ json: JSONValue) {
+        let record = json["record"] ?? json
+        // Attempts and stages have lines of their own with the same id.
+        guard ["exchange", "tunnel"].contains(record["event"]?.string ?? "exchange") else {
+            return nil
+        }
+        guard let id = record["id"]?.string, let scheme = record["url", "scheme"]?.string,
+            let host = record["url", "domain"]?.string
+        else { return nil }
+        self.id = id
+        let request = record["http", "request"]
+        method = request?["method_original"]?.string ?? request?["method"]?.string ?? ""
+        mode = record["mode"]?.string ?? ""
+        url = record["url", "full"]?.string ?? ""
+        version = record["network", "protocol", "version"]?.string
+        bodyBytes = request?["body", "size"]?.count ?? 0
+        names = request?["names"]?.list?.compactMap(\.string) ?? []
+        values = []
+        if case .object(let members)? = request?["header"] {
+            values = members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
+        }
+        attempts = (record["attempts"]?.list ?? []).map { attempt in
+            (url: attempt["url"]?.string, version: attempt["protocol"]?.string)
+        }
+        original = json["request"].flatMap(Head.init)
+        adapted = json["sent"].flatMap(Head.init)
+        let port = record["url", "port"]?.count
+        let usual: UInt64 = scheme == "https" ? 443 : 80
+        let shownHost = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        let suffix = port.map { $0 == usual ? "" : ":\($0)" } ?? ""
+        site = "\(scheme)://\(shownHost)\(suffix)"
+    }
+}
+
+extension RecordedExchange.Head {
+    fileprivate init?(_ json: JSONValue) {
+        guard let method = json["method"]?.string, let target = json["target"]?.string else {
+            return nil
+        }
+        self.method = method
+        self.target = target
+        fields = (json["fields"]?.list ?? []).compactMap { pair in
+            let texts = pair.list?.compactMap(\.string) ?? []
+            return texts.count == 2 ? texts : nil
+        }
+    }
+}
+
+// MARK: As a command
+
+/// Why there is no command for an exchange.
+package struct CurlProblem: Error, Equatable {
+    /// A sentence for people, without a full stop.
+    package var message: String
+
+    package init(message: String) { self.message = message }
+}
+
+extension RecordedExchange {
+    /// The client's own request.
+    package func originalCommand() throws(CurlProblem) -> CurlCommand {
+        try command(original, url: url, version: version)
+    }
+
+    /// The request as it went upstream in an attempt, counted from 1; without a number in the last.
+    package func adaptedCommand(attempt number: Int? = nil) throws(CurlProblem) -> CurlCommand {
+        let number = number ?? attempts.count
+        guard !attempts.isEmpty else {
+            throw CurlProblem(message: "nothing went upstream; --original prints what came")
+        }
+        guard attempts.indices.contains(number - 1) else {
+            throw CurlProblem(message: "there were \(attempts.count) attempts")
+        }
+        let attempt = attempts[number - 1]
+        var place = attempt.url ?? url
+        // The line tells another place only where it is one; the head tells path and query.
+        if attempt.url == nil, let target = adapted?.target, target.hasPrefix("/") {
+            place = site + target
+        }
+        let isLast = number == attempts.count
+        var command = try command(
+            adapted,
+            url: place,
+            version: attempt.version
+        )
+        if adapted == nil {
+            command.remarks.insert("only the client's own request is on record", at: 0)
+        } else if !isLast {
+            command.remarks.insert("the fields are those of the last attempt", at: 0)
+        }
+        return command
+    }
+
+    private func command(
+        _ head: Head?,
+        url: String,
+        version: String?
+    ) throws(CurlProblem) -> CurlCommand {
+        let method = head?.method ?? self.method
+        guard mode != "tunnel", method != "CONNECT", !url.isEmpty else {
+            throw CurlProblem(message: "the requests inside a tunnel are not seen")
+        }
+        guard url.hasPrefix("http://") || url.hasPrefix("https://"), !method.isEmpty else {
+            throw CurlProblem(message: "the record does not tell its request")
+        }
+        let fields: [(String, String)]
+        if let head {
+            fields = head.fields.map { ($0[0], $0[1]) }
+        } else {
+            fields = values.flatMap { entry in entry.values.map { (entry.name, $0) } }
+        }
+        var command = CurlCommand(
+            method: method,
+            url: url,
+            fields: fields.map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        )
+        command.version = version
+        command.hasAllFields = head != nil
+        if head == nil { command.remarks += missing }
+        if bodyBytes > 0 {
+            command.remarks.append(
+                "the body (\(bodyBytes) bytes) was not recorded; add: --data-binary @FILE"
+            )
+        }
+        return command
+    }
+
+    /// What the log's line leaves out.
+    private var missing: [String] {
+        let known = Set(values.map(\.name))
+        let unknown = names.filter { !known.contains($0) }
+        if unknown.isEmpty {
+            return values.isEmpty ? ["fields were not recorded; log: {headers: all} does"] : []
+        }
+        return ["values of fields that were not recorded: \(unknown.joined(separator: ", "))"]
+    }
+}

@@ -1,0 +1,288 @@
+// What a plan makes of a request, told without any credential: placeholders stand for secrets, and
+// nothing is fetched or run.
+
+/// A request before and after the steps of its rules, for people.
+package struct RequestPreview: Sendable {
+    /// A line of the comparison.
+    package enum Line: Sendable, Equatable {
+        case same(String)
+        case removed(String)
+        case added(String)
+    }
+
+    /// The request line, then the fields in their order.
+    package private(set) var lines: [Line] = []
+    /// Where the request goes in the end.
+    package private(set) var origin: Origin
+    /// What the record will say of the steps.
+    package private(set) var steps = AppliedSteps()
+    /// Why nothing would be sent; nil where the request goes out.
+    package private(set) var problem: String?
+    /// What happens besides, such as a wait, in sentences without a full stop.
+    package private(set) var notes: [String] = []
+
+    private let labels: [String]
+    private let redactor: Redactor
+
+    /// What becomes of `request`, which was asked for at `origin`.
+    ///
+    /// Lines of it that stay behind are marked hop-by-hop. `plan` is one of `rules`, which have
+    /// `labels` in the place of secrets (see `Rule.labellingSecrets`). `via` is the value of `Via`
+    /// that lupin adds; nil for none.
+    package init(
+        of request: RequestHead,
+        at origin: Origin,
+        plan: Plan,
+        rules: RuleSet,
+        tokens: [TokenDefinition],
+        labels: [String],
+        via: String?,
+        redactor: Redactor
+    ) {
+        self.origin = origin
+        self.redactor = redactor
+        self.labels = labels + tokens.map { Self.label($0.name) } + [Self.idLabel]
+        var head = request
+        do throws(StepProblem) {
+            steps = try RequestSteps.apply(
+                plan.steps,
+                to: &head,
+                original: request,
+                id: Self.id,
+                tokens: Dictionary(
+                    tokens.map { ($0.name, Self.label($0.name)) },
+                    uniquingKeysWith: { first, _ in first }
+                ),
+                origin: &self.origin
+            )
+        } catch {
+            problem = error.sentence
+        }
+        attach(plan.auth, named: plan.namedTokens, from: tokens, to: &head, rules)
+        note(plan)
+        lines = compared(
+            texts(of: request, at: origin, isOriginal: true, via: nil),
+            texts(of: head, at: self.origin, isOriginal: false, via: via)
+        )
+    }
+
+    /// Every exchange has another one; this one is told as a label.
+    private static let id = ExchangeID(high: 0xE1D0_57A9_D51F_02E1, low: 0xE1D0_57A9_D51F_02E2)
+    private static let idLabel = "<id>"
+
+    private static func label(_ token: String) -> String { "<token \(token)>" }
+
+    // MARK: Credentials
+
+    /// Attaches the tokens as the proxy does: a later one in the place of an earlier one for the
+    /// same field, each to its own hosts only.
+    private mutating func attach(
+        _ names: [String],
+        named: [String],
+        from tokens: [TokenDefinition],
+        to head: inout RequestHead,
+        _ rules: RuleSet
+    ) {
+        var attached: [TokenDefinition] = []
+        for name in names {
+            guard let token = tokens.first(where: { $0.name == name }) else { continue }
+            let field = token.field.name.lowercased()
+            attached.removeAll { $0.field.name.lowercased() == field }
+            attached.append(token)
+        }
+        for token in tokens where named.contains(token.name) || attached.contains(token) {
+            if let refusal = refusal(of: token, rules) { problem = problem ?? refusal }
+        }
+        for token in attached {
+            switch token.source {
+            case .digest, .basic(_, _, preemptive: false):
+                notes.append(
+                    "\(token.field.name) of token \(token.name) is sent once the server asks"
+                )
+            case .bearer, .basic, .command, .oauth2:
+                guard let value = try? token.field.value(credential: Self.label(token.name)) else {
+                    continue
+                }
+                head.fields.set(name: token.field.name, value: value)
+                steps.note(applied: "auth \(token.name)")
+            }
+        }
+    }
+
+    private func refusal(of token: TokenDefinition, _ rules: RuleSet) -> String? {
+        let isItsHost =
+            token.hosts.contains { $0.matches(origin.host) }
+            || rules.names(token: token.name, for: origin)
+        if !isItsHost {
+            return "The credential \"\(token.name)\" is not for \(origin.hostAndPort); "
+                + "tokens.\(token.name).hosts may list the host."
+        }
+        if origin.scheme == .http, !token.plainHTTP, !origin.host.isLoopback {
+            return "The credential \"\(token.name)\" would go to \(origin.hostAndPort) in clear; "
+                + "tokens.\(token.name).plain_http: true allows it."
+        }
+        return nil
+    }
+
+    // MARK: What happens besides
+
+    private mutating func note(_ plan: Plan) {
+        if let jar = plan.cookieJar { notes.append("Cookie has the matching cookies of \(jar)") }
+        if let step = plan.compress {
+            notes.append("a body is sent with \(step.summary) where its size and coding allow")
+        }
+        if let delay = plan.delay {
+            notes.append(
+                "every attempt waits \(UnitText.duration(delay.milliseconds)) before it is sent"
+            )
+        }
+    }
+
+    // MARK: Lines
+
+    /// A line and what may be shown of it.
+    private struct Text {
+        var whole: String
+        var shown: String
+    }
+
+    private func texts(
+        of head: RequestHead,
+        at origin: Origin,
+        isOriginal: Bool,
+        via: String?
+    ) -> [Text] {
+        let method = head.method.token
+        let url = "\(origin.scheme.name)://\(origin.authority)\(head.pathText)"
+        var texts = [target("\(method) \(url)")]
+        let host = "Host: \(origin.authority)"
+        if !isOriginal { texts.append(text(host)) }
+        for line in head.fields.lines {
+            if !isOriginal, line.isHopByHop || line.known == .host { continue }
+            let name = head.fields.text(line.name)
+            let value = head.fields.text(line.value).replacing(Self.id.text, with: Self.idLabel)
+            guard redactor.hides(field: name.utf8Span.span) else {
+                texts.append(text("\(name): \(value)"))
+                continue
+            }
+            let shown = isPlaceholder(value) ? value : "REDACTED"
+            texts.append(Text(whole: "\(name): \(value)", shown: "\(name): \(shown)"))
+        }
+        if let via { texts.append(text("Via: \(via)")) }
+        return texts
+    }
+
+    private func text(_ whole: String) -> Text { Text(whole: whole, shown: cleaned(whole)) }
+
+    private func cleaned(_ text: String) -> String {
+        redactor.cleaned(text).replacing("REDACTED.0000", with: "REDACTED")
+    }
+
+    /// A request line; what stands for a secret in its URL is no secret.
+    private func target(_ whole: String) -> Text {
+        var text = whole.replacing(Self.id.text, with: Self.idLabel)
+        for label in labels {
+            var (component, path): ([UInt8], [UInt8]) = ([], [])
+            PercentEncoding.appendComponent(label.utf8.span, to: &component)
+            PercentEncoding.appendPath(label.utf8.span, to: &path)
+            for encoded in [component, path] {
+                text = text.replacing(String(decoding: encoded, as: UTF8.self), with: label)
+            }
+        }
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return Text(whole: whole, shown: cleaned(text)) }
+        let parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false).map {
+            let value = $0.drop { $0 != "=" }.dropFirst()
+            return isPlaceholder(String(value)) ? $0 : cleaned("?\($0)").dropFirst()
+        }
+        let query = parameters.joined(separator: "&")
+        return Text(whole: whole, shown: "\(cleaned(String(parts[0])))?\(query)")
+    }
+
+    /// Whether a value is nothing but labels, perhaps behind the name of a scheme.
+    private func isPlaceholder(_ value: String) -> Bool {
+        var rest = value
+        for label in labels { rest = rest.replacing(label, with: "") }
+        guard rest != value else { return false }
+        let words = rest.split(separator: " ")
+        let schemes = ["basic", "bearer", "digest", "token"]
+        return words.isEmpty || (words.count == 1 && schemes.contains(words[0].lowercased()))
+    }
+
+    private func compared(_ old: [Text], _ new: [Text]) -> [Line] {
+        let difference = new.map(\.whole).difference(from: old.map(\.whole))
+        var (removed, added): (Set<Int>, Set<Int>) = ([], [])
+        for change in difference {
+            switch change {
+            case .remove(let offset, _, _): removed.insert(offset)
+            case .insert(let offset, _, _): added.insert(offset)
+            }
+        }
+        var lines: [Line] = []
+        var (i, j) = (0, 0)
+        while i < old.count || j < new.count {
+            if i < old.count, removed.contains(i) {
+                lines.append(.removed(old[i].shown))
+                i += 1
+            } else if j < new.count, added.contains(j) {
+                lines.append(.added(new[j].shown))
+                j += 1
+            } else if i < old.count {
+                lines.append(.same(old[i].shown))
+                i += 1
+                j += 1
+            } else {
+                break
+            }
+        }
+        return lines
+    }
+}
+
+// MARK: Labels
+
+extension Rule {
+    /// The rule with `labels` in the place of the secrets of its `request:` steps, in their order.
+    package func labellingSecrets(_ labels: [String]) -> Rule {
+        var rule = self
+        var rest = labels[...]
+        rule.steps = steps.map { $0.labellingSecrets(&rest) }
+        return rule
+    }
+}
+
+extension RequestStep {
+    fileprivate func labellingSecrets(_ labels: inout ArraySlice<String>) -> RequestStep {
+        switch self {
+        case .set(let name, let value): .set(name: name, value: value.labelled(&labels))
+        case .add(let name, let value): .add(name: name, value: value.labelled(&labels))
+        case .default(let name, let value): .default(name: name, value: value.labelled(&labels))
+        case .query(let set, let remove):
+            .query(
+                set: set.map { (name: $0.name, value: $0.value.labelled(&labels)) },
+                remove: remove
+            )
+        case .url(let step): .url(step.labelled(&labels))
+        case .remove, .rewrite, .compress, .auth, .delay: self
+        }
+    }
+}
+
+extension URLStep {
+    fileprivate func labelled(_ labels: inout ArraySlice<String>) -> URLStep {
+        var step = self
+        if case .literal(let path)? = step.path { step.path = .literal(path.labelled(&labels)) }
+        return step
+    }
+}
+
+extension Template {
+    fileprivate func labelled(_ labels: inout ArraySlice<String>) -> Template {
+        Template(
+            parts.map { part in
+                guard case .secret = part else { return part }
+                return .secret(labels.popFirst() ?? "<secret>")
+            }
+        )
+    }
+}

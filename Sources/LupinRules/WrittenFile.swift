@@ -1,0 +1,147 @@
+// What a rules file says in its author's own words: the text of each key and the line it is on.
+
+package import LupinCore
+
+/// The text of a checked rules file, without the secrets that stand in it.
+package struct WrittenFile: Sendable {
+    /// A value as the file writes it, on one line.
+    package struct Value: Sendable, Equatable {
+        /// 1-based.
+        package var line: Int
+        package var text: String
+
+        package init(line: Int, text: String) {
+            self.line = line
+            self.text = text
+        }
+    }
+
+    /// A rule as the file writes it.
+    package struct WrittenRule: Sendable {
+        /// Its keys with dotted leaves where those merge, in the order of the file.
+        package var keys: [(key: String, value: Value)] = []
+        /// What stands for the secrets of its `request:` steps, in their order.
+        package var labels: [String] = []
+
+        /// The value of a key or leaf.
+        package func value(of key: String) -> Value? { keys.first { $0.key == key }?.value }
+    }
+
+    /// In the order of the file; the rules of its configuration.
+    package private(set) var rules: [WrittenRule] = []
+    /// The settings that the file has, by dotted name.
+    package private(set) var settings: [String: Value] = [:]
+    /// As `Configuration.version`.
+    package let version: String
+    let root: [YAMLNode.Entry]
+
+    /// The file whose text is `text`; one that is not YAML says nothing.
+    package init(text: String, redaction: RedactionSettings) {
+        version = RulesFile.version(of: text)
+        var reader = DocumentReader(source: SourceFile(name: "", text: text))
+        guard let node = reader.read(),
+            case .map(let entries) = WrittenSecrets(redaction).concealed(node).content
+        else {
+            root = []
+            return
+        }
+        root = entries
+        for entry in entries where entry.key != "rules" { note(entry, "") }
+        guard case .list(let items)? = entries.first(where: { $0.key == "rules" })?.value.content
+        else { return }
+        rules = items.map(WrittenFile.rule)
+    }
+
+    /// The file at `path`, read once more; nil where it can't be read or has changed since.
+    package init?(path: String, of configuration: Configuration) {
+        guard let contents = try? FileAccess.read(path) else { return nil }
+        let hasMark = contents.bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        let bytes = hasMark ? contents.bytes.dropFirst(3) : contents.bytes[...]
+        self.init(
+            text: String(decoding: bytes, as: UTF8.self),
+            redaction: configuration.settings.log.redact
+        )
+        guard version == configuration.version else { return nil }
+    }
+
+    private mutating func note(_ entry: YAMLNode.Entry, _ section: String) {
+        let name = section.isEmpty ? entry.key : "\(section).\(entry.key)"
+        settings[name] = Value(line: entry.keyPlace.line, text: WrittenText.flow(entry.value))
+        guard SettingsTable.setting(name) == nil, case .map(let inside) = entry.value.content else {
+            return
+        }
+        for inner in inside { note(inner, name) }
+    }
+
+    private static func rule(_ node: YAMLNode) -> WrittenRule {
+        var rule = WrittenRule()
+        guard case .map(let entries) = node.content else { return rule }
+        for entry in entries {
+            if Rule.mergingKeys.contains(entry.key), case .map(let leaves) = entry.value.content,
+                !leaves.isEmpty
+            {
+                for leaf in leaves { rule.keys.append(value(of: leaf, below: entry.key)) }
+            } else {
+                rule.keys.append(value(of: entry, below: nil))
+            }
+            if entry.key == "request" { addLabels(ofSteps: entry.value, to: &rule.labels) }
+        }
+        return rule
+    }
+
+    private static func value(
+        of entry: YAMLNode.Entry,
+        below section: String?
+    ) -> (key: String, value: Value) {
+        let key = section.map { "\($0).\(entry.key)" } ?? entry.key
+        let text = WrittenText.flow(entry.value)
+        return (key: key, value: Value(line: entry.keyPlace.line, text: text))
+    }
+
+    /// The secrets that steps name, in the order in which the decoder fills them in.
+    private static func addLabels(ofSteps node: YAMLNode, to labels: inout [String]) {
+        guard case .list(let items) = node.content else { return }
+        for item in items {
+            guard case .map(let entries) = item.content, let step = entries.first else { continue }
+            switch step.key {
+            case "set", "add", "default":
+                for field in fields(of: step.value) { addLabels(field.value, to: &labels) }
+            case "query":
+                for part in fields(of: step.value) where part.key == "set" {
+                    for parameter in fields(of: part.value) {
+                        addLabels(parameter.value, to: &labels)
+                    }
+                }
+            case "url":
+                // A path that is a map is a pattern, which refers to nothing.
+                for part in fields(of: step.value) where part.key == "path" {
+                    addLabels(part.value, to: &labels)
+                }
+            default: break
+            }
+        }
+    }
+
+    private static func fields(of node: YAMLNode) -> [YAMLNode.Entry] {
+        if case .map(let entries) = node.content { entries } else { [] }
+    }
+
+    private static func addLabels(_ value: YAMLNode, to labels: inout [String]) {
+        guard let text = value.scalarText else { return }
+        for piece in ValuePiece.pieces(of: text) {
+            guard case .reference(let kind, let argument?, _, _) = piece,
+                kind == "secret" || kind == "file"
+            else { continue }
+            // A default could be a secret.
+            let name = argument.firstRange(of: ":-").map { argument[..<$0.lowerBound] }
+            labels.append("<\(kind) \(name ?? argument[...])>")
+        }
+    }
+}
+
+extension WrittenFile {
+    /// What holds without any file.
+    package static var defaults: WrittenFile {
+        WrittenFile(text: "", redaction: RedactionSettings())
+    }
+}

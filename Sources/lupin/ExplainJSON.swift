@@ -1,0 +1,192 @@
+// An explanation for programs: one JSON object in one line, its form described in the README.
+import LupinCore
+
+extension Explanation {
+    /// Members may be added in later versions; those that are there keep their meaning.
+    var json: String {
+        var line = JSONLine()
+        line.openObject()
+        addTarget(to: &line)
+        addChecks(to: &line)
+        addInterception(to: &line)
+        addRules(to: &line)
+        addKeys(to: &line)
+        addSettings(to: &line)
+        addOutcome(to: &line)
+        line.closeObject()
+        return String(decoding: line.bytes, as: UTF8.self)
+    }
+
+    private func addTarget(to line: inout JSONLine) {
+        if let file = configuration.fileName { line.add("file", text: file) }
+        line.add("version", text: configuration.version)
+        line.openObject("target")
+        line.add("method", text: request.head.method.token)
+        line.add("scheme", text: request.origin.scheme.name)
+        line.add("host", text: request.origin.host.text)
+        line.add("port", UInt64(request.origin.port))
+        if request.head.method != .connect { line.add("path", text: request.subject.shownPath) }
+        line.add("client", text: request.client.text)
+        if let program = request.program { line.add("program", text: program) }
+        if let user = request.user { line.add("user", text: user) }
+        line.closeObject()
+    }
+
+    private func addChecks(to line: inout JSONLine) {
+        line.openList("access")
+        for check in checks {
+            line.openObject()
+            line.add("setting", text: check.setting)
+            line.add("ok", check.passes)
+            line.add("reason", text: check.sentence)
+            if let number = configuration.settingLines[check.setting] {
+                line.add("line", UInt64(number))
+            }
+            line.closeObject()
+        }
+        line.closeList()
+    }
+
+    private func addInterception(to line: inout JSONLine) {
+        if case .plain = entry { return }
+        line.openObject("interception")
+        line.add("decision", text: entry.word)
+        switch entry {
+        case .plain, .answered: break
+        case .tunnelled(.mode): line.add("reason", text: "mode")
+        case .tunnelled(.exception): line.add("reason", text: "except")
+        case .tunnelled(.noRule): line.add("reason", text: "no_rule")
+        case .intercepted(let rule, let isConvenienceOnly):
+            if let rule {
+                line.add("rule", text: rules[rule].name)
+                line.add("line", UInt64(rules[rule].line))
+            }
+            line.add("may_tunnel", isConvenienceOnly)
+        }
+        line.closeObject()
+    }
+
+    private func addRules(to line: inout JSONLine) {
+        line.openList("rules")
+        for (index, verdict) in verdicts.enumerated() {
+            line.openObject()
+            line.add("name", text: rules[index].name)
+            line.add("line", UInt64(rules[index].line))
+            switch verdict {
+            case .matches: line.add("verdict", text: "matches")
+            case .needsClearText(let keys):
+                line.add("verdict", text: "needs_clear_text")
+                line.openList("keys")
+                for key in keys { line.element(key.utf8Span.span) }
+                line.closeList()
+            case .hidden(let other):
+                line.add("verdict", text: "hidden")
+                line.add("by", text: rules[other].name)
+            case .fails(let alternatives):
+                line.add("verdict", text: "fails")
+                add(alternatives, to: &line)
+            }
+            line.closeObject()
+        }
+        line.closeList()
+    }
+
+    private func add(_ alternatives: [[MatchFailure]], to line: inout JSONLine) {
+        line.openList("alternatives")
+        for failures in alternatives {
+            line.openObject()
+            line.openList("failures")
+            for failure in failures {
+                line.openObject()
+                line.add("key", text: failure.key)
+                line.add("reason", text: failure.reason)
+                line.closeObject()
+            }
+            line.closeList()
+            line.closeObject()
+        }
+        line.closeList()
+    }
+
+    private func addKeys(to line: inout JSONLine) {
+        line.openList("keys")
+        for key in keys {
+            line.openObject()
+            line.add("key", text: key.key)
+            line.add("value", text: text(of: key))
+            line.add("rule", text: rules[key.rule].name)
+            line.add("line", UInt64(key.line))
+            switch key.part {
+            case .holds: line.add("part", text: "holds")
+            case .adds: line.add("part", text: "adds")
+            case .replaced(let other):
+                line.add("part", text: "replaced")
+                line.add("by", text: rules[other].name)
+            case .idle(let reason):
+                line.add("part", text: "idle")
+                line.add("reason", text: reason)
+            }
+            line.closeObject()
+        }
+        line.closeList()
+    }
+
+    private func addSettings(to line: inout JSONLine) {
+        line.openList("settings")
+        for setting in settings {
+            line.openObject()
+            line.add("key", text: setting.name)
+            line.add("value", text: setting.text)
+            if let number = setting.line { line.add("line", UInt64(number)) }
+            line.closeObject()
+        }
+        line.closeList()
+    }
+
+    private func addOutcome(to line: inout JSONLine) {
+        if let answer {
+            line.openObject("answer")
+            line.add("status", UInt64(answer.status))
+            line.closeObject()
+            return
+        }
+        line.openObject("next_hop")
+        line.add("host", text: (parent?.host ?? finalOrigin.host).text)
+        line.add("port", UInt64(parent?.port ?? finalOrigin.port))
+        line.add("parent", parent != nil)
+        if let trustName { line.add("trust", text: trustName) }
+        line.closeObject()
+        guard let preview else { return }
+        line.openObject("request")
+        line.openList("lines")
+        for text in preview.lines {
+            line.openObject()
+            switch text {
+            case .same(let text): line.add("same", text: text)
+            case .removed(let text): line.add("removed", text: text)
+            case .added(let text): line.add("added", text: text)
+            }
+            line.closeObject()
+        }
+        line.closeList()
+        line.openList("steps")
+        for step in preview.steps.applied { line.element(step.utf8Span.span) }
+        line.closeList()
+        line.openList("dropped")
+        for step in preview.steps.dropped {
+            line.openObject()
+            line.add("step", text: step.step)
+            line.add("reason", text: step.reason)
+            line.closeObject()
+        }
+        line.closeList()
+        line.openList("notes")
+        for note in preview.notes { line.element(note.utf8Span.span) }
+        line.closeList()
+        if let problem = preview.problem { line.add("problem", text: problem) }
+        line.closeObject()
+        line.openList("response")
+        for step in plan.responseSteps { line.element(step.summary.utf8Span.span) }
+        line.closeList()
+    }
+}

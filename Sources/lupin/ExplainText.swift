@@ -1,0 +1,240 @@
+// An explanation for people: sections of short lines.
+import LupinCore
+
+/// Prints an explanation.
+struct ExplainText {
+    let explanation: Explanation
+    /// Tells the rules that do not match, and every setting, however many there are.
+    let tellsAll: Bool
+
+    /// With more rules than these only the matching ones are told, unless all are asked for.
+    private static let rulesMax = 50
+
+    private var rules: [Rule] { explanation.rules }
+
+    /// The lines, without a line end behind the last.
+    var text: String {
+        var lines = target
+        lines += section("access", access)
+        if !interception.isEmpty { lines += section("https", interception) }
+        lines += section("rules", verdicts)
+        lines += section("keys", keys)
+        lines += section("settings", settings)
+        lines += section("request", outcome)
+        return lines.joined(separator: "\n")
+    }
+
+    private func section(_ title: String, _ lines: [String]) -> [String] {
+        ["", title] + lines.map { $0.isEmpty ? $0 : "  \($0)" }
+    }
+
+    // MARK: Sections
+
+    private var target: [String] {
+        let request = explanation.request
+        let origin = request.origin
+        let path = request.head.method == .connect ? "" : request.subject.shownPath
+        var client = "client \(request.client.text)"
+        if let program = request.program { client += ", program \(program)" }
+        if let user = request.user { client += ", user \(user)" }
+        let file = explanation.configuration.fileName
+        return [
+            "\(request.head.method.token) \(origin.scheme.name)://\(origin.hostAndPort)\(path)",
+            "  \(client)",
+            "  rules: \(file ?? "no file, the defaults hold")",
+        ]
+    }
+
+    private var access: [String] {
+        explanation.checks.map { check in
+            "\(check.passes ? "✓" : "✗") \(check.sentence) (\(check.setting)\(line(check.setting)))"
+        }
+    }
+
+    /// `, lupin.yaml:12` where the file has the setting.
+    private func line(_ setting: String) -> String {
+        guard let line = explanation.configuration.settingLines[setting] else { return "" }
+        return ", \(explanation.place(line))"
+    }
+
+    private var interception: [String] {
+        switch explanation.entry {
+        case .plain: return []
+        case .answered:
+            return ["the CONNECT is answered by a rule; nothing is decrypted"]
+        case .tunnelled(let reason):
+            var lines = ["tunnelled: \(Self.sentence(reason))\(place(reason))"]
+            let waiting = explanation.verdicts.indices.filter {
+                if case .needsClearText = explanation.verdicts[$0] { true } else { false }
+            }
+            if !waiting.isEmpty {
+                let names = waiting.map { "\"\(rules[$0].name)\"" }.joined(separator: ", ")
+                lines.append("so what \(names) may ask of the requests inside is not seen")
+            }
+            return lines
+        case .intercepted(let rule, let isConvenienceOnly):
+            let cause = rule.map { "for the rule \(reference($0))" }
+            var lines = [
+                "intercepted: \(cause ?? "intercept.mode is all\(line("intercept.mode"))")"
+            ]
+            let settings = explanation.configuration.settings
+            if isConvenienceOnly, let time = settings.intercept.tunnelsRejecting,
+                !settings.upstream.tls.demandsTrustRule
+            {
+                let text = UnitText.duration(time.milliseconds)
+                lines.append("a client that refuses lupin's certificate is tunnelled for \(text)")
+            } else {
+                lines.append("a client that refuses lupin's certificate gets 403")
+            }
+            return lines
+        }
+    }
+
+    private static func sentence(_ reason: TunnelReason) -> String {
+        switch reason {
+        case .mode: "intercept.mode is none"
+        case .exception: "intercept.except lists the host"
+        case .noRule: "no rule needs the host in clear"
+        }
+    }
+
+    private func place(_ reason: TunnelReason) -> String {
+        switch reason {
+        case .mode: line("intercept.mode")
+        case .exception: line("intercept.except")
+        case .noRule: ""
+        }
+    }
+
+    private func reference(_ rule: Int) -> String {
+        "\"\(rules[rule].name)\" (\(explanation.place(rules[rule].line)))"
+    }
+
+    private var verdicts: [String] {
+        if rules.isEmpty { return ["there are none"] }
+        let leavesOut = !tellsAll && rules.count > Self.rulesMax
+        var lines: [String] = []
+        for (index, verdict) in explanation.verdicts.enumerated() {
+            if leavesOut, verdict != .matches { continue }
+            lines.append(line(index, verdict))
+            if case .fails(let alternatives) = verdict, alternatives.count > 1 {
+                lines += alternatives.prefix(10).map { "    or: \(Self.reasons($0))" }
+                if alternatives.count > 10 {
+                    lines.append("    and \(alternatives.count - 10) other alternatives")
+                }
+            }
+        }
+        if leavesOut {
+            let matching = explanation.verdicts.count { $0 == .matches }
+            lines.append("\(rules.count - matching) rules do not match; --all tells why")
+        }
+        return lines
+    }
+
+    private func line(_ index: Int, _ verdict: RuleVerdict) -> String {
+        let rule = rules[index]
+        let name = "\(rule.name) (line \(rule.line))"
+        switch verdict {
+        case .matches: return "✓ \(name)"
+        case .needsClearText(let keys):
+            return "? \(name): \(keys.joined(separator: ", ")) shows only inside https"
+        case .hidden(let other):
+            return "✗ \(name): hidden by `stop: true` of \"\(rules[other].name)\" "
+                + "(line \(rules[other].line))"
+        case .fails(let alternatives):
+            guard alternatives.count == 1, let only = alternatives.first else {
+                return "✗ \(name): none of \(alternatives.count) alternatives"
+            }
+            return "✗ \(name): \(Self.reasons(only))"
+        }
+    }
+
+    private static func reasons(_ failures: [MatchFailure]) -> String {
+        failures.map(\.reason).joined(separator: "; ")
+    }
+
+    private var keys: [String] {
+        if explanation.keys.isEmpty { return ["no rule says anything"] }
+        return Self.aligned(
+            explanation.keys.map { key in
+                let place = "\(explanation.place(key.line)) \(rules[key.rule].name)"
+                return (place, "\(key.key): \(explanation.text(of: key))\(remark(key.part))")
+            }
+        )
+    }
+
+    private func remark(_ part: EffectiveKey.Part) -> String {
+        switch part {
+        case .holds, .adds: ""
+        case .replaced(let other):
+            "  (replaced by \"\(rules[other].name)\", line \(rules[other].line))"
+        case .idle(let reason): "  (nothing here: \(reason))"
+        }
+    }
+
+    private var settings: [String] {
+        let shown = explanation.settings.filter { tellsAll || $0.isKey }
+        return Self.aligned(
+            shown.map { ($0.line.map(explanation.place) ?? "default", "\($0.name): \($0.text)") }
+        )
+    }
+
+    /// Two columns.
+    private static func aligned(_ rows: [(String, String)]) -> [String] {
+        let width = min(40, rows.map(\.0.count).max() ?? 0)
+        return rows.map { left, right in
+            left + String(repeating: " ", count: max(0, width - left.count)) + "  \(right)"
+        }
+    }
+
+    // MARK: What becomes of it
+
+    private var outcome: [String] {
+        let refusals = explanation.checks.filter { !$0.passes }.map(\.sentence)
+        if refusals.isEmpty { return unrefused }
+        return ["refused: \(refusals.joined(separator: "; ")); else it would be:"] + unrefused
+    }
+
+    private var unrefused: [String] {
+        if let answer = explanation.answer { return self.answer(answer) }
+        let way = explanation.parent.map { parent in
+            let credentials = parent.userinfo == nil ? "" : ", with credentials"
+            return "the parent proxy \(parent.scheme.name)://\(parent.host.uriText):\(parent.port)"
+                + credentials
+        }
+        let origin = explanation.finalOrigin
+        let hop = way.map { "by \($0)" } ?? "direct"
+        guard let preview = explanation.preview else {
+            if case .intercepted = explanation.entry {
+                return ["answered with 200; the requests inside are what another method asks about"]
+            }
+            return ["passed on unseen to \(origin.hostAndPort), \(hop)"]
+        }
+        var lines = preview.lines.map { line in
+            switch line {
+            case .same(let text): "  \(text)"
+            case .removed(let text): "- \(text)"
+            case .added(let text): "+ \(text)"
+            }
+        }
+        lines += preview.steps.dropped.map { "dropped: \($0.step): \($0.reason)" }
+        lines += preview.notes.map { "also: \($0)" }
+        lines += explanation.plan.responseSteps.map { "of the response: \($0.summary)" }
+        if let problem = preview.problem {
+            lines.append("nothing is sent, 502: \(problem)")
+        } else {
+            let trust = explanation.trustName.map { ", trusted by policy \($0)" } ?? ""
+            lines.append("sent to \(origin.hostAndPort), \(hop)\(trust)")
+        }
+        return lines
+    }
+
+    private func answer(_ answer: CannedResponse) -> [String] {
+        var lines = ["lupin answers itself, nothing goes upstream:", "  \(answer.status)"]
+        lines += explanation.shown(answer.fields).map { "  \($0)" }
+        if let body = answer.body, !body.isEmpty {
+            lines.append("  (\(body.utf8.count) bytes of body)")
+        }
+        return lines
+    }
+}

@@ -1,0 +1,365 @@
+// What the rules make of a request, worked out from the file alone: nothing runs, nobody is asked.
+import LupinCore
+import LupinProxy
+import LupinRules
+
+/// Everything that `lupin explain` tells.
+struct Explanation {
+    /// Something that may refuse the request, or does.
+    struct Check {
+        var setting: String
+        var passes: Bool
+        /// Without a full stop.
+        var sentence: String
+    }
+
+    /// A setting that the request meets, as the file writes it.
+    struct SettingValue {
+        var name: String
+        var text: String
+        /// nil for a default.
+        var line: Int?
+        /// Worth a line even where many are left out.
+        var isKey: Bool
+    }
+
+    /// How the request comes to lupin and what lupin does about TLS.
+    enum Entry {
+        /// By http: every rule sees it.
+        case plain
+        /// In a CONNECT that lupin looks into.
+        case intercepted(rule: Int?, isConvenienceOnly: Bool)
+        /// In a CONNECT that it does not look into.
+        case tunnelled(TunnelReason)
+        /// A rule answers the CONNECT itself.
+        case answered
+
+        var word: String {
+            switch self {
+            case .plain: "none"
+            case .intercepted: "intercept"
+            case .tunnelled: "tunnel"
+            case .answered: "respond"
+            }
+        }
+    }
+
+    let request: ExplainedRequest
+    let configuration: Configuration
+    let written: WrittenFile?
+    let entry: Entry
+    let verdicts: [RuleVerdict]
+    let plan: Plan
+    let keys: [EffectiveKey]
+    /// nil where nothing of the request is seen, or nothing goes upstream.
+    let preview: RequestPreview?
+    private(set) var checks: [Check] = []
+    private(set) var settings: [SettingValue] = []
+
+    init(_ request: ExplainedRequest, _ configuration: Configuration, _ written: WrittenFile?) {
+        self.request = request
+        self.configuration = configuration
+        self.written = written
+        let rules = Explanation.labelled(configuration.rules, written)
+        let redactor = Explanation.redactor(configuration)
+        let entry = Explanation.entry(of: request, rules, configuration.settings)
+        self.entry = entry
+        let subject = Explanation.subject(of: request, entry)
+        verdicts = rules.verdicts(for: subject, redactor: redactor)
+        plan = rules.plan(for: subject)
+        keys = rules.effectiveKeys(of: plan, for: subject)
+        if subject.isConnect || plan.respond != nil {
+            preview = nil
+        } else {
+            preview = Explanation.preview(
+                of: request,
+                plan,
+                rules,
+                configuration,
+                labels: written?.rules.flatMap(\.labels) ?? [],
+                redactor
+            )
+        }
+        checks = makeChecks()
+        settings = makeSettings()
+    }
+
+    var rules: [Rule] { configuration.rules.rules }
+
+    /// What a rule is asked about: the request, or the CONNECT where that is all there is.
+    private static func subject(of request: ExplainedRequest, _ entry: Entry) -> MatchSubject {
+        switch entry {
+        case .intercepted where request.head.method == .connect: request.connectSubject
+        case .plain, .intercepted: request.subject
+        case .tunnelled, .answered: request.connectSubject
+        }
+    }
+
+    /// The rules with labels where their steps hold secrets.
+    private static func labelled(_ rules: RuleSet, _ written: WrittenFile?) -> RuleSet {
+        RuleSet(
+            rules.rules.enumerated().map { index, rule in
+                let labels = written.flatMap { file in
+                    file.rules.indices.contains(index) ? file.rules[index].labels : nil
+                }
+                return rule.labellingSecrets(labels ?? [])
+            }
+        )
+    }
+
+    private static func redactor(_ configuration: Configuration) -> Redactor {
+        Redactor(
+            settings: configuration.settings.log.redact,
+            secrets: configuration.secrets,
+            digest: { _ in 0 }
+        )
+    }
+
+    private static func entry(
+        of request: ExplainedRequest,
+        _ rules: RuleSet,
+        _ settings: Settings
+    ) -> Entry {
+        guard request.origin.scheme == .https || request.head.method == .connect else {
+            return .plain
+        }
+        if rules.plan(for: request.connectSubject).respond != nil { return .answered }
+        let decision = rules.interception(of: request.connectSubject, settings: settings.intercept)
+        switch decision {
+        case .tunnel(let reason): return .tunnelled(reason)
+        case .intercept(let rule, let isConvenienceOnly):
+            return .intercepted(rule: rule, isConvenienceOnly: isConvenienceOnly)
+        }
+    }
+
+    private static func preview(
+        of request: ExplainedRequest,
+        _ plan: Plan,
+        _ rules: RuleSet,
+        _ configuration: Configuration,
+        labels: [String],
+        _ redactor: Redactor
+    ) -> RequestPreview? {
+        guard request.head.method != .connect else { return nil }
+        var head = request.head
+        let parent = configuration.settings.upstream.nextHop(
+            for: request.origin.scheme,
+            host: request.origin.host,
+            port: request.origin.port,
+            override: plan.proxy
+        )
+        let isPlain = request.origin.scheme == .http
+        HopByHop.mark(
+            request: &head.fields,
+            keepsProxyAuthorization: isPlain && parent != nil && parent?.userinfo == nil
+        )
+        return RequestPreview(
+            of: head,
+            at: request.origin,
+            plan: plan,
+            rules: rules,
+            tokens: configuration.settings.tokens,
+            labels: labels,
+            via: configuration.settings.upstream.via ? "1.1 lupin-<run>" : nil,
+            redactor: redactor
+        )
+    }
+
+    // MARK: Where it goes
+
+    /// The origin in the end.
+    var finalOrigin: Origin { preview?.origin ?? request.origin }
+
+    /// The parent proxy on the way; nil for the direct way.
+    var parent: ParentProxy? {
+        let isTunnel = if case .tunnelled = entry { true } else { false }
+        return configuration.settings.upstream.nextHop(
+            for: isTunnel ? .https : finalOrigin.scheme,
+            host: finalOrigin.host,
+            port: finalOrigin.port,
+            override: plan.proxy
+        )
+    }
+
+    /// What lupin answers itself.
+    var answer: CannedResponse? {
+        guard var response = plan.respond else { return nil }
+        // To a CONNECT anything below would open a tunnel or be read as one.
+        if case .answered = entry, response.status < 300 { response.status = 403 }
+        return response
+    }
+
+    /// Lines of fields without what their names hide.
+    func shown(_ fields: [(name: String, value: String)]) -> [String] {
+        let redactor = Explanation.redactor(configuration)
+        return fields.map { name, value in
+            let isHidden = redactor.hides(field: name.utf8Span.span)
+            let shown = isHidden ? "REDACTED" : redactor.cleaned(value)
+            return "\(name): \(shown.replacing("REDACTED.0000", with: "REDACTED"))"
+        }
+    }
+
+    /// What the policy of the origin's certificates is called.
+    var trustName: String? {
+        guard finalOrigin.scheme == .https else { return nil }
+        switch entry {
+        case .tunnelled, .answered: return nil
+        case .plain, .intercepted: break
+        }
+        return (plan.trust ?? .system).name
+    }
+
+    /// The text of a key of a rule as the file writes it.
+    func text(of key: EffectiveKey) -> String {
+        guard let written, written.rules.indices.contains(key.rule) else { return "" }
+        return written.rules[key.rule].value(of: key.key)?.text ?? ""
+    }
+
+    /// `lupin.yaml:12`.
+    func place(_ line: Int) -> String {
+        let name = configuration.fileName?.split(separator: "/").last ?? "rules"
+        return "\(name):\(line)"
+    }
+}
+
+// MARK: Checks
+
+extension Explanation {
+    private func makeChecks() -> [Check] {
+        let settings = configuration.settings
+        let access = AccessPolicy(
+            settings.access,
+            listeners: settings.listeners.map { ($0.address, $0.port) }
+        )
+        var checks: [Check] = []
+        func check(_ setting: String, _ passes: Bool, _ yes: String, _ no: String) {
+            checks.append(Check(setting: setting, passes: passes, sentence: passes ? yes : no))
+        }
+        let client = request.client
+        check(
+            "access.clients",
+            access.admits(client: client),
+            "\(client.text) is served",
+            "\(client.text) is not listed: 403"
+        )
+        for origin in finalOrigin == request.origin ? [finalOrigin] : [request.origin, finalOrigin]
+        {
+            let denial = denial(of: origin, access)
+            check(
+                "access.deny_targets",
+                denial == nil,
+                origin.host.address == nil
+                    ? "\(origin.host.text) may be reached, if its addresses may"
+                    : "\(origin.host.text) may be reached",
+                Explanation.clause(denial?.detail ?? "")
+            )
+        }
+        if request.origin.scheme == .https || request.head.method == .connect {
+            let port = request.origin.port
+            check(
+                "access.connect_ports",
+                access.allowsConnect(toPort: port),
+                "CONNECT to port \(port) is allowed",
+                "port \(port) is not listed: 403"
+            )
+        }
+        if settings.upstream.tls.demandsTrustRule, finalOrigin.scheme == .https, answer == nil {
+            check(
+                "upstream.tls.require_trust_rule",
+                plan.trust != nil,
+                "a rule says how to trust the origin",
+                "no rule says how to trust the origin: 403"
+            )
+        }
+        if let check = credentialCheck { checks.append(check) }
+        return checks
+    }
+
+    private func denial(of origin: Origin, _ access: AccessPolicy) -> LupinError? {
+        if let denial = access.denial(ofName: origin.host) { return denial }
+        guard let address = origin.host.address else { return nil }
+        return access.denial(
+            of: address,
+            port: origin.port,
+            host: origin.host,
+            client: request.client,
+            isHostFromFile: preview?.steps.isHostFromFile ?? false
+        )
+    }
+
+    /// Who may use what the plan holds; told, not decided: who asks is not known here.
+    private var credentialCheck: Check? {
+        let certificate =
+            plan.clientCertificate ?? configuration.settings.upstream.tls.clientCertificate
+        let showsCertificate = certificate != nil && finalOrigin.scheme == .https && preview != nil
+        guard plan.holdsSecret || plan.cookieJar != nil || showsCertificate else { return nil }
+        let whom: String
+        switch configuration.settings.access.credentials {
+        case .any: whom = "anybody"
+        case .owner: whom = "lupin's user and root"
+        case .users(let names):
+            whom = names.joined(separator: ", ")
+            if let user = request.user {
+                return Check(
+                    setting: "access.credentials",
+                    passes: names.contains(user),
+                    sentence: names.contains(user)
+                        ? "\(user) may use the credentials of this request"
+                        : "\(user) may not use the credentials of this request: 403"
+                )
+            }
+        }
+        return Check(
+            setting: "access.credentials",
+            passes: true,
+            sentence: "the credentials of this request are for \(whom); others get 403"
+        )
+    }
+
+    /// A sentence in the middle of another.
+    private static func clause(_ sentence: String) -> String {
+        sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
+    }
+}
+
+// MARK: Settings
+
+extension Explanation {
+    /// Sections and settings that have to do with a single request.
+    private static let sections = [
+        "intercept", "log", "timeouts", "upstream", "upstream.dns", "upstream.pool", "upstream.tls",
+    ]
+    private static let usual: Set<String> = [
+        "log.to", "timeouts.connect", "timeouts.idle", "timeouts.response_header",
+        "timeouts.total", "upstream.proxy",
+    ]
+
+    private func makeSettings() -> [SettingValue] {
+        // A leaf that a rule sets is told among its keys.
+        let set = Set(keys.filter { $0.part == .holds }.map(\.key))
+        var values: [SettingValue] = SettingsTable.settings.compactMap { setting in
+            let isOurs = Explanation.sections.contains(setting.section)
+            guard setting.isAvailable, isOurs, !set.contains(setting.name),
+                setting.name != "upstream.proxy" || plan.proxy == nil
+            else { return nil }
+            let own = written?.settings[setting.name]
+            return SettingValue(
+                name: setting.name,
+                text: own?.text ?? setting.defaultText,
+                line: own?.line,
+                isKey: own != nil || Explanation.usual.contains(setting.name)
+            )
+        }
+        if let line = configuration.settingLines["log"], case .off = configuration.settings.log.to {
+            values.removeAll { $0.name.hasPrefix("log.") }
+            values.append(SettingValue(name: "log", text: "off", line: line, isKey: true))
+        }
+        if trustName != nil, plan.trust == nil {
+            values.append(SettingValue(name: "trust", text: "system", line: nil, isKey: true))
+        }
+        if preview != nil, !set.contains("retry") {
+            values.append(SettingValue(name: "retry", text: "safe", line: nil, isKey: true))
+        }
+        return values
+    }
+}

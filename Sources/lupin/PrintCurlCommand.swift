@@ -1,0 +1,105 @@
+// `lupin curl`: a recorded request as a command that makes it again.
+import ArgumentParser
+import LupinCore
+import LupinIO
+
+struct PrintCurlCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "curl",
+        abstract: "Print a curl command that makes a recorded request again.",
+        discussion: """
+            ID is the id of an exchange: in its record, and in every response that lupin
+            makes itself. The lupin that runs is asked; it remembers the last exchanges
+            with their fields. With --log the exchange is looked for in JSON lines, which
+            have values of fields only as far as log.headers says.
+
+              lupin curl 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
+              lupin curl --adapted --attempt 1 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
+              lupin curl --log ~/lupin.jsonl 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
+
+            What was secret is a variable named after its field, such as $AUTHORIZATION;
+            a comment names those to set. Bodies are not recorded: a comment says how many
+            bytes are missing.
+
+            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64
+            wrong command line.
+            """
+    )
+
+    @Flag(help: "The request as it went upstream, after the rules.")
+    var adapted = false
+
+    @Flag(help: "The request as the client sent it, which is usual.")
+    var original = false
+
+    @Option(
+        help: ArgumentHelp("With --adapted, which attempt; without it the last.", valueName: "n")
+    )
+    var attempt: Int?
+
+    @OptionGroup var place: AdminPlace
+
+    @Option(
+        help: ArgumentHelp("A log to look in; - is standard input.", valueName: "file"),
+        completion: .file(extensions: ["jsonl", "log"])
+    )
+    var log: String?
+
+    @Argument(help: "The id of the exchange, 32 hexadecimal digits.")
+    var id: String
+
+    func validate() throws {
+        if adapted, original {
+            throw ValidationError("--adapted and --original exclude each other")
+        }
+        if attempt != nil, !adapted { throw ValidationError("--attempt goes with --adapted") }
+        if let attempt, attempt < 1 { throw ValidationError("attempts are counted from 1") }
+        if place.socket != nil, log != nil {
+            throw ValidationError("--socket and --log exclude each other")
+        }
+        guard id.utf8.count == 32, id.utf8.allSatisfy({ $0.hexValue != nil }) else {
+            throw ValidationError("\"\(id)\" is no id: 32 hexadecimal digits")
+        }
+    }
+
+    func run() throws {
+        let (id, place, log) = (id.lowercased(), place, log)
+        let (adapted, attempt) = (adapted, attempt)
+        let code = try ControlLoop.run { executor in
+            do throws(RecordProblem) {
+                let exchange: RecordedExchange
+                if let log {
+                    exchange = try RecordedExchanges.recordedExchange(id, log: log)
+                } else {
+                    exchange = try await RecordedExchanges.recordedExchange(
+                        id,
+                        at: place,
+                        on: executor.loop
+                    )
+                }
+                return Self.tell(exchange, adapted: adapted, attempt: attempt)
+            } catch {
+                StandardError.print("lupin: \(error.message)")
+                return .failure
+            }
+        }
+        if code != .success { throw code }
+    }
+
+    private static func tell(
+        _ exchange: RecordedExchange,
+        adapted: Bool,
+        attempt: Int?
+    ) -> ExitCode {
+        do throws(CurlProblem) {
+            let command =
+                adapted
+                ? try exchange.adaptedCommand(attempt: attempt) : try exchange.originalCommand()
+            print(command.text)
+            return .success
+        } catch {
+            StandardError.print("lupin: \(error.message)")
+            return .failure
+        }
+    }
+}

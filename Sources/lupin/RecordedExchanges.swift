@@ -1,0 +1,70 @@
+// Where `lupin curl` finds an exchange: with a lupin that runs, or in a log.
+import LupinCore
+import LupinIO
+
+/// Why an exchange was not found.
+struct RecordProblem: Error {
+    /// A sentence for people.
+    let message: String
+}
+
+enum RecordedExchanges {
+    /// The exchange called `id`, as the lupin that runs remembers it.
+    static func recordedExchange(
+        _ id: String,
+        at place: AdminPlace,
+        on loop: EventLoop
+    ) async throws(RecordProblem) -> RecordedExchange {
+        let reply: AdminReply
+        do throws(AdminProblem) {
+            reply = try await place.client().get("/v1/exchanges/\(id)", on: loop)
+        } catch {
+            throw RecordProblem(message: "\(error.message); --log reads a log")
+        }
+        guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }
+        let body = reply.body
+        guard let json = JSONValue(parsing: body.span), let exchange = RecordedExchange(json) else {
+            throw RecordProblem(message: "the exchange has not ended yet")
+        }
+        return exchange
+    }
+
+    /// The exchange called `id` in the JSON lines at `path`; `-` is standard input.
+    static func recordedExchange(
+        _ id: String,
+        log path: String
+    ) throws(RecordProblem) -> RecordedExchange {
+        var file: TailedFile
+        do throws(SystemError) {
+            file = try TailedFile(path: path == "-" ? nil : path)
+        } catch {
+            throw RecordProblem(message: "cannot open \(path): \(error.message)")
+        }
+        var bytes: [UInt8] = []
+        var isOpen = true
+        while isOpen {
+            do throws(SystemError) {
+                isOpen = try file.read(into: &bytes)
+            } catch {
+                throw RecordProblem(message: "cannot read \(path): \(error.message)")
+            }
+            if !isOpen { bytes.append(0x0A) }
+            guard let last = bytes.lastIndex(of: 0x0A) else { continue }
+            if let found = find(id, in: bytes[...last]) { return found }
+            bytes.removeSubrange(...last)
+        }
+        throw RecordProblem(message: "there is no exchange \(id) in \(path == "-" ? "it" : path)")
+    }
+
+    private static func find(_ id: String, in lines: ArraySlice<UInt8>) -> RecordedExchange? {
+        let wanted = Array(#""id":"\#(id)""#.utf8)
+        for line in lines.split(separator: 0x0A) where line.firstRange(of: wanted) != nil {
+            let bytes = Array(line)
+            guard let json = JSONValue(parsing: bytes.span), let found = RecordedExchange(json),
+                found.id == id
+            else { continue }
+            return found
+        }
+        return nil
+    }
+}

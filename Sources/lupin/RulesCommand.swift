@@ -1,0 +1,69 @@
+// `lupin rules`: the rules of a file at a glance, or the whole file with every value that holds.
+import ArgumentParser
+import LupinCore
+import LupinRules
+
+struct RulesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rules",
+        abstract: "List the rules of the file, or print it with every value that holds.",
+        discussion: """
+            Without a flag: each rule with its line, whom it concerns and which keys it
+            has.
+
+            With --effective: a whole rules file that means the same as yours. What you
+            wrote has its line behind it, everything else is a default. References such
+            as ${env:NAME} stay as you wrote them, a secret that stands in the file
+            itself becomes REDACTED.
+
+              lupin rules
+              lupin rules --effective | less
+            """
+    )
+
+    @Flag(help: "Print the file with every value that holds.")
+    var effective = false
+
+    @Option(
+        name: .customLong("rules"),
+        help: ArgumentHelp("The rules file.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var rulesFile: String?
+
+    func run() throws {
+        let located = try LocatedRules(explicit: rulesFile)
+        guard let path = located.path else {
+            if effective {
+                print(WrittenFile.defaults.effectiveYAML, terminator: "")
+            } else {
+                print("there is no rules file: lupin runs with its defaults")
+            }
+            return
+        }
+        guard let written = WrittenFile(path: path, of: located.configuration) else {
+            StandardError.print("lupin: \(path) changes while it is read")
+            throw ExitCode.failure
+        }
+        if effective {
+            print(written.effectiveYAML, terminator: "")
+        } else {
+            print(RuleList.text(located.configuration.rules.rules, written, path))
+        }
+    }
+}
+
+enum RuleList {
+    /// A paragraph for each rule.
+    static func text(_ rules: [Rule], _ written: WrittenFile, _ path: String) -> String {
+        if rules.isEmpty { return "\(path) has no rules" }
+        return zip(rules, written.rules).map { rule, written in
+            var lines = ["\(rule.name)  # \(path):\(rule.line)"]
+            let match = written.value(of: "match")?.text ?? ""
+            lines.append("  match: \(match == "{}" ? "everything" : match)")
+            let keys = written.keys.map { "\($0.key)" }.filter { $0 != "name" && $0 != "match" }
+            lines.append("  keys:  \(keys.isEmpty ? "none" : keys.joined(separator: ", "))")
+            return lines.joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+}

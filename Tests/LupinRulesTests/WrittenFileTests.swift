@@ -1,0 +1,85 @@
+// Where each key stands, and what it says there in its author's words.
+
+import LupinCore
+import LupinRules
+import Testing
+
+struct WrittenFileTests {
+    private static let body = """
+        timeouts: {connect: 5s}
+        intercept:
+          client_rejects:
+            for: 2h
+        rules:
+          - name: a
+            match: a.dev
+            timeouts:
+              total: 9s
+              dns: 1s
+            log: off
+            request:
+              - rewrite: {header: X-C, from: "${secret:NOT}", to: x}
+              - set: {X-A: "${secret:ONE}${env:TWO}", X-B: "${file:/c}"}
+              - query: {set: {q: "${secret:THREE:-geheim}"}, remove: [x]}
+        """
+
+    private static let environment = ["ONE": "1", "TWO": "2", "THREE": "3"]
+
+    private static var files: [String: FileContents] { ["/c": SampleFile.text("c")] }
+
+    @Test func `a checked file knows its lines and its name`() throws {
+        let loaded = try configuration(
+            Self.body,
+            environment: Self.environment,
+            files: Self.files
+        )
+        #expect(loaded.fileName == "lupin.yaml")
+        #expect(loaded.settingLines["timeouts"] == 2)
+        #expect(loaded.settingLines["timeouts.connect"] == 2)
+        #expect(loaded.settingLines["intercept.client_rejects.for"] == 5)
+        #expect(
+            loaded.rules.rules[0].keyLines == [
+                "match": 8, "timeouts.total": 10, "timeouts.dns": 11, "log": 12,
+                "request": 13,
+            ]
+        )
+    }
+
+    @Test func `values are those of the author, on one line`() throws {
+        let file = WrittenFile(text: "lupin: 1\n\(Self.body)", redaction: RedactionSettings())
+        #expect(file.settings["timeouts.connect"] == WrittenFile.Value(line: 2, text: "5s"))
+        let rule = try #require(file.rules.first)
+        #expect(
+            rule.keys.map(\.key) == [
+                "name", "match", "timeouts.total", "timeouts.dns", "log", "request",
+            ]
+        )
+        #expect(rule.value(of: "timeouts.total") == WrittenFile.Value(line: 10, text: "9s"))
+    }
+
+    @Test func `labels come in the order in which steps hold secrets`() throws {
+        let file = WrittenFile(text: "lupin: 1\n\(Self.body)", redaction: RedactionSettings())
+        let labels = try #require(file.rules.first?.labels)
+        #expect(labels == ["<secret ONE>", "<file /c>", "<secret THREE>"])
+        let loaded = try configuration(
+            Self.body,
+            environment: Self.environment,
+            files: Self.files
+        )
+        let held = loaded.rules.rules[0].labellingSecrets(labels).steps.flatMap {
+            step -> [Template.Part] in
+            switch step {
+            case .set(_, let value): value.parts
+            case .query(let set, _): set.flatMap(\.value.parts)
+            default: []
+            }
+        }
+        let found = held.compactMap { if case .secret(let text) = $0 { text } else { nil } }
+        #expect(found == labels)
+    }
+
+    @Test func `a file that is no YAML says nothing`() {
+        let file = WrittenFile(text: "a: [", redaction: RedactionSettings())
+        #expect(file.rules.isEmpty && file.settings.isEmpty)
+    }
+}

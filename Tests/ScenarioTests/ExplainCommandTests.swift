@@ -1,0 +1,163 @@
+// `lupin explain` and `lupin rules` as a person or a script meets them.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct ExplainCommandTests {
+    private static let rules = #"""
+        lupin: 1
+        timeouts: {connect: 5s}
+        tokens:
+          github: {bearer: "literal-geheim"}
+        rules:
+          - name: everyone
+            match: {}
+            timeouts: {total: 60s}
+          - name: github
+            match: {host: api.github.com}
+            request:
+              - auth: github
+              - set: {X-Env: dev}
+            timeouts: {total: 90s}
+          - name: telemetry
+            match: telemetry.example
+            respond: {status: 403, headers: {Set-Cookie: geheim, X-A: b}}
+            stop: true
+          - name: staging
+            match: {header: {X-Env: staging}}
+            log: off
+
+        """#
+
+    private func explain(_ arguments: String..., rules: String = rules) throws -> Lupin.Result {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", rules)
+        return try Lupin.run(["explain", "--rules", file] + arguments)
+    }
+
+    @Test func `every rule, every key and the request are told, no secret is`() throws {
+        let result = try explain("-H", "Cookie: a=geheim", "https://API.github.com/user")
+        #expect(result.code == 0)
+        #expect(!result.output.contains("geheim"))
+        for line in [
+            "GET https://api.github.com:443/user", "  ✓ 127.0.0.1 is served (access.clients)",
+            #"  intercepted: for the rule "github" (lupin.yaml:9)"#, "  ✓ everyone (line 6)",
+            "  ✗ telemetry (line 15): host is api.github.com, not telemetry.example",
+            "  ✗ staging (line 19): there is no header x-env",
+            #"  lupin.yaml:8 everyone  timeouts.total: 60s  (replaced by "github", line 9)"#,
+            "  lupin.yaml:14 github   timeouts.total: 90s", "  lupin.yaml:2  timeouts.connect: 5s",
+            "  default       retry: safe", "    Cookie: REDACTED",
+            "  + Authorization: Bearer <token github>", "  + X-Env: dev",
+            "  sent to api.github.com:443, direct, trusted by policy system",
+        ] {
+            #expect(
+                result.output.contains("\(line)\n") || result.output.hasSuffix("\(line)\n"),
+                "\(line) is missing in\n\(result.output)"
+            )
+        }
+    }
+
+    @Test func `a tunnel shows what it keeps rules from seeing`() throws {
+        let output = try explain("https://other.example/").output
+        #expect(output.contains("tunnelled: no rule needs the host in clear"))
+        #expect(output.contains("? staging (line 19): header shows only inside https"))
+        #expect(output.contains("passed on unseen to other.example:443, direct"))
+    }
+
+    @Test func `an answer of lupin's own is told, and what it hides`() throws {
+        let output = try explain("https://telemetry.example/x").output
+        #expect(output.contains("the CONNECT is answered by a rule; nothing is decrypted"))
+        #expect(output.contains("hidden by `stop: true` of \"telemetry\" (line 15)"))
+        #expect(output.contains("lupin answers itself, nothing goes upstream:\n    403\n"))
+        #expect(output.contains("    Set-Cookie: REDACTED\n    X-A: b\n"))
+        #expect(try explain("-X", "CONNECT", "https://api.github.com/").output.contains("200;"))
+    }
+
+    @Test func `program, user and address come from the command line`() throws {
+        let rules = """
+            lupin: 1
+            access: {clients: [10.0.0.0/8]}
+            rules: [{name: p, match: {program: "curl*", user: ann, client: 10.1.2.3}, log: off}]
+
+            """
+        let all = ["--program", "curl", "--user", "ann", "--client", "10.1.2.3"]
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", rules)
+        let known = try Lupin.run(["explain", "--rules", file] + all + ["http://a.example/"])
+        #expect(known.output.contains("✓ p (line 3)"))
+        #expect(known.output.contains("✓ 10.1.2.3 is served (access.clients, lupin.yaml:2)"))
+        let unknown = try Lupin.run("explain", "--rules", file, "http://a.example/")
+        #expect(unknown.output.contains("program is not known, not curl*"))
+        #expect(unknown.output.contains("✗ 127.0.0.1 is not listed: 403"))
+        #expect(unknown.output.contains("  refused: 127.0.0.1 is not listed: 403; else"))
+    }
+
+    @Test func `json is one object with stable members`() throws {
+        let result = try explain("--json", "https://api.github.com/user")
+        let json = try JSONSerialization.jsonObject(with: Data(result.output.utf8))
+        let object = try #require(json as? [String: Any])
+        #expect(
+            Set(object.keys) == [
+                "file", "version", "target", "access", "interception", "rules", "keys", "settings",
+                "next_hop", "request", "response",
+            ]
+        )
+        #expect(result.output.split(separator: "\n").count == 1)
+        let rules = try #require(object["rules"] as? [[String: Any]])
+        #expect(
+            rules.compactMap { $0["verdict"] as? String } == [
+                "matches", "matches", "fails", "fails",
+            ]
+        )
+    }
+
+    @Test func `of many rules only the matching ones are told, unless all are wanted`() throws {
+        var text = "lupin: 1\nrules:\n"
+        for number in 1...60 { text += "  - {match: h\(number).example, log: off}\n" }
+        let short = try explain("http://h7.example/", rules: text).output
+        #expect(short.contains("59 rules do not match; --all tells why"))
+        #expect(!short.contains("✗ rule@"))
+        let long = try explain("--all", "http://h7.example/", rules: text).output
+        #expect(long.split(separator: "\n").count { $0.contains("✗ rule@") } == 59)
+    }
+
+    @Test(arguments: [
+        ["a.example"], ["ftp://a.example/"], ["http://u:geheim@a.example/"],
+        ["http://a.example:0/"],
+        ["-H", "no colon", "http://a.example/"], ["-X", "G T", "http://a.example/"],
+        ["--client", "here", "http://a.example/"], [],
+    ])
+    func `a wrong command line ends with 64`(arguments: [String]) throws {
+        let result = try Lupin.run(["explain"] + arguments)
+        #expect(result.code == 64)
+        #expect(!result.errors.contains("geheim"))
+    }
+
+    @Test(arguments: [["explain", "http://a.example/"], ["rules"], ["rules", "--effective"]])
+    func `a bad file ends with 2`(arguments: [String]) throws {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", "lupin: 1\nrulez: []\n")
+        let result = try Lupin.run(arguments + ["--rules", file])
+        #expect(result.code == 2 && result.output == "")
+    }
+
+    @Test func `rules lists what each concerns, and prints a file that is good`() throws {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", Self.rules)
+        let list = try Lupin.run("rules", "--rules", file).output
+        #expect(
+            list.contains(
+                "github  # \(file):9\n  match: {host: api.github.com}\n"
+                    + "  keys:  request, timeouts.total\n"
+            )
+        )
+        let effective = try Lupin.run("rules", "--effective", "--rules", file)
+        #expect(effective.code == 0 && !effective.output.contains("geheim"))
+        let copy = try folder.write("copy.yaml", effective.output)
+        let checked = try Lupin.run("check", copy)
+        #expect(checked.code == 0 && checked.output == "\(copy): ok, 4 rules\n", "\(checked)")
+        let defaults = try Lupin.run("rules", "--effective")
+        let plain = try folder.write("plain.yaml", defaults.output)
+        #expect(try Lupin.run("check", plain).output == "\(plain): ok, 0 rules\n")
+    }
+}
