@@ -116,7 +116,8 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "LupinProxy", "LupinIO", "LupinTLS", "LupinRules", "LupinCore", "LupinTestKit",
+                "LupinProxy", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinCore",
+                "LupinTestKit",
                 "lupin", logging,
             ],
             swiftSettings: strict

@@ -1,5 +1,6 @@
 // Whose program holds the other end of a connection within this machine: /proc on a helper thread.
 import LupinCore
+import Synchronization
 
 /// Asks the kernel which process a client is, shared by all loops.
 ///
@@ -38,11 +39,19 @@ package final class ProcessLookup: Sendable {
 
     /// How long a caller waits, and how long one look-up may take.
     package static let patience = Duration.seconds(2)
-    /// Look-ups that may wait; beyond, the answer is nil at once.
+    /// Look-ups of programs that may wait; beyond, the answer is nil at once.
     package static let queueLength = 64
+    /// Look-ups of users that may wait.
+    ///
+    /// As many as there are ports: nobody is taken for a stranger because many come at once.
+    private static let userQueueLength = 1 << 16
 
     private let thread: HelperThread
+    /// Who somebody is must not wait for what many programs are called.
+    private let userThread: HelperThread
     private let ask: Ask
+    /// nil where a test answers.
+    private let tables: RecentTables?
 
     /// Finds out what is wished for about the client at `peer`; it may block.
     package typealias Ask =
@@ -52,19 +61,22 @@ package final class ProcessLookup: Sendable {
     ///
     /// - Parameter ask: What the thread calls; it may block. Tests give their own.
     /// - Throws: When the kernel gives no thread.
-    package init(
-        asking ask: @escaping Ask = { ProcessLookup.find(peer: $0, local: $1, $2) }
-    ) throws(SystemError) {
-        self.ask = ask
+    package init(asking ask: Ask? = nil) throws(SystemError) {
+        self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }
+        tables = ask == nil ? RecentTables() : nil
         do {
             thread = try HelperThread(name: "lupin-procs", capacity: Self.queueLength)
+            userThread = try HelperThread(name: "lupin-users", capacity: Self.userQueueLength)
         } catch {
             throw SystemError(code: error.code)
         }
     }
 
     /// Leaves a look-up that still runs to itself; later ones find nothing.
-    package func abandon() { thread.abandon() }
+    package func abandon() {
+        thread.abandon()
+        userThread.abandon()
+    }
 
     /// The process at the other end of a connection that was accepted here.
     ///
@@ -100,11 +112,15 @@ package final class ProcessLookup: Sendable {
         let executor = loop.executor
         let question = Question(slot)
         let home = LoopLocal(question, of: executor)
-        let expiry = SystemCall.monotonicMicroseconds() &+ Self.patience.microseconds
-        let isAccepted = thread.submit { [ask] in
+        let now = SystemCall.monotonicMicroseconds()
+        let expiry = now &+ Self.patience.microseconds
+        let isAccepted = (wish == .user ? userThread : thread).submit { [ask, tables] in
             // Whoever waited for this in a long queue has gone on without it.
             guard SystemCall.monotonicMicroseconds() < expiry else { return }
-            let finding = ask(peer, local, wish)
+            let finding =
+                wish == .user
+                ? tables?.user(of: peer, to: local, askedAt: now) ?? ask(peer, local, wish)
+                : ask(peer, local, wish)
             executor.mailbox.post { home.value.answer(finding) }
         }
         guard isAccepted else { return Finding() }
@@ -140,7 +156,9 @@ package final class ProcessLookup: Sendable {
 
 extension ProcessLookup {
     /// Bytes of a socket table that are read: some 100,000 sockets.
-    private static let tableBytesMax = 16 << 20
+    fileprivate static let tableBytesMax = 16 << 20
+    /// A client that uses an IPv6 socket for an IPv4 address stands in the other table.
+    fileprivate static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
@@ -170,7 +188,7 @@ extension ProcessLookup {
     }
 
     /// A connection within the machine is one over loopback, or one from an address to itself.
-    private static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
+    fileprivate static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         let (from, to) = (peer.address.unmapped, local.address.unmapped)
         return from == to || (from.isLoopback && to.isLoopback)
     }
@@ -179,8 +197,7 @@ extension ProcessLookup {
         _ peer: SocketAddress,
         _ local: SocketAddress
     ) -> SocketTableEntry? {
-        // A client that uses an IPv6 socket for an IPv4 address stands in the other table.
-        for path in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
+        for path in tablePaths {
             if let table = ProcessFiles.content(of: path, bytesMax: tableBytesMax),
                 let entry = SocketTableEntry.find(in: table, local: peer, remote: local)
             {
@@ -218,5 +235,49 @@ extension ProcessLookup {
             return nil
         }
         return String(decoding: content.last == 0x0A ? content.dropLast() : content, as: UTF8.self)
+    }
+}
+
+/// The kernel's tables of connections as they were last read: one reading answers all who asked
+/// before it, so a burst of new clients does not wait for a reading each.
+private final class RecentTables: Sendable {
+    private struct Reading {
+        /// In microseconds of the monotonic clock.
+        var begun: UInt64
+        var tables: [[UInt8]]
+    }
+
+    /// The kernel may skip an entry while others come and go.
+    private static let readingsMax = 3
+
+    private let last = Mutex<Reading?>(nil)
+
+    /// What is known of a client's user; it blocks.
+    func user(
+        of peer: SocketAddress,
+        to local: SocketAddress,
+        askedAt: UInt64
+    ) -> ProcessLookup.Finding {
+        guard ProcessLookup.isWithinMachine(peer, local) else { return ProcessLookup.Finding() }
+        for round in 0..<Self.readingsMax {
+            for table in tables(since: round == 0 ? askedAt : nil) {
+                let entry = SocketTableEntry.find(in: table, local: peer, remote: local)
+                if let entry { return ProcessLookup.Finding(user: entry.uid) }
+            }
+        }
+        return ProcessLookup.Finding()
+    }
+
+    /// The tables, read again unless that was begun after `moment`.
+    private func tables(since moment: UInt64?) -> [[UInt8]] {
+        last.withLock { last in
+            if let moment, let last, last.begun > moment { return last.tables }
+            let begun = SystemCall.monotonicMicroseconds()
+            let tables = ProcessLookup.tablePaths.compactMap {
+                ProcessFiles.content(of: $0, bytesMax: ProcessLookup.tableBytesMax)
+            }
+            last = Reading(begun: begun, tables: tables)
+            return tables
+        }
     }
 }

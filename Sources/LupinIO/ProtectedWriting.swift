@@ -40,6 +40,25 @@ extension ProtectedFile {
     /// - Returns: The lock, held until the end of its life.
     /// - Throws: `unsafeDirectory` or `system`.
     package static func lock(_ path: String) throws(ProtectedFileProblem) -> Descriptor {
+        let file = try openLock(path)
+        try checked { flock(file.raw, LOCK_EX) }
+        return file
+    }
+
+    /// Takes a lock as `lock` does, but waits for nobody.
+    /// - Returns: nil where somebody else holds it.
+    package static func tryLock(_ path: String) throws(ProtectedFileProblem) -> Descriptor? {
+        let file = try openLock(path)
+        do throws(ProtectedFileProblem) {
+            try checked { flock(file.raw, LOCK_EX | LOCK_NB) }
+        } catch {
+            if error == .system(SystemError(code: EWOULDBLOCK)) { return nil }
+            throw error
+        }
+        return file
+    }
+
+    private static func openLock(_ path: String) throws(ProtectedFileProblem) -> Descriptor {
         let (folder, name) = parts(of: path)
         let directory = try openDirectory(folder, makingIt: true)
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
@@ -47,7 +66,6 @@ extension ProtectedFile {
             // Safety: the name is NUL-terminated for the call.
             owning: try checked { unsafe openat(directory.raw, name, flags, 0o600) }
         )
-        try checked { flock(file.raw, LOCK_EX) }
         return file
     }
 

@@ -192,6 +192,7 @@ public final class Proxy: Sendable {
         shared.resolver.abandon()
         shared.processes.abandon()
         shared.tokenThread.abandon()
+        shared.cookieJars.flush(now: SystemCall.wallMicroseconds() / 1_000_000)
         for listener in listeners { listener.entrance.authenticator?.abandon() }
         shared.records.close()
     }

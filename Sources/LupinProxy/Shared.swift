@@ -11,16 +11,16 @@ import Synchronization
 ///
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
 /// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
-/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` (programs and
-/// users of clients), `LeafIssuer` with `LeafCertificates` (the authority and its leaves),
-/// `TicketKeys` (what seals the tickets of TLS clients), `ClientRejections` (who refused a leaf),
-/// `TicketStore` (TLS of origins to resume), `OriginSecurities` and `SharedAnchors` (what TLS with
-/// origins is made with), `RevocationStore` (who was withdrawn), `Authenticator` (users, their
-/// passwords that wait and those that passed), `TokenStore` (credentials, who waits for them and
-/// what servers asked for), `TaintedSecrets` (what no log may hold), `ThrottleBuckets` (what rules
-/// let through in a second), `CompressionRefusals` (origins that want bodies plain),
-/// `ParentCredentials` (what parent proxies asked for), `CookieJars` (what servers set),
-/// `ExchangeHistory` (the exchanges that ended last).
+/// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
+/// `RecentTables` (programs and users of clients), `LeafIssuer` with `LeafCertificates` (the
+/// authority and its leaves), `TicketKeys` (what seals the tickets of TLS clients),
+/// `ClientRejections` (who refused a leaf), `TicketStore` (TLS of origins to resume),
+/// `OriginSecurities` and `SharedAnchors` (what TLS with origins is made with), `RevocationStore`
+/// (who was withdrawn), `Authenticator` (users, their passwords that wait and those that passed),
+/// `TokenStore` (credentials, who waits for them and what servers asked for), `TaintedSecrets`
+/// (what no log may hold), `ThrottleBuckets` (what rules let through in a second),
+/// `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
+/// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger

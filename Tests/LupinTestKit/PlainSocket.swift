@@ -104,6 +104,9 @@ package final class PlainSocket: Sendable {
         return sent
     }
 
+    /// Whether something can be read now, be it the end.
+    package var hasInput: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
+
     /// Sends FIN; receiving goes on.
     package func shutdownWrite() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 

@@ -88,6 +88,7 @@ package final class Plan: Sendable {
 
     /// Whether what is thought of a response may lead to the request being sent again.
     package var mayRepeatBody: Bool {
-        !auth.isEmpty || redirect != nil || compress != nil || validation?.action == .retry
+        !auth.isEmpty || !namedTokens.isEmpty || redirect != nil || compress != nil
+            || validation?.action == .retry
     }
 }

@@ -10,7 +10,7 @@ final class Attempt {
     let adapted: AdaptedRequest
     let exchange: Exchange
     private let earlier: BodyReplay?
-    /// What was kept of the body while it was sent.
+    /// What was kept of the body: by earlier attempts, and while it was sent.
     private(set) var replay: BodyReplay?
     var facts = AttemptRecord()
     var isEveryAddressRefused = false
@@ -30,6 +30,8 @@ final class Attempt {
         facts.cause = cause
         self.exchange = exchange
         earlier = replay
+        // An attempt that ends before its body begins passes on what it was given.
+        self.replay = replay
         begun = exchange.slot.loop.now
     }
 
@@ -71,11 +73,13 @@ final class Attempt {
     /// What those are told who decide whether there is another attempt.
     func failure(_ error: LupinError?, retries: Int) -> FailedAttempt {
         facts.isReplayable = isReplayable
+        // A body that was taken from the client and not kept is as good as sent: nobody can send
+        // it again, whether or not a byte of it left this machine.
         return FailedAttempt(
             method: exchange.request.method,
             error: error,
             retries: retries,
-            hasSentBytes: error == nil || hasSentBytes,
+            hasSentBytes: error == nil || hasSentBytes || !isReplayable,
             isReplayable: isReplayable,
             isCommitted: exchange.downstream.isCommitted,
             isEveryAddressRefused: isEveryAddressRefused
@@ -191,11 +195,14 @@ final class Attempt {
             upstream.version == .http2 || exchange.mayRepeatBody
             || adapted.hop.parent?.userinfo != nil
             || (upstream.isReused && policy.methods.contains(exchange.request.method))
-        if mayComeBack, !exchange.framing.isEmpty {
-            replay = BodyReplay(
-                bytesMax: policy.replayBodyBytes,
-                memory: exchange.resources.shared.replayMemory
-            )
+        if mayComeBack || earlier != nil, !exchange.framing.isEmpty {
+            // The beginning is in an earlier one already, and is not kept twice.
+            replay =
+                earlier
+                ?? BodyReplay(
+                    bytesMax: policy.replayBodyBytes,
+                    memory: exchange.resources.shared.replayMemory
+                )
             // Sent again it may be sent plain.
             if let compressed { compressed.plainReplay = replay } else { relay.replay = replay }
         }

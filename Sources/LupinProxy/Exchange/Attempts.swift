@@ -79,7 +79,7 @@ extension Exchange {
                 attempt.close(status: response.status, decision: .deliver, reason: "")
                 return obtained
             }
-            switch try await judge(&obtained, of: attempt) {
+            switch try await verdict(on: &obtained, of: attempt) {
             case .deliver(let reason):
                 attempt.close(status: response.status, decision: .deliver, reason: reason)
                 return obtained
@@ -152,6 +152,31 @@ extension Exchange {
         if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
+    /// What becomes of a response, once all that is waited for has come.
+    private func verdict(
+        on obtained: inout ObtainedResponse,
+        of attempt: Attempt
+    ) async throws(LupinError) -> Verdict {
+        let status = obtained.response.status
+        let count = attempts.count
+        let verdict: Verdict
+        do throws(LupinError) {
+            verdict = try await judge(&obtained, of: attempt)
+        } catch {
+            if attempts.count == count {
+                attempt.close(status: status, error: error, decision: .giveUp, reason: "")
+            }
+            throw error
+        }
+        // Meanwhile the client may have sent more of its body than is kept.
+        guard !attempt.isReplayable else { return verdict }
+        switch verdict {
+        case .follow(let leg, _) where leg.dropsBody: return verdict
+        case .deliver: return verdict
+        case .again, .follow: return .deliver(reason: "the body was not kept")
+        }
+    }
+
     /// Decides on a final response, in Alamofire's order: credentials first, then redirects, then
     /// validation, then whoever else is asked.
     private func judge(
@@ -179,9 +204,9 @@ extension Exchange {
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt
     ) async throws(LupinError) -> Verdict? {
-        guard let authentication, authentication.minds(obtained.response.status) else {
-            return nil
-        }
+        guard let authentication else { return nil }
+        authentication.noteAuthenticationInfo(of: obtained.response.head)
+        guard authentication.minds(obtained.response.status) else { return nil }
         obtained = try await hold(obtained).0
         let outcome = try await authentication.retry(
             after: obtained.response.head,

@@ -17,6 +17,7 @@ final class CookieJars: Sendable {
     }
 
     private let entries = Mutex<[String: Entry]>([:])
+    private let writing = Mutex<Void>(())
     private let thread: HelperThread
     private let logger: Logger
 
@@ -78,15 +79,31 @@ final class CookieJars: Sendable {
         return Entry(jar: jar, kept: jar.revision)
     }
 
-    private func write(_ path: String, now: Int64) {
-        let jar = entries.withLock { entries -> CookieJar? in
-            guard var entry = entries[path] else { return nil }
-            entry.isWriting = false
-            entry.kept = entry.jar.revision
-            entries[path] = entry
-            return entry.jar
+    /// Writes what the files have not got yet; it blocks.
+    ///
+    /// A helper thread that is about to end drops its jobs.
+    func flush(now: Int64) {
+        let paths = entries.withLock { entries in
+            entries.filter { $0.value.jar.revision != $0.value.kept }.map(\.key)
         }
-        guard let jar else { return }
+        for path in paths { write(path, now: now) }
+    }
+
+    private func write(_ path: String, now: Int64) {
+        // In turns, lest an older content come behind a newer one.
+        writing.withLock { _ in
+            let jar = entries.withLock { entries -> CookieJar? in
+                guard var entry = entries[path] else { return nil }
+                entry.isWriting = false
+                entry.kept = entry.jar.revision
+                entries[path] = entry
+                return entry.jar
+            }
+            if let jar { write(jar, to: path, now: now) }
+        }
+    }
+
+    private func write(_ jar: CookieJar, to path: String, now: Int64) {
         let text = CookieFile.text(of: jar, now: now)
         do throws(ProtectedFileProblem) {
             try ProtectedFile.write(text.bytes.span, to: path, replacing: true)

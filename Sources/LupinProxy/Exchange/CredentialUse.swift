@@ -38,8 +38,8 @@ extension Exchange {
     ///
     /// An authenticated user is who the listener's password says, everybody else whom the kernel
     /// says; a client that the kernel does not know is a stranger.
-    func checkCredentialUse() async throws(LupinError) {
-        guard usesSecret else { return }
+    func checkCredentialUse(at origin: Origin) async throws(LupinError) {
+        guard usesSecret(at: origin) else { return }
         let users = snapshot.credentialUsers
         guard !users.admitsAnybody else { return }
         if let name = client.user {
@@ -58,10 +58,10 @@ extension Exchange {
 
     /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it:
     /// because the client asked for https, or because a step makes https of it.
-    private var usesSecret: Bool {
+    private func usesSecret(at origin: Origin) -> Bool {
         if let plan, plan.holdsSecret || plan.cookieJar != nil { return true }
         guard clientCertificate != nil, request.method != .connect else { return false }
-        return record.origin?.scheme == .https || plan?.turnsToTLS ?? false
+        return origin.scheme == .https || plan?.turnsToTLS ?? false
     }
 
     /// What the plan says, else the settings.

@@ -151,7 +151,8 @@ extension Exchange {
 
     /// Whether the whole request has left.
     var isUploadDone: Bool {
-        if framing.isEmpty { return true }
+        // A redirect may have left the body behind, with some of it to come yet.
+        if framing.isEmpty { return !hasMoved || downstream.isRequestComplete }
         return upload?.state == .finished
     }
 

@@ -137,7 +137,7 @@ final class Exchange {
             }
             record.origin = known.origin
             match(known)
-            try await checkCredentialUse()
+            try await checkCredentialUse(at: known.origin)
             if let canned = plan?.respond {
                 try await answer(canned)
             } else if request.method == .connect {
@@ -381,6 +381,7 @@ extension Exchange: ChannelPump {
     func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
         let isDownloadResting = download?.pump() ?? true
+        wakeForThrottle()
         noteProgress()
         if isUploadResting && isDownloadResting { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.

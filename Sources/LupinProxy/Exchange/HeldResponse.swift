@@ -21,7 +21,10 @@ extension Exchange {
         bytesMax: Int = Exchange.heldBytesMax,
         within time: Duration = Exchange.heldTimeMax
     ) async throws(LupinError) -> (ObtainedResponse, whole: [UInt8]?) {
-        guard upstream != nil else { return (obtained, nil) }
+        guard upstream != nil else {
+            // Held back before, for another reason.
+            return (obtained, (obtained.body as? BytesBody)?.unread)
+        }
         let source = obtained.body
         let collected = CollectedBody(bytesMax: bytesMax)
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
@@ -62,7 +65,16 @@ extension Exchange {
         defer { upload = nil }
         guard upstream != nil else { return }
         let isShort = obtained.response.framing.knownLength ?? 0 <= UInt64(Self.heldBytesMax)
-        if isShort { _ = try await hold(obtained, within: Self.discardTimeMax) }
+        // While the request is still on its way there is nothing to be had for waiting, and more of
+        // its body would pass by than is kept.
+        if isShort, isUploadDone {
+            do throws(LupinError) {
+                _ = try await hold(obtained, within: Self.discardTimeMax)
+            } catch {
+                // That nobody gets to see it does not matter; that the client left does.
+                if error == .clientGone || error == .stopping { throw error }
+            }
+        }
         dropUpstream()
     }
 }

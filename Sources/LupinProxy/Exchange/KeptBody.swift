@@ -3,6 +3,8 @@ import LupinCore
 import LupinIO
 
 /// Bytes that are there already, and behind them whatever another source still brings.
+///
+/// A replay that is kept has the bytes already: only what comes behind them is added to it.
 final class PrefixedBody: BodySource {
     private let bytes: [UInt8]
     private let rest: any BodySource
@@ -25,7 +27,6 @@ final class PrefixedBody: BodySource {
         let isLast = rest.knownLength == UInt64(bytes.count)
         let payload = bytes.span.extracting(position..<bytes.count)
         let taken = try sink.push(payload, isLast: isLast)
-        replay?.append(payload.extracting(0..<taken))
         position += taken
         let isAllTaken = position == bytes.count
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
@@ -65,6 +66,8 @@ final class BytesBody: BodySource {
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
     }
 
+    /// All of it, while nobody has taken any.
+    var unread: [UInt8]? { position == 0 ? bytes : nil }
     var knownLength: UInt64? { UInt64(bytes.count) }
     var spliceable: UInt64 { 0 }
 

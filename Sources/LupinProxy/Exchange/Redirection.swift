@@ -57,10 +57,11 @@ extension Exchange {
         if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
         plan = nil
         authentication = nil
+        throttledUpload = nil
         waits = snapshot.waits
         let target = KnownTarget(leg.origin)
         match(target)
-        try await checkCredentialUse()
+        try await checkCredentialUse(at: leg.origin)
         return target
     }
 }

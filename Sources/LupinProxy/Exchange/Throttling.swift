@@ -140,6 +140,16 @@ extension Exchange {
         return deadline
     }
 
+    /// Ends the wait of the task by the time that a throttled body may go on.
+    ///
+    /// What throttled it may have come while the task was parked, and no event will follow: the
+    /// buffer is full.
+    func wakeForThrottle() {
+        guard throttledUpload != nil || throttledDownload != nil else { return }
+        let deadline = throttleDeadline
+        if deadline < slot.deadline { slot.extend(to: deadline) }
+    }
+
     /// Moves what a throttle held back, once its time has come.
     func pumpThrottled() {
         guard throttleDeadline <= slot.loop.now else { return }

@@ -17,6 +17,15 @@ final class AuthenticationInterceptor: RequestAdapter {
         var version: Int?
         var mark: DigestSession.Mark?
         var isSent = false
+
+        /// Whether the next attempt may have something else to say.
+        var isCurable: Bool {
+            switch definition.source {
+            case .digest: version != nil
+            case .basic where !isSent: version != nil
+            case .basic, .bearer, .command, .oauth2: definition.source.isRefreshable
+            }
+        }
     }
 
     private unowned let exchange: Exchange
@@ -25,6 +34,8 @@ final class AuthenticationInterceptor: RequestAdapter {
     /// Those that steps name by `${token:…}`.
     private let named: [TokenDefinition]
     private var uses: [Use] = []
+    /// The versions of those that the steps of the next attempt name.
+    private var namedVersions: [String: Int] = [:]
     private var replays = 0
     /// Fields that carry a credential, for those who must not pass them on.
     var fieldNames: [String] { attached.map(\.field.name) }
@@ -53,9 +64,11 @@ final class AuthenticationInterceptor: RequestAdapter {
     /// What `${token:…}` stands for in the steps of the next attempt.
     func texts() async throws(LupinError) -> [String: String] {
         var texts: [String: String] = [:]
+        namedVersions = [:]
         for definition in named {
             guard let issued = try await credential(of: definition) else { continue }
             texts[definition.name] = issued.credential.text
+            namedVersions[definition.name] = issued.version
         }
         return texts
     }
@@ -70,6 +83,10 @@ final class AuthenticationInterceptor: RequestAdapter {
         uses = []
         for definition in named where state.tokens[definition.name] != nil {
             try checkTarget(definition, request.origin)
+            var use = Use(definition: definition, origin: request.origin)
+            use.version = namedVersions[definition.name]
+            use.isSent = true
+            uses.append(use)
         }
         for definition in attached {
             try checkTarget(definition, request.origin)
@@ -87,7 +104,12 @@ final class AuthenticationInterceptor: RequestAdapter {
         guard let issued = try await credential(of: definition) else { return }
         use.version = issued.version
         do throws(TokenFailure) {
-            guard let value = try value(of: issued, definition, request, &use) else { return }
+            guard let value = try value(of: issued, definition, request, &use) else {
+                // The rule says whose credentials these are: the client's own don't stand in for
+                // them until the server has asked.
+                request.head.fields.remove(name: definition.field.name)
+                return
+            }
             request.head.fields.set(name: definition.field.name, value: value)
             use.isSent = true
             request.steps.note(applied: "auth \(definition.name)")
@@ -156,7 +178,10 @@ final class AuthenticationInterceptor: RequestAdapter {
     private func credential(
         of definition: TokenDefinition
     ) async throws(LupinError) -> CredentialState.Issued? {
-        if store.hasChangedFiles(definition, now: now) { refresh(definition) }
+        // What a token server is asked with matters at the next refresh; what is read is read now.
+        if store.hasChangedFiles(definition, now: now), definition.source.isRead {
+            refresh(definition)
+        }
         let began = now
         defer { note(definition, waitedSince: began) }
         while true {
@@ -216,7 +241,7 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     /// Whether a status may say that a credential was refused.
     func minds(_ status: UInt16) -> Bool {
-        uses.contains { $0.definition.refresh.on.contains(status) || $0.mark != nil }
+        uses.contains { $0.definition.refresh.on.contains(status) }
     }
 
     /// Whether a response asks for other credentials than it got, and what it comes to.
@@ -226,13 +251,13 @@ final class AuthenticationInterceptor: RequestAdapter {
         after response: ResponseHead,
         isReplayable: Bool
     ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String)? {
-        noteAuthenticationInfo(of: response)
-        guard let use = uses.last(where: { $0.definition.refresh.on.contains(response.status) })
-        else { return nil }
+        let refused = uses.filter { $0.definition.refresh.on.contains(response.status) }
+        // Of several credentials the one is meant that can be another one next time.
+        guard let use = refused.last(where: \.isCurable) ?? refused.last else { return nil }
         let challenges = AuthenticationChallenge.challenges(in: response.fields, .wwwAuthenticate)
         if challenges.isInsufficientScope { return (.deliver, "insufficient_scope") }
         switch use.definition.source {
-        case .digest: return answer(challenges, use, isReplayable)
+        case .digest where use.version != nil: return answer(challenges, use, isReplayable)
         case .basic where !use.isSent && use.version != nil:
             return answerBasic(challenges, use, isReplayable)
         default: break
@@ -309,7 +334,9 @@ final class AuthenticationInterceptor: RequestAdapter {
         return (.refresh, "basic challenge")
     }
 
-    private func noteAuthenticationInfo(of response: ResponseHead) {
+    /// Takes the next nonce of a digest, which any response may name (RFC 7616 §3.5).
+    func noteAuthenticationInfo(of response: ResponseHead) {
+        guard uses.contains(where: { $0.mark != nil }) else { return }
         guard let value = response.fields.value(of: "Authentication-Info") else { return }
         for use in uses where use.mark != nil {
             store.note(use.definition, from: use.origin, authenticationInfo: value)
@@ -336,6 +363,16 @@ final class AuthenticationInterceptor: RequestAdapter {
         guard waited > 0 else { return }
         let before = exchange.record.authentication?.waitMicroseconds ?? 0
         exchange.record.authentication?.waitMicroseconds = before + Int64(clamping: waited)
+    }
+}
+
+extension TokenSource {
+    /// Whether the credential itself stands in the file, or in files that it names.
+    fileprivate var isRead: Bool {
+        switch self {
+        case .bearer, .basic, .digest: true
+        case .command, .oauth2: false
+        }
     }
 }
 

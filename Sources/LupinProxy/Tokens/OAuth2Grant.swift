@@ -11,6 +11,8 @@ import LupinWire
 final class OAuth2Grant {
     /// A token server gets so long for its answer.
     private static let patience = Duration.seconds(30)
+    /// Between two looks whether another process is done.
+    private static let turnPause = Duration.milliseconds(20)
 
     private let definition: TokenDefinition
     private let source: OAuth2Source
@@ -40,15 +42,16 @@ final class OAuth2Grant {
             slot.retire()
         }
         guard source.grant == .refreshToken else { return try await fetch(nil) }
+        let seed = try source.refreshToken?.text(content) ?? ""
         guard let path = source.store else {
-            return try await fetch(store.refreshToken(of: definition)) { [store, definition] next in
-                store.keep(refreshToken: next, of: definition)
+            let last = store.refreshToken(of: definition, seed: seed)
+            return try await fetch(last) { [store, definition] next in
+                store.keep(refreshToken: next, of: definition, seed: seed)
             }
         }
-        let seed = try source.refreshToken?.text(SecretFiles.content) ?? ""
         let file = RotationFile(source, path: path, seed: seed)
         // Two lupins that share the file take turns: the second goes on with what the first got.
-        let turn = try await onHelperThread { () throws(TokenFailure) in try file.begin() }
+        let turn = try await turn(at: file)
         if let stored = turn.refreshToken { resources.shared.secrets.add(stored) }
         var next: String?
         let credential = try await fetch(turn.refreshToken) { next = $0 }
@@ -67,12 +70,28 @@ final class OAuth2Grant {
         return credential
     }
 
+    /// Waits until no other process refreshes the same token.
+    ///
+    /// Nobody blocks meanwhile: another token of this process may have the turn, and its next
+    /// refresh token is written by the thread that would wait here.
+    private func turn(at file: RotationFile) async throws(TokenFailure) -> RotationFile.Turn {
+        let deadline = resources.loop.deadline(in: Self.patience)
+        while true {
+            let turn = try await onHelperThread { () throws(TokenFailure) in try file.begin() }
+            if let turn { return turn }
+            let now = resources.loop.now
+            guard now < deadline else { throw file.isBusy }
+            let next = min(resources.loop.deadline(in: Self.turnPause), deadline)
+            if await slot.park(for: .cut, until: next).meets(.cut) { throw file.isBusy }
+        }
+    }
+
     private func fetch(
         _ refreshToken: String?,
         rotate: (String) -> Void = { _ in }
     ) async throws(TokenFailure) -> Credential {
         let exchange = OAuth2Exchange(source)
-        let request = try exchange.request(refreshToken: refreshToken, SecretFiles.content)
+        let request = try exchange.request(refreshToken: refreshToken, content)
         var fetch = Fetch(
             origin: source.url.origin,
             path: source.url.path,
@@ -107,6 +126,13 @@ final class OAuth2Grant {
     }
 
     // MARK: Files
+
+    /// What a secret file says now; it may be another one than when the rules were read.
+    private func content(of path: String) throws(TokenFailure) -> [UInt8] {
+        let bytes = try SecretFiles.content(of: path)
+        if let text = SecretText.text(ofFile: bytes) { resources.shared.secrets.add(text) }
+        return bytes
+    }
 
     /// What a job on the helper thread came to, confined to the loop.
     private final class Answer<Value: Sendable> {

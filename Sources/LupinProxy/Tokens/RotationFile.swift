@@ -38,14 +38,19 @@ struct RotationFile {
         }
     }
 
-    /// Waits until no other process refreshes the same token.
-    func begin() throws(TokenFailure) -> Turn {
+    /// Takes a turn; nil while another one lasts, in whatever process.
+    func begin() throws(TokenFailure) -> Turn? {
         do throws(ProtectedFileProblem) {
-            let lock = try ProtectedFile.lock(path + ".lock")
+            guard let lock = try ProtectedFile.tryLock(path + ".lock") else { return nil }
             return Turn(try read(), lock)
         } catch {
             throw TokenFailure(.file(path: path, reason: error.description))
         }
+    }
+
+    /// Why there is no turn to be had.
+    var isBusy: TokenFailure {
+        TokenFailure(.file(path: path, reason: "another lupin does not let go of it"))
     }
 
     /// Keeps a token: after it the file has the old content or the new, whatever happens.

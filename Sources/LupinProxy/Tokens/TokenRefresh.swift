@@ -46,7 +46,9 @@ final class TokenRefresh {
         switch result {
         case .success(let credential): tell(.success(store.refreshed(definition, credential)))
         case .failure(let failure):
-            resources.shared.logger.warning("\(failure.sentence(token: definition.name))")
+            // A server's error code is its own choice, and may be what it was told.
+            let sentence = resources.redactor.cleaned(failure.sentence(token: definition.name))
+            resources.shared.logger.warning("\(sentence)")
             tell(.failure(failure))
             store.failed(definition, failure, now: resources.loop.now)
         }

@@ -18,8 +18,8 @@ final class TokenStore: Sendable {
         /// Secret files as they were when they were last read, and when somebody last looked.
         var versions: [FileVersion?] = []
         var lookedAt: UInt64?
-        /// What the token server issued last, where no file keeps it.
-        var refreshToken: String?
+        /// What the token server issued last, where no file keeps it, for that of the rules file.
+        var rotated: (seed: String, token: String)?
         /// What servers asked for, by origin.
         var digests: [Origin: DigestSession] = [:]
         /// Origins that asked for Basic.
@@ -144,13 +144,19 @@ final class TokenStore: Sendable {
         for wake in waiters { wake() }
     }
 
-    /// The refresh token that the server issued last; nil where the one of the rules file holds.
-    func refreshToken(of definition: TokenDefinition) -> String? {
-        entries.withLock { $0[definition.name]?.refreshToken }
+    /// The refresh token that the server issued last; nil where the one of the rules file holds,
+    /// `seed`: whoever writes a new one there means that one.
+    func refreshToken(of definition: TokenDefinition, seed: String) -> String? {
+        entries.withLock { entries in
+            guard let rotated = entries[definition.name]?.rotated, rotated.seed == seed else {
+                return nil
+            }
+            return rotated.token
+        }
     }
 
-    func keep(refreshToken: String, of definition: TokenDefinition) {
-        entries.withLock { $0[definition.name]?.refreshToken = refreshToken }
+    func keep(refreshToken: String, of definition: TokenDefinition, seed: String) {
+        entries.withLock { $0[definition.name]?.rotated = (seed, refreshToken) }
     }
 
     /// Whether a secret file of the token is another one than the last time somebody looked.

@@ -1,0 +1,250 @@
+// One refresh for all who need it: expired tokens, refused tokens, and refreshes that fail.
+import LupinTestKit
+import Synchronization
+import Testing
+
+struct TokenRefreshTests {
+    /// A rule for `/api/**` and its token.
+    static func rules(_ server: TokenServer, _ more: String = "") -> String {
+        """
+        tokens:
+          me:
+            oauth2: {grant: client_credentials, url: "\(server.url)", client: {id: cli, secret: pw}}
+        \(more)
+        rules:
+          - {name: api, match: {path: /api/**}, request: [{auth: me}]}
+        """
+    }
+
+    private func option(_ text: String) -> String { "    \(text)" }
+
+    @Test func `a hundred requests without a token make one token request`() async throws {
+        let gate = Bell()
+        let server = try TokenServer(life: 3600, gate: gate)
+        defer { server.stop() }
+        try await ProxyFixture.run(Self.rules(server)) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+            let clients = try (0..<100).map { _ in try proxy.client() }
+            for client in clients { try client.send("GET", origin.url("/api/a")) }
+            #expect(server.asked.wait())
+            try proxy.settle()
+            gate.ring()
+            for client in clients { #expect(try client.response().bodyText == "welcome") }
+            #expect(server.forms == ["grant_type=client_credentials"])
+            #expect(server.requests[0]["authorization"] == "Basic Y2xpOnB3")
+            #expect(try proxy.records(100).allSatisfy { $0.count("attempts") == 1 })
+        }
+    }
+
+    @Test func `an expired token is replaced once before anybody sends it`() async throws {
+        let server = try TokenServer(life: 60)
+        defer { server.stop() }
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules(server), clock: clock) { proxy in
+            let accepted = Accepted(["t1"])
+            let origin = try proxy.guardedOrigin(accepted)
+            #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
+            try clock.advance(by: .seconds(61))
+            accepted.set(["t2"])
+            let answers = try proxy.storm(20, origin.url("/api/a"))
+            #expect(answers.allSatisfy { $0.status == 200 })
+            #expect(accepted.asked == 21)
+            #expect(server.count == 2)
+        }
+    }
+
+    @Test func `a hundred refused requests lead to one refresh and are all replayed`()
+        async throws
+    {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        try await ProxyFixture.run(Self.rules(server)) { proxy in
+            let accepted = Accepted(["t1"])
+            // Nobody is refused before all have come, so that all carry the same token.
+            let origin = try proxy.guardedOrigin(accepted) {
+                try eventually("all requests") { accepted.asked > 100 }
+            }
+            #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
+            accepted.set(["t2"])
+            let answers = try proxy.storm(100, origin.url("/api/a"))
+            #expect(answers.allSatisfy { $0.status == 200 && $0.bodyText == "welcome" })
+            #expect(server.count == 2)
+            #expect(accepted.asked == 201)
+            let records = try proxy.records(101).filter { $0.count("attempts") == 2 }
+            #expect(records.count == 100)
+            #expect(records.allSatisfy { $0["attempts.0.decision"] == "refresh" })
+            #expect(records.allSatisfy { $0["attempts.0.reason"] == "bearer invalid_token" })
+            #expect(records.allSatisfy { $0["attempts.1.why"] == "auth" })
+        }
+    }
+
+    @Test func `when a refresh fails each 401 is the client's own, and new requests get 502`()
+        async throws
+    {
+        let server = try TokenServer(life: 60)
+        defer { server.stop() }
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules(server), clock: clock) { proxy in
+            let accepted = Accepted(["t1"])
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    let isAdmitted = accepted.admits(request)
+                    let body = isAdmitted ? "welcome" : "refused \(request.target)"
+                    try connection.reply(isAdmitted ? 200 : 401, body: body)
+                }
+            }
+            #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
+            accepted.set([])
+            let gate = Bell()
+            server.change { manners in
+                manners.refusal = (400, #"{"error":"invalid_grant"}"#)
+                manners.gate = gate
+            }
+            let clients = try (0..<3).map { _ in try proxy.client() }
+            for (i, client) in clients.enumerated() {
+                try client.send("GET", origin.url("/api/\(i)"))
+            }
+            try eventually("the refusals") { accepted.asked == 4 }
+            try proxy.settle()
+            gate.ring()
+            for (i, client) in clients.enumerated() {
+                let response = try client.response()
+                #expect(response.status == 401)
+                #expect(response.bodyText == "refused /api/\(i)")
+            }
+            #expect(server.count == 2)
+            try clock.advance(by: .seconds(61))
+            gate.ring()
+            let late = try proxy.client().get(origin.url("/api/late"))
+            #expect(late.status == 502)
+            #expect(late.bodyText.contains("\"me\" is not available"))
+            #expect(accepted.asked == 4)
+            try eventually("the record of a request without credential") {
+                // Lines are handed over in time.
+                try? clock.advance(by: .milliseconds(20))
+                return proxy.recordsSoFar().contains { $0["error.side"] == "config" }
+            }
+        }
+    }
+
+    @Test func `a long 401 is delivered whole after a refresh that failed`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        try await ProxyFixture.run(Self.rules(server)) { proxy in
+            let refusal = String(repeating: "0123456789abcdef", count: 20 << 10)
+            let origin = try proxy.guardedOrigin(Accepted([]), refusal: refusal)
+            #expect(refusal.utf8.count > 64 << 10)
+            let client = try proxy.client()
+            try client.send("GET", origin.url("/api/a"))
+            #expect(server.asked.wait())
+            server.change { $0.refusal = (500, "") }
+            let response = try client.response()
+            #expect(response.status == 401)
+            #expect(response.bodyText == refusal)
+            #expect(response["www-authenticate"]?.contains("invalid_token") == true)
+        }
+    }
+
+    @Test func `a second 401 in a row is the client's`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        try await ProxyFixture.run(Self.rules(server)) { proxy in
+            let accepted = Accepted([])
+            let origin = try proxy.guardedOrigin(accepted, refusal: "never")
+            let response = try proxy.client().get(origin.url("/api/a"))
+            #expect(response.status == 401)
+            #expect(response.bodyText == "never")
+            #expect(accepted.asked == 2)
+            #expect(server.count == 2)
+            let record = try proxy.record()
+            #expect(record["attempts.1.reason"] == "refused again")
+            #expect(record["attempts.1.decision"] == "deliver")
+        }
+    }
+
+    @Test func `no more than max refreshes begin in a window`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        let clock = VirtualClock()
+        let more = option("refresh: {max: 3, window: 30s}")
+        try await ProxyFixture.run(Self.rules(server, more), clock: clock) { proxy in
+            let origin = try proxy.guardedOrigin(Accepted([]))
+            let client = try proxy.client()
+            for _ in 0..<5 { #expect(try client.get(origin.url("/api/a")).status == 401) }
+            #expect(server.count == 3)
+            let records = try proxy.records(5)
+            #expect(records[4]["attempts.0.reason"] == "refreshed too often")
+            #expect(records[4].count("attempts") == 1)
+            try clock.advance(by: .seconds(31))
+            #expect(try client.get(origin.url("/api/a")).status == 401)
+            #expect(server.count == 4)
+        }
+    }
+
+    @Test func `too little scope is nothing that a refresh could cure`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        let more = option("refresh: {on: [401, 403]}")
+        try await ProxyFixture.run(Self.rules(server, more)) { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    let status = request.target.hasSuffix("403") ? 403 : 401
+                    let challenge = #"Bearer realm="a, b", error="insufficient_scope""#
+                    try connection.reply(
+                        status,
+                        #"WWW-Authenticate: Basic realm="x", \#(challenge)"#,
+                        body: "more scope"
+                    )
+                }
+            }
+            for status in [401, 403] {
+                let response = try proxy.client().get(origin.url("/api/\(status)"))
+                #expect(response.status == status)
+                #expect(response.bodyText == "more scope")
+            }
+            #expect(server.count == 1)
+            #expect(try proxy.record()["attempts.0.reason"] == "insufficient_scope")
+        }
+    }
+
+    @Test func `without a token the request goes out if the rule says so`() async throws {
+        let server = try TokenServer()
+        defer { server.stop() }
+        server.change { $0.refusal = (503, "") }
+        let more = option("on_missing: send")
+        try await ProxyFixture.run(Self.rules(server, more)) { proxy in
+            let origin = try proxy.origin { connection in
+                let request = try connection.request()
+                try connection.reply(body: request["authorization"] ?? "none")
+            }
+            #expect(try proxy.client().get(origin.url("/api/a")).bodyText == "none")
+            #expect(try proxy.record().list("rules.steps") == [])
+        }
+    }
+
+    @Test func `a refresh ahead of the end keeps nobody waiting`() async throws {
+        let gate = Bell()
+        let server = try TokenServer(life: 100)
+        defer { server.stop() }
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules(server), clock: clock) { proxy in
+            let accepted = Accepted(["t1", "t2"])
+            let origin = try proxy.guardedOrigin(accepted)
+            let client = try proxy.client()
+            #expect(try client.get(origin.url("/api/a")).status == 200)
+            server.change { $0.gate = gate }
+            #expect(server.asked.wait())
+            try clock.advance(by: .seconds(92))
+            // The token server is silent, and the request is answered all the same.
+            let next = try proxy.client()
+            #expect(try next.get(origin.url("/api/a")).status == 200)
+            #expect(server.asked.wait())
+            #expect(server.count == 2)
+            gate.ring()
+            accepted.set(["t2"])
+            // Whoever is refused meanwhile waits for the same refresh.
+            #expect(try next.get(origin.url("/api/a")).status == 200)
+            #expect(server.count == 2)
+        }
+    }
+}

@@ -1,0 +1,237 @@
+// Responses that are not what a rule demands: refused, asked for again, or only noted.
+import LupinTestKit
+import Synchronization
+import Testing
+
+struct ValidationTests {
+    /// A demand and a response that does not meet it.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let demand: String
+        let status: Int
+        let fields: [String]
+        let body: String
+        let sentence: String
+
+        var testDescription: String { demand }
+        var bad: String {
+            (["HTTP/1.1 \(status) X", "Content-Length: \(body.utf8.count)"] + fields)
+                .joined(separator: "\r\n") + "\r\n\r\n" + body
+        }
+    }
+
+    static let rows = [
+        Row(
+            demand: "status: 200-299",
+            status: 404,
+            fields: [],
+            body: "gone",
+            sentence: "status 404 is not in 200-299"
+        ),
+        Row(
+            demand: "content_type: accept",
+            status: 200,
+            fields: ["Content-Type: text/html"],
+            body: "<p>",
+            sentence: "text/html"
+        ),
+        Row(
+            demand: "content_type: [application/json]",
+            status: 200,
+            fields: [],
+            body: "[]",
+            sentence: "there is no Content-Type"
+        ),
+        Row(
+            demand: "header: {X-Ok: \"yes\"}",
+            status: 200,
+            fields: ["X-Ok: no"],
+            body: "x",
+            sentence: "no value of X-Ok is an expected one"
+        ),
+        Row(
+            demand: "size: {max: 4B}",
+            status: 200,
+            fields: [],
+            body: "12345",
+            sentence: "5"
+        ),
+        Row(
+            demand: "json: {/ok: true}",
+            status: 200,
+            fields: ["Content-Type: application/json"],
+            body: #"{"ok":false}"#,
+            sentence: "/ok"
+        ),
+    ]
+
+    private static let good =
+        head(
+            "HTTP/1.1 200 OK",
+            "Content-Type: application/json",
+            "X-Ok: yes",
+            "Content-Length: 11"
+        ) + #"{"ok":true}"#
+
+    private static func rules(_ demand: String, then action: String) -> String {
+        "rules:\n  - {name: v, match: {path: /**}, validate: {\(demand), then: \(action)}}"
+    }
+
+    private func exchange(
+        _ row: Row,
+        then action: String,
+        _ answers: [String]
+    ) async throws -> (response: ScriptedMessage, record: RecordLine, asked: Int) {
+        let box = Box()
+        try await ProxyFixture.run(Self.rules(row.demand, then: action)) { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.send(box.next(of: answers))
+                }
+            }
+            let response = try proxy.client().get(origin.url(), "Accept: application/json")
+            box.set(response, line: try proxy.record().text)
+        }
+        return (try #require(box.response), try #require(box.record), box.asked)
+    }
+
+    @Test(arguments: rows)
+    func `fail leaves the client a 502 that says why`(_ row: Row) async throws {
+        let (response, record, asked) = try await exchange(row, then: "fail", [row.bad])
+        #expect(response.status == 502)
+        #expect(response.bodyText.contains(row.sentence))
+        #expect(asked == 1)
+        #expect(record["attempts.0.decision"] == "give-up")
+        #expect(record["attempts.0.status"] == "\(row.status)")
+        #expect(record["attempts.0.reason"]?.contains(row.sentence) == true)
+        #expect(record["error.type"] == "proxy_internal_response")
+    }
+
+    @Test(arguments: rows)
+    func `retry asks once more`(_ row: Row) async throws {
+        let (response, record, asked) = try await exchange(row, then: "retry", [row.bad, row.bad])
+        #expect(response.status == 502)
+        #expect(asked == 2)
+        #expect(record["attempts.1.why"] == "retry")
+        let answers = [row.bad, Self.good]
+        if row.demand.hasPrefix("size") { return }
+        let (cured, _, _) = try await exchange(row, then: "retry", answers)
+        #expect(cured.status == 200)
+        #expect(cured.bodyText == #"{"ok":true}"#)
+    }
+
+    @Test(arguments: rows)
+    func `log changes nothing for the client`(_ row: Row) async throws {
+        let (response, record, asked) = try await exchange(row, then: "log", [row.bad])
+        #expect(response.status == row.status)
+        #expect(response.bodyText == row.body)
+        #expect(asked == 1)
+        #expect(record["outcome"] == "ok")
+    }
+
+    @Test(arguments: rows.filter { !$0.demand.hasPrefix("size") })
+    func `what is demanded passes`(_ row: Row) async throws {
+        let (response, record, _) = try await exchange(row, then: "fail", [Self.good])
+        #expect(response.status == 200)
+        #expect(response.bodyText == #"{"ok":true}"#)
+        #expect(record.count("attempts") == 1)
+    }
+
+    @Test func `a body in two pieces is put together before it is judged`() async throws {
+        let rules = Self.rules("json: {/a/ok: true}", then: "fail")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            for ok in [true, false] {
+                try client.send("GET", origin.url())
+                let connection = try origin.accept()
+                try connection.request()
+                let type = "Content-Type: application/problem+json"
+                try connection.send(
+                    head("HTTP/1.1 200 OK", type, "Connection: close", "Content-Length: 18")
+                )
+                try connection.send(#"{"a":{"o"#)
+                try proxy.settle()
+                try connection.send(#"k":\#(ok ? "true " : "false")}}"#)
+                let response = try client.response()
+                #expect(response.status == (ok ? 200 : 502))
+                if ok { #expect(response.bodyText == #"{"a":{"ok":true }}"#) }
+                connection.close()
+            }
+        }
+    }
+
+    @Test func `a long body is not looked into, and comes whole`() async throws {
+        let rules = Self.rules("json: {/ok: true}", then: "fail")
+        let body = #"{"ok":false,"x":""# + String(repeating: "x", count: 300 << 10) + "\"}"
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                try connection.request()
+                try connection.reply(200, "Content-Type: application/json", body: body)
+            }
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == 200)
+            #expect(response.bodyText == body)
+        }
+    }
+
+    @Test func `what has no body is not asked for one`() async throws {
+        let rules = Self.rules("json: {/ok: true}, content_type: [application/json]", then: "fail")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                while let request = try connection.nextRequest() {
+                    let isHead = request.method == "HEAD"
+                    try connection.send(
+                        isHead
+                            ? head("HTTP/1.1 200 OK", "Content-Length: 70")
+                            : head("HTTP/1.1 204 None")
+                    )
+                }
+            }
+            let client = try proxy.client()
+            #expect(try client.get(origin.url()).status == 204)
+            try client.send("HEAD", origin.url())
+            #expect(try client.response(to: "HEAD").status == 200)
+        }
+    }
+
+    @Test func `a method with effects is not tried again`() async throws {
+        let rules = Self.rules("status: 200-299", then: "retry")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin(
+                answering: head("HTTP/1.1 503 No", "Content-Length: 0")
+            )
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), body: "once")
+            #expect(try client.response(to: "POST").status == 502)
+            #expect(try proxy.record().count("attempts") == 1)
+        }
+    }
+}
+
+/// What one exchange came to, and how often its origin was asked.
+private final class Box: Sendable {
+    private struct State {
+        var response: ScriptedMessage?
+        var line = ""
+        var asked = 0
+    }
+
+    private let state = Mutex(State())
+    var response: ScriptedMessage? { state.withLock { $0.response } }
+    var record: RecordLine? { RecordLine(state.withLock { $0.line }) }
+    var asked: Int { state.withLock { $0.asked } }
+
+    func set(_ response: ScriptedMessage, line: String) {
+        state.withLock { state in
+            state.response = response
+            state.line = line
+        }
+    }
+
+    func next(of answers: [String]) -> String {
+        state.withLock { state in
+            defer { state.asked += 1 }
+            return answers[min(state.asked, answers.count - 1)]
+        }
+    }
+}
