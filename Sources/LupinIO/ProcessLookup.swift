@@ -39,6 +39,8 @@ package final class ProcessLookup: Sendable {
 
     /// How long a caller waits, and how long one look-up may take.
     package static let patience = Duration.seconds(2)
+    /// The same for users: on a machine that has much to do an owner waits rather than be refused.
+    package static let userPatience = Duration.seconds(10)
     /// Look-ups of programs that may wait; beyond, the answer is nil at once.
     package static let queueLength = 64
     /// Look-ups of users that may wait.
@@ -113,7 +115,8 @@ package final class ProcessLookup: Sendable {
         let question = Question(slot)
         let home = LoopLocal(question, of: executor)
         let now = SystemCall.monotonicMicroseconds()
-        let expiry = now &+ Self.patience.microseconds
+        let patience = wish == .user ? Self.userPatience : Self.patience
+        let expiry = now &+ patience.microseconds
         let isAccepted = (wish == .user ? userThread : thread).submit { [ask, tables] in
             // Whoever waited for this in a long queue has gone on without it.
             guard SystemCall.monotonicMicroseconds() < expiry else { return }
@@ -124,7 +127,7 @@ package final class ProcessLookup: Sendable {
             executor.mailbox.post { home.value.answer(finding) }
         }
         guard isAccepted else { return Finding() }
-        let deadline = loop.deadline(in: Self.patience)
+        let deadline = loop.deadline(in: patience)
         while !question.isAnswered, loop.now < deadline {
             _ = await slot.park(for: .answered, until: deadline)
         }

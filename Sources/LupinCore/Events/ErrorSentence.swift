@@ -22,6 +22,9 @@ extension ErrorKind {
             .httpUpgradeFailed, .httpProtocolError:
             responseSentence(host)
         case .proxyInternalResponse: "A rule of lupin answered this request for \(host)."
+        case .proxyInternalError where status == 502:
+            "lupin could not make of this request for \(host) what its rules say, "
+                + "so nothing was sent."
         case .proxyInternalError:
             "lupin itself failed on this request for \(host). "
                 + "The log has the details under this id; please report it."

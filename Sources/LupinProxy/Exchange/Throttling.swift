@@ -85,7 +85,11 @@ final class ThrottledSink: BodySink {
             now: loop.now
         )
         opensAt = granted < payload.count ? max(next, loop.now &+ 1) : nil
-        guard granted > 0 else { return 0 }
+        guard granted > 0 else {
+            // The head is ahead of the body, and waits for no rate.
+            _ = try sink.flush()
+            return 0
+        }
         let isWhole = granted == payload.count
         let taken = try sink.push(payload.extracting(0..<granted), isLast: isLast && isWhole)
         if taken < granted {

@@ -9,7 +9,8 @@ struct CompressionTests {
         """
         \(before)
         rules:
-          - match: {path: /**}
+          - name: c
+            match: {path: /**}
             request: [{compress: {with: \(coding), min: 1KiB}}\(more)]
         """
     }

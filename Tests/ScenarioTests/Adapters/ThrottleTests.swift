@@ -4,8 +4,10 @@ import LupinTestKit
 import Testing
 
 struct ThrottleTests {
-    /// What may go at once after a silence: 100 ms of the rate, or one buffer.
-    private static let burst = 64 << 10
+    /// What may go at once after a silence: 100 ms of the rate.
+    private static let burst = (1 << 20) / 10
+    /// What is left of it is left to grow to so much: 50 ms of the rate.
+    private static let quantum = (1 << 20) / 20
     private static let rules = """
         rules:
           - {name: slow, match: {path: /**}, throttle: {down: 1MiB/s, up: 1MiB/s}}
@@ -36,8 +38,7 @@ struct ThrottleTests {
                 read(socket, &total)
                 return total
             }
-            // A small rest is left to grow.
-            #expect(total > Self.burst - 4096 && total <= Self.burst)
+            #expect(total > Self.burst - Self.quantum && total <= Self.burst)
             let start = clock.now
             for _ in 0..<20 {
                 try clock.advance(by: .milliseconds(10))
@@ -132,8 +133,7 @@ struct ThrottleTests {
                 read(socket, &total)
                 return total
             }
-            // A small rest is left to grow.
-            #expect(total > Self.burst - 4096 && total <= Self.burst)
+            #expect(total > Self.burst - Self.quantum && total <= Self.burst)
             try proxy.advance(by: .milliseconds(50), until: "the rest") {
                 read(socket, &total)
                 return total >= count

@@ -61,8 +61,10 @@ struct TokenRefreshTests {
         try await ProxyFixture.run(Self.rules(server)) { proxy in
             let accepted = Accepted(["t1"])
             // Nobody is refused before all have come, so that all carry the same token.
+            let all = Bell()
             let origin = try proxy.guardedOrigin(accepted) {
-                try eventually("all requests") { accepted.asked > 100 }
+                if accepted.asked == 101 { for _ in 0..<100 { all.ring() } }
+                #expect(all.wait())
             }
             #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
             accepted.set(["t2"])
@@ -132,13 +134,11 @@ struct TokenRefreshTests {
         defer { server.stop() }
         try await ProxyFixture.run(Self.rules(server)) { proxy in
             let refusal = String(repeating: "0123456789abcdef", count: 20 << 10)
-            let origin = try proxy.guardedOrigin(Accepted([]), refusal: refusal)
             #expect(refusal.utf8.count > 64 << 10)
-            let client = try proxy.client()
-            try client.send("GET", origin.url("/api/a"))
-            #expect(server.asked.wait())
-            server.change { $0.refusal = (500, "") }
-            let response = try client.response()
+            let origin = try proxy.guardedOrigin(Accepted([]), refusal: refusal) {
+                server.change { $0.refusal = (500, "") }
+            }
+            let response = try proxy.client().get(origin.url("/api/a"))
             #expect(response.status == 401)
             #expect(response.bodyText == refusal)
             #expect(response["www-authenticate"]?.contains("invalid_token") == true)

@@ -149,64 +149,50 @@ struct TokenReplayTests {
     {
         let server = try TokenServer()
         defer { server.stop() }
-        try await ProxyFixture.run(TokenRefreshTests.rules(server)) { proxy in
+        // So slow that the second attempt has sent but a part of it.
+        let rules = TokenRefreshTests.rules(server)
+            .replacing("[{auth: me}]", with: "[{auth: me}], throttle: {up: 64KiB/s}")
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
             let origin = try PlayedOrigin()
-            // Two connections stand in the pool.
-            let clients = [try proxy.client(), try proxy.client()]
-            for client in clients { try client.send("GET", origin.url("/api/warm")) }
-            let connections = [try origin.accept(), try origin.accept()]
-            for connection in connections { try connection.request() }
-            for connection in connections { try connection.reply(body: "warm") }
-            for client in clients { try client.response() }
+            let client = try proxy.client()
             let body = BytePattern.bytes(9, 200 << 10)
-            let client = clients[0]
             try client.send("PUT", origin.url("/api/a"), ["Content-Length: \(body.count)"])
             try client.send(body)
-            // Whichever was lent: it refuses, and the next one dies in the middle of the body.
-            let first = try next(of: connections, body)
+            let first = try origin.accept()
+            _ = try first.requestHead()
+            try receive(body, on: first, proxy)
             try first.reply(401, body: "no")
-            let second = try next(of: connections, body, stopAfter: 40 << 10)
-            second.reset()
-            let third = try fresh(origin, or: connections, but: second)
+            let second = try first.requestHead()
+            #expect(second["authorization"] == "Bearer t2")
+            try proxy.settle()
+            first.reset()
+            let third = try origin.accept()
             let request = try third.requestHead()
             #expect(request.method == "PUT")
             #expect(request["authorization"] == "Bearer t2")
-            #expect(try third.stream.bytes(body.count) == body)
+            try receive(body, on: third, proxy)
             try third.reply(body: "whole")
             #expect(try client.response(to: "PUT").bodyText == "whole")
         }
     }
 
-    /// The connection on which a request comes, with its body or a part of it.
-    private func next(
-        of connections: [OriginConnection],
+    /// Reads a body while time moves, and compares it.
+    private func receive(
         _ body: [UInt8],
-        stopAfter count: Int? = nil
-    ) throws -> OriginConnection {
-        var found: OriginConnection?
-        try eventually("a request") {
-            found = connections.first { $0.stream.socket.hasInput }
-            return found != nil
+        on connection: OriginConnection,
+        _ proxy: ProxyFixture
+    ) throws {
+        let bell = Bell()
+        let reading = TestThread {
+            defer { bell.ring() }
+            guard try connection.stream.bytes(body.count) == body else {
+                throw SocketFailure("other bytes than those sent")
+            }
         }
-        let connection = try #require(found)
-        _ = try connection.requestHead()
-        let bytes = try connection.stream.bytes(count ?? body.count)
-        #expect(bytes == Array(body[..<bytes.count]))
-        return connection
-    }
-
-    private func fresh(
-        _ origin: PlayedOrigin,
-        or connections: [OriginConnection],
-        but dead: OriginConnection
-    ) throws -> OriginConnection {
-        var found: OriginConnection?
-        try eventually("another attempt") {
-            if origin.hasWaiting { return true }
-            found = connections.first { $0 !== dead && $0.stream.socket.hasInput }
-            return found != nil
+        try proxy.advance(by: .milliseconds(100), until: "the body") {
+            bell.wait(.milliseconds(1))
         }
-        return try found ?? origin.accept()
+        try reading.join()
     }
 
     @Test func `who asks first may send Expect, and the body still comes once`() async throws {

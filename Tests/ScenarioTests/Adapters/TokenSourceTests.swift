@@ -143,7 +143,7 @@ struct TokenCommandTests {
 
     @Test func `a program knows the way home and no proxy`() async throws {
         let environment = [
-            "PATH": "/usr/bin:/bin", "HOME": "/srv/me", "HTTP_PROXY": "http://p",
+            "PATH": "/usr/bin:/bin", "HOME": "/var/me", "HTTP_PROXY": "http://p",
             "https_proxy": "http://p", "ALL_PROXY": "http://p", "SECRET": "x",
             "LD_PRELOAD": "/x.so",
         ]
