@@ -74,6 +74,19 @@ struct AccessTests {
         }
     }
 
+    @Test func `what the log keeps of fields holds for refused requests too`() async throws {
+        let rules = "log: {headers: none}\naccess: {deny_targets: [\"*.evil.test\"]}"
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            try client.send("GET", "http://a.evil.test/", ["X-Mine: 1"])
+            #expect(try client.response().status == 403)
+            let record = try proxy.record()
+            #expect(record["outcome"] == "denied")
+            #expect(record.list("http.request.names").isEmpty)
+            #expect(!proxy.logText.contains("x-mine"))
+        }
+    }
+
     @Test func `ports that connect_ports lists are open`() async throws {
         try await ProxyFixture.run("access: {connect_ports: [1-65535]}") { proxy in
             let origin = try PlayedOrigin()

@@ -118,6 +118,8 @@ final class Exchange {
             id: resources.nextID(),
             startMicroseconds: resources.wallNow
         )
+        record.rules.version = snapshot.version
+        record.headers = snapshot.headers
         hasRequest = request != nil
         if enclosure != nil { record.mode = .intercept }
     }
@@ -175,8 +177,6 @@ final class Exchange {
     /// asks for, and takes what they say besides steps.
     func match(_ target: KnownTarget) {
         let origin = target.origin
-        record.rules.version = snapshot.version
-        record.headers = snapshot.headers
         if !snapshot.rules.isEmpty {
             let plan = resources.plans(of: snapshot).plan(
                 for: subject(at: origin),
