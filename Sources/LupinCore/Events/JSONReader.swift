@@ -195,28 +195,38 @@ private struct JSONReader {
     }
 
     private mutating func number(_ bytes: Span<UInt8>) -> JSONValue? {
-        let start = position
+        guard let end = JSONNumberText.end(in: bytes, from: position) else { return nil }
+        let text = bytes.extracting(position..<end)
+        position = end
+        return Double(String(copying: text)).map { .number($0) }
+    }
+}
+
+/// The grammar of numbers (RFC 8259 §6).
+enum JSONNumberText {
+    /// Where the number that begins at `start` ends; nil where none does.
+    static func end(in bytes: Span<UInt8>, from start: Int) -> Int? {
+        var position = start
+        func digits() -> Int {
+            let first = position
+            while position < bytes.count, bytes[position].isASCIIDigit { position += 1 }
+            return position - first
+        }
         if position < bytes.count, bytes[position] == 0x2D { position += 1 }
-        let whole = digits(bytes)
+        let whole = digits()
         let startsWithZero = whole > 1 && bytes[position - whole] == 0x30
         guard whole > 0, !startsWithZero else { return nil }
         if position < bytes.count, bytes[position] == 0x2E {
             position += 1
-            guard digits(bytes) > 0 else { return nil }
+            guard digits() > 0 else { return nil }
         }
         if position < bytes.count, bytes[position] | 0x20 == 0x65 {
             position += 1
             if position < bytes.count, bytes[position] == 0x2B || bytes[position] == 0x2D {
                 position += 1
             }
-            guard digits(bytes) > 0 else { return nil }
+            guard digits() > 0 else { return nil }
         }
-        return Double(String(copying: bytes.extracting(start..<position))).map { .number($0) }
-    }
-
-    private mutating func digits(_ bytes: Span<UInt8>) -> Int {
-        let start = position
-        while position < bytes.count, bytes[position].isASCIIDigit { position += 1 }
-        return position - start
+        return position
     }
 }

@@ -241,28 +241,9 @@ package struct JSONScanner {
 
     /// Takes a number.
     mutating func number(_ bytes: Span<UInt8>) -> Bool {
-        if position < bytes.count, bytes[position] == 0x2D { position += 1 }
-        let whole = digits(bytes)
-        let startsWithZero = whole > 1 && bytes[position - whole] == 0x30
-        guard whole > 0, !startsWithZero else { return false }
-        if position < bytes.count, bytes[position] == 0x2E {
-            position += 1
-            guard digits(bytes) > 0 else { return false }
-        }
-        if position < bytes.count, bytes[position] | 0x20 == 0x65 {
-            position += 1
-            if position < bytes.count, bytes[position] == 0x2B || bytes[position] == 0x2D {
-                position += 1
-            }
-            guard digits(bytes) > 0 else { return false }
-        }
+        guard let end = JSONNumberText.end(in: bytes, from: position) else { return false }
+        position = end
         return true
-    }
-
-    private mutating func digits(_ bytes: Span<UInt8>) -> Int {
-        let start = position
-        while position < bytes.count, bytes[position].isASCIIDigit { position += 1 }
-        return position - start
     }
 
     // MARK: Strings

@@ -91,7 +91,7 @@ package struct RequestPreview: Sendable {
             attached.append(token)
         }
         for token in tokens where named.contains(token.name) || attached.contains(token) {
-            if let refusal = refusal(of: token, rules) { problem = problem ?? refusal }
+            if let refusal = rules.refusal(of: token, at: origin) { problem = problem ?? refusal }
         }
         for token in attached {
             switch token.source {
@@ -107,21 +107,6 @@ package struct RequestPreview: Sendable {
                 steps.note(applied: "auth \(token.name)")
             }
         }
-    }
-
-    private func refusal(of token: TokenDefinition, _ rules: RuleSet) -> String? {
-        let isItsHost =
-            token.hosts.contains { $0.matches(origin.host) }
-            || rules.names(token: token.name, for: origin)
-        if !isItsHost {
-            return "The credential \"\(token.name)\" is not for \(origin.hostAndPort); "
-                + "tokens.\(token.name).hosts may list the host."
-        }
-        if origin.scheme == .http, !token.plainHTTP, !origin.host.isLoopback {
-            return "The credential \"\(token.name)\" would go to \(origin.hostAndPort) in clear; "
-                + "tokens.\(token.name).plain_http: true allows it."
-        }
-        return nil
     }
 
     // MARK: What happens besides

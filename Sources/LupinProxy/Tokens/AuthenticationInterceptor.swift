@@ -144,29 +144,18 @@ final class AuthenticationInterceptor: RequestAdapter {
         return try definition.field.value(credential: issued.credential.text)
     }
 
-    /// A token goes to its hosts and nowhere else, and in clear only on this machine.
+    /// - Throws: Why the credential may not go there.
     private func checkTarget(
         _ definition: TokenDefinition,
         _ origin: Origin
     ) throws(LupinError) {
-        let isItsHost =
-            definition.hosts.contains { $0.matches(origin.host) }
-            || exchange.snapshot.rules.names(token: definition.name, for: origin)
-        var problem: String?
-        if !isItsHost {
-            problem =
-                "The credential \"\(definition.name)\" is not for \(origin.hostAndPort), where a "
-                + "step sends the request; tokens.\(definition.name).hosts may list the host."
-        } else if origin.scheme == .http, !definition.plainHTTP, !origin.host.isLoopback {
-            problem =
-                "The credential \"\(definition.name)\" would go to \(origin.hostAndPort) in clear; "
-                + "tokens.\(definition.name).plain_http: true allows it."
+        guard let refusal = exchange.snapshot.rules.refusal(of: definition, at: origin) else {
+            return
         }
-        guard let problem else { return }
         throw LupinError(
             .proxyInternalError,
             host: origin.host.text,
-            detail: problem,
+            detail: refusal,
             side: .config,
             status: 502
         )
