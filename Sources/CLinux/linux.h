@@ -1,9 +1,11 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, and who is at the other end of a local socket.
+// inotify, rtnetlink, files without a name, and who is at the other end of a local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -202,6 +204,27 @@ static inline int linux_watch_add(int fd, const char *_Nonnull path) {
 }
 
 static inline int linux_watch_remove(int fd, int watch) { return inotify_rm_watch(fd, watch); }
+
+/// A socket on which the kernel tells of changes of routes, addresses and links.
+static inline int linux_route_socket(void) {
+    return socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+}
+
+/// Has the kernel begin to tell; it needs no privilege.
+static inline int linux_route_listen(int fd) {
+    struct sockaddr_nl address = {
+        .nl_family = AF_NETLINK,
+        .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE
+            | RTMGRP_IPV6_ROUTE,
+    };
+    return bind(fd, (const struct sockaddr *)&address, sizeof address);
+}
+
+/// Opens a file without a name in a directory, for us alone. O_EXCL: it can never be given one.
+static inline int linux_nameless_file(const char *_Nonnull folder) {
+    // O_TMPFILE, which the headers show only under _GNU_SOURCE.
+    return open(folder, __O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+}
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }
 

@@ -26,6 +26,8 @@ package struct WakeReasons: OptionSet, Sendable {
     @inlinable package static var draining: Self { Self(rawValue: 1 << 8) }
     /// The drain time is over: cut.
     @inlinable package static var cut: Self { Self(rawValue: 1 << 9) }
+    /// Another task came first with what this one is after.
+    @inlinable package static var outrun: Self { Self(rawValue: 1 << 11) }
     /// A channel that no other reason names (listeners, tests).
     @inlinable package static var ready: Self { Self(rawValue: 1 << 10) }
 

@@ -9,6 +9,8 @@ public struct Hooks: Sendable {
     public var interceptor: (any RequestInterceptor & Sendable)?
     /// Is asked about redirects that a rule follows.
     public var redirectHandler: (any RedirectHandler & Sendable)?
+    /// Is asked about responses that a rule stores.
+    public var cachedResponseHandler: (any CachedResponseHandler & Sendable)?
     /// Are told what becomes of every exchange, stage by stage, in this order.
     public var eventMonitors: [any EventMonitor] = []
 

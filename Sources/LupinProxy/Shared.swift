@@ -20,7 +20,9 @@ import Synchronization
 /// `TokenStore` (credentials, who waits for them and what servers asked for), `TaintedSecrets`
 /// (what no log may hold), `ThrottleBuckets` (what rules let through in a second),
 /// `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
-/// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last).
+/// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last),
+/// `OriginHealths` (how origins fared, for those who retry), `ResponseStore` with `Flight` and
+/// `GrowingBody` (stored responses, and those on their way).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -31,6 +33,12 @@ final class Shared: Sendable {
     let processes: ProcessLookup
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
+    /// Where request bodies go that are kept and too long for memory.
+    let spillFolder: String
+    let health = OriginHealths()
+    let responses: ResponseStore
+    /// Tells apart whose stored responses are whose, and nobody can tell who that is.
+    let partitions = KeyedDigest()
     let history: ExchangeHistory
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
@@ -50,6 +58,8 @@ final class Shared: Sendable {
     let interceptor: (any RequestInterceptor & Sendable)?
     /// What it says about redirects that rules follow.
     let redirectHandler: (any RedirectHandler & Sendable)?
+    /// What it says about responses that rules store.
+    let cachedResponseHandler: (any CachedResponseHandler & Sendable)?
     /// Whom it wants to be told of exchanges.
     let eventMonitors: [any EventMonitor]
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
@@ -82,9 +92,12 @@ final class Shared: Sendable {
         self.processes = processes
         self.tokenThread = tokenThread
         self.environment = environment
+        spillFolder = SpillFile.folder(environment)
         interceptor = hooks.interceptor
         redirectHandler = hooks.redirectHandler
+        cachedResponseHandler = hooks.cachedResponseHandler
         eventMonitors = hooks.eventMonitors
+        responses = ResponseStore(bytesMax: snapshot.settings.cacheStore.memoryBytes)
         cookieJars = CookieJars(on: tokenThread, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
@@ -107,6 +120,7 @@ final class Shared: Sendable {
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
+        responses.limit(snapshot.settings.cacheStore.memoryBytes)
         tokens.adopt(Array(snapshot.tokens.values))
     }
 

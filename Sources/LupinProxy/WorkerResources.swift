@@ -15,6 +15,8 @@ final class WorkerResources {
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
+    /// Who waits for a network.
+    let networkWaiters: NetworkWaiters
     let sink: RecordSink
     /// Who is told of exchanges while they run.
     let monitors: StageMonitors
@@ -53,6 +55,7 @@ final class WorkerResources {
             idleLifetime: settings.upstream.poolIdle
         )
         loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
+        networkWaiters = NetworkWaiters(on: loop)
         resolver = Resolver(on: loop, threads: shared.resolver)
         sink = RecordSink(
             writer: shared.records,
@@ -81,6 +84,9 @@ final class WorkerResources {
 
     /// Whether what exchanges were is kept in memory.
     var keepsHistory: Bool { shared.history.isOn }
+
+    /// A random number, for decisions that must not be the same everywhere.
+    func chance() -> UInt64 { random.next() }
 
     func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
 

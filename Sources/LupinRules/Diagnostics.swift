@@ -30,6 +30,10 @@ package struct Diagnostic: Sendable, Equatable, Error {
         case oauth = "E-OAUTH"
         /// A credential that would go to another machine in clear.
         case auth = "E-AUTH"
+        /// A retry that could do harm, or that could never be made.
+        case retry = "E-RETRY"
+        /// Caching that goes beyond an origin's word, or that stores nothing.
+        case cache = "E-CACHE"
         case loop = "E-LOOP"
         case shadow = "E-SHADOW"
         case bind = "E-BIND"

@@ -17,7 +17,11 @@ extension WrittenFile {
             if !isFirst { lines.append("") }
             isFirst = false
             let entry = root.first { $0.key == key }
-            lines += Self.lines(key, name: key, entry, indentation: "")
+            switch key {
+            case "retry": lines += retryLines(entry)
+            case "cache": lines += cacheLines(entry)
+            default: lines += Self.lines(key, name: key, entry, indentation: "")
+            }
         }
         lines.append("")
         lines += ruleLines
@@ -27,7 +31,7 @@ extension WrittenFile {
     // MARK: Settings
 
     /// A key of the table with the author's value, or with its default.
-    private static func lines(
+    static func lines(
         _ key: String,
         name: String,
         _ entry: YAMLNode.Entry?,
@@ -86,16 +90,17 @@ extension WrittenFile {
     private static let later = "not available yet"
 
     /// Written out, `auth: none` would let other machines in without a password as soon as somebody
-    /// edits the address; where the authority lies by default depends on the environment.
+    /// edits the address; where the authority and the cache lie by default depends on the
+    /// environment.
     private static func isBetterLeftOut(_ name: String) -> Bool {
-        ["listen.auth", "intercept.ca.cert", "intercept.ca.key"].contains(name)
+        ["listen.auth", "intercept.ca.cert", "intercept.ca.key", "cache.store.path"].contains(name)
     }
 
-    private static func remark(_ entry: YAMLNode.Entry) -> String {
+    static func remark(_ entry: YAMLNode.Entry) -> String {
         "line \(entry.keyPlace.line)"
     }
 
-    private static func entries(of entry: YAMLNode.Entry?) -> [YAMLNode.Entry] {
+    static func entries(of entry: YAMLNode.Entry?) -> [YAMLNode.Entry] {
         guard case .map(let entries)? = entry?.value.content else { return [] }
         return entries
     }
@@ -142,12 +147,17 @@ extension WrittenFile {
             let name = named.map { WrittenText.flow($0.value) } ?? "rule@\(line)"
             lines.append(WrittenText.remarked("  - name: \(name)", "line \(line)"))
             for entry in entries where entry.key != "name" {
-                lines += WrittenText.lines(
-                    entry,
-                    indentation: "    ",
-                    remark: Self.remark(entry),
-                    isOpen: entry.key == "request" || entry.key == "response"
-                )
+                switch entry.key {
+                case "retry": lines += retryLines(ofRule: entry)
+                case "cache": lines += cacheLines(ofRule: entry)
+                default:
+                    lines += WrittenText.lines(
+                        entry,
+                        indentation: "    ",
+                        remark: Self.remark(entry),
+                        isOpen: entry.key == "request" || entry.key == "response"
+                    )
+                }
             }
         }
         return lines

@@ -82,7 +82,7 @@ struct MatchDecoder {
         case "scheme": return set(&match.schemes, all(node, scheme))
         case "port": return set(&match.ports, context.ports(node))
         case "path": return set(&match.paths, all(node, context.pathPattern))
-        case "method": return set(&match.methods, all(node, method))
+        case "method": return set(&match.methods, all(node, context.method))
         case "client": return set(&match.clients, context.networks(node))
         case "program": return set(&match.programs, all(node, context.valuePattern))
         case "user": return set(&match.users, all(node, context.valuePattern))
@@ -128,27 +128,6 @@ struct MatchDecoder {
             context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
             return nil
         }
-    }
-
-    private func method(_ node: YAMLNode) -> Method? {
-        guard let text = context.text(node, expected: "a method", example: "GET") else {
-            return nil
-        }
-        guard context.isFieldName(text) else {
-            context.error(.type, "\"\(text)\" is not a method", at: node, hint: "write GET")
-            return nil
-        }
-        let upper = text.uppercased()
-        if upper != text, Method.defined.contains(Method(upper)) {
-            context.error(
-                .name,
-                "methods are case-sensitive: \"\(text)\" is none",
-                at: node,
-                hint: "write \(upper)"
-            )
-            return nil
-        }
-        return Method(text)
     }
 
     private func named(
@@ -246,5 +225,27 @@ extension DecodingContext {
         guard text.hasPrefix("/"), text.count > 2 else { return false }
         return (text.hasSuffix("/") || text.hasSuffix("/i"))
             && text.contains { "\\^$()[]{}+|?".contains($0) }
+    }
+
+    /// A method by its token.
+    func method(_ node: YAMLNode) -> Method? {
+        guard let text = text(node, expected: "a method", example: "GET") else {
+            return nil
+        }
+        guard isFieldName(text) else {
+            error(.type, "\"\(text)\" is not a method", at: node, hint: "write GET")
+            return nil
+        }
+        let upper = text.uppercased()
+        if upper != text, Method.defined.contains(Method(upper)) {
+            error(
+                .name,
+                "methods are case-sensitive: \"\(text)\" is none",
+                at: node,
+                hint: "write \(upper)"
+            )
+            return nil
+        }
+        return Method(text)
     }
 }

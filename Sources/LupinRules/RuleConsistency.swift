@@ -24,7 +24,9 @@ struct RuleConsistency {
 
     private func checkClearText(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let entry = clearTextKey(of: rule, entries) else { return }
-        let isHTTPEnough = ["request", "response", "respond", "cookies"].contains(entry.key)
+        let isHTTPEnough = [
+            "request", "response", "respond", "cookies", "retry", "resume", "cache",
+        ].contains(entry.key)
         let need = "the rule \"\(rule.name)\" needs https in clear text"
         switch rule.refusal(by: intercept) {
         case .mode:
@@ -69,6 +71,9 @@ struct RuleConsistency {
             case "client_cert": (rule.clientCertificate ?? nil) != nil
             case "tls": !rule.tls.isEmpty
             case "cookies": (rule.cookieJar ?? nil) != nil
+            case "retry": rule.retry != nil
+            case "resume": rule.resume == true
+            case "cache": (rule.cache ?? nil) != nil
             case "intercept": rule.intercept
             default: false
             }
@@ -82,8 +87,7 @@ struct RuleConsistency {
         guard let trust = rule.trust?.policy, trust.policy.acceptsAnyone,
             let entry = entries.first(where: { $0.key == "trust" })
         else { return }
-        let namesHosts = rule.matches.allSatisfy { $0.hosts?.allSatisfy(\.isExplicit) ?? false }
-        if namesHosts {
+        if rule.namesHosts {
             context.warning(
                 .trustDisabled,
                 "the rule \"\(rule.name)\" accepts any certificate, of anybody",

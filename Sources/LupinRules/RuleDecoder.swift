@@ -6,6 +6,8 @@ struct RuleDecoder {
     let context: DecodingContext
     let settings: Settings
     let trust: TrustDefinitions
+    let retry: RetryDefinitions
+    let cache: CacheDefinitions
 
     private var listeners: [ListenerSettings] { settings.listeners }
 
@@ -38,6 +40,8 @@ struct RuleDecoder {
         }
         RuleConsistency(context: context, intercept: settings.intercept).check(rules)
         TokenConsistency(context: context, tokens: settings.tokens).check(rules)
+        RetryConsistency(context: context, settings: settings).check(rules)
+        CacheConsistency(context: context).check(rules)
         return rules.map(\.rule)
     }
 
@@ -140,6 +144,12 @@ struct RuleDecoder {
             rule.log = log(node)
         case "proxy":
             rule.proxy = context.proxy(node).map { context.withoutLoop($0, listeners, at: node) }
+        case "retry":
+            rule.retry = RetryDecoder(context: context).retry(entry, retry)
+        case "cache":
+            rule.cache = CacheDecoder(context: context).cache(entry, cache)
+        case "resume":
+            rule.resume = context.boolean(node)
         case "trust":
             rule.trust = TrustDecoder(context: context).trust(entry, trust)
         case "client_cert":

@@ -95,14 +95,23 @@ package enum RulesFile {
             let rulesNode = entries.flatMap { decoder.decode($0) }
             settings = decoder.settings
             settingLines = decoder.lines
-            let trust = decoder.trust
+            let (trust, retry, cache) = (decoder.trust, decoder.retry, decoder.cache)
+            RetryConsistency(context: context, settings: settings).check(retry)
             if let rulesNode {
-                let decoder = RuleDecoder(context: context, settings: settings, trust: trust)
+                let decoder = RuleDecoder(
+                    context: context,
+                    settings: settings,
+                    trust: trust,
+                    retry: retry,
+                    cache: cache
+                )
                 rules = RuleSet(decoder.rules(rulesNode))
                 if context.errors.isEmpty { decoder.warnOfShadows(in: rules) }
             }
             if context.errors.isEmpty {
                 TrustDecoder(context: context).warnOfUnused(trust, by: rules.rules)
+                RetryDecoder(context: context).warnOfUnused(retry, by: rules.rules)
+                CacheDecoder(context: context).warnOfUnused(cache, by: rules.rules)
             }
         } else if reader.problems.isEmpty {
             SettingsDecoder(context: context).requireVersion()

@@ -27,6 +27,12 @@ package enum SchemaDocument {
             let map = closed(section(full))
             let remark = SettingsTable.sections[full] ?? ""
             switch full {
+            case "cache":
+                let map: [(String, JSON)] = [
+                    ("type", "object"), ("additionalProperties", .object(cachePolicy())),
+                    ("properties", .object(section(full))),
+                ]
+                return (key, described(remark, map))
             case "listen":
                 return (key, described(remark, [("type", "array"), ("items", .object(map))]))
             case "log":
@@ -40,6 +46,13 @@ package enum SchemaDocument {
 
     private static func schema(of setting: Setting) -> JSON {
         let remark = setting.isAvailable ? setting.sentence : notYet(setting.sentence)
+        if setting.name == "retry" {
+            let policy = JSON.object(retryPolicy())
+            return described(remark, [("type", "object"), ("additionalProperties", policy)])
+        }
+        if let form = cacheForm(of: setting) {
+            return described("\(remark); default: \(setting.defaultText)", form)
+        }
         return described("\(remark); default: \(setting.defaultText)", form(of: setting))
     }
 
@@ -72,6 +85,48 @@ package enum SchemaDocument {
         }
     }
 
+    /// A retry policy; in a rule it may begin with `use`.
+    private static func retryPolicy(_ more: [(String, JSON)] = []) -> [(String, JSON)] {
+        let keys = RetryKeyTable.policy.map { setting -> (String, JSON) in
+            let leaves = RetryKeyTable.leaves(of: setting.key)
+            guard !leaves.isEmpty else { return (setting.key, schema(of: setting)) }
+            let map = JSON.object(closed(leaves.map { ($0.key, retryLeaf($0)) }))
+            let remark = "\(setting.sentence); default: \(setting.defaultText)"
+            let words = setting.key == "retry_after" ? [] : ["none"]
+            return (setting.key, described(remark, [either(map, words)]))
+        }
+        return closed(more + keys)
+    }
+
+    private static func retryLeaf(_ setting: Setting) -> JSON {
+        let remark = "\(setting.sentence); default: \(setting.defaultText)"
+        switch setting.name {
+        case "backoff.base": return described(remark, [("type", .array(["number", "string"]))])
+        case "hedge.after": return described(remark, [either(0, unit("ms|s|m|h|d", or: "p95"))])
+        default: return schema(of: setting)
+        }
+    }
+
+    /// A cache policy; in a rule it may begin with `use`.
+    private static func cachePolicy(_ more: [(String, JSON)] = []) -> [(String, JSON)] {
+        closed(more + CacheKeyTable.policy.map { ($0.key, schema(of: $0)) })
+    }
+
+    /// What the table says in words only.
+    private static func cacheForm(of setting: Setting) -> [(String, JSON)]? {
+        switch setting.name {
+        case "cache.standard.heuristic": return [either(0, unit("%", or: nil))]
+        case "cache.standard.ttl": return [either(0, unit("s|m|h|d", or: "origin"))]
+        case "cache.standard.ignore":
+            let words = CachePolicy.Ignored.words.map { JSON.string($0.word) }
+            return oneOrMany(.object([("enum", .array(words))]))
+        case "cache.standard.modify":
+            let steps = closed(RuleKeyTable.responseStep.map { ($0.key, .object([])) })
+            return oneOrMany(.object(steps))
+        default: return nil
+        }
+    }
+
     private static func unit(_ units: String, or word: String?) -> JSON {
         let word = word.map { "|\($0)" } ?? ""
         let pattern = "^([0-9]+(\(units))|0\(word))$|\\$\\{"
@@ -98,6 +153,19 @@ package enum SchemaDocument {
             "timeouts": closed(perRule("timeouts")),
             "log": [either(.object(closed(perRule("log"))), ["off"])],
             "proxy": [("type", "string")],
+            "retry": [
+                (
+                    "anyOf",
+                    .array([text, .object(retryPolicy([("use", text)]))])
+                )
+            ],
+            "cache": [
+                (
+                    "anyOf",
+                    .array([text, .object(cachePolicy([("use", text)]))])
+                )
+            ],
+            "resume": [("type", "boolean")],
             "trust": [("type", .array(["string", "object"]))],
             "cookies": [either(.object(closed([("jar", text)])), ["off"])],
             "client_cert": [

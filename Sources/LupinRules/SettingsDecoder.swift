@@ -7,6 +7,8 @@ struct SettingsDecoder {
     let context: DecodingContext
     private(set) var settings = Settings()
     private(set) var trust = TrustDefinitions()
+    private(set) var retry = RetryDefinitions()
+    private(set) var cache = CacheDefinitions()
     /// The line of each key, by its dotted name.
     private(set) var lines: [String: Int] = [:]
     /// Where `upstream.proxy` stands, for the check against our own listeners.
@@ -79,6 +81,10 @@ struct SettingsDecoder {
             if let listeners = context.listeners(entry) { settings.listeners = listeners }
             return
         }
+        if name == "cache" {
+            decodeCache(entry)
+            return
+        }
         if name == "log", case .scalar("off", _) = entry.value.content {
             settings.log.to = .off
             return
@@ -96,7 +102,20 @@ struct SettingsDecoder {
             return
         }
         decode(inside, in: name)
+        if name == "cache.store" { context.check(settings.cacheStore, inside) }
         if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
+    }
+
+    /// `cache`: the store, and policies under names that no table knows.
+    private mutating func decodeCache(_ entry: YAMLNode.Entry) {
+        let example = "cache: {store: {memory: 128MiB}}"
+        let entries = context.entries(entry.value, of: "a map", example: example) ?? []
+        for entry in entries { lines["cache.\(entry.key)"] = entry.keyPlace.line }
+        if let store = entries.first(where: { $0.key == "store" }) {
+            decodeSection(store, "cache.store")
+        }
+        cache = CacheDecoder(context: context).definitions(entries.filter { $0.key != "store" })
+        settings.cache = cache.policies
     }
 
     private mutating func decode(_ entry: YAMLNode.Entry, _ setting: Setting) {
@@ -114,6 +133,7 @@ struct SettingsDecoder {
         case "log", "log.rotate", "log.redact": decodeLog(node, setting)
         case "access": decodeAccess(node, setting)
         case "admin": context.decode(node, setting, into: &settings.admin)
+        case "cache.store": context.decode(node, setting, into: &settings.cacheStore)
         case "upstream.tls": context.decode(entry, setting, into: &settings.upstream.tls)
         case "intercept", "intercept.ca":
             context.decode(node, setting, into: &settings.intercept)
@@ -147,6 +167,9 @@ struct SettingsDecoder {
             let decoder = TokenDecoder(context: context)
             settings.tokens = decoder.definitions(node)
             context.tokenNames = decoder.names(node)
+        case "retry":
+            retry = RetryDecoder(context: context).definitions(node)
+            settings.retry = retry.all.compactMap(\.policy)
         case "trust":
             trust = TrustDecoder(context: context).definitions(node)
         default:

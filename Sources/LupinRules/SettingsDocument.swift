@@ -12,6 +12,7 @@ package enum SettingsDocument {
             if !isFirst { lines.append("") }
             isFirst = false
             emit(key, section: "", indentation: "", isComment: false, into: &lines)
+            if key == "retry" { lines += RetryText.builtIn }
         }
         lines.append("")
         lines.append(commented("rules: []", "top to bottom, all matches apply, later wins"))

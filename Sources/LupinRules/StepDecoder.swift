@@ -3,14 +3,21 @@
 import LupinCore
 
 struct StepDecoder {
-    /// Which way the message goes.
-    enum Side: String { case request, response }
+    /// Which way the message goes; `modify` is about what a cache stores.
+    enum Side: String { case request, response, modify }
 
     let context: DecodingContext
     let listeners: [ListenerSettings]
     let side: Side
 
-    private var role: ValueRole { side == .request ? .step : .response }
+    private var role: ValueRole {
+        switch side {
+        case .request: .step
+        case .response: .response
+        // What one client's request holds must not be stored for others.
+        case .modify: .setting
+        }
+    }
     private var keys: [RuleKey] {
         side == .request ? RuleKeyTable.step : RuleKeyTable.responseStep
     }
@@ -75,7 +82,7 @@ struct StepDecoder {
     }
 
     private func tellUnknown(_ entry: YAMLNode.Entry) {
-        guard side == .response, RuleKeyTable.step.contains(where: { $0.key == entry.key }) else {
+        guard side != .request, RuleKeyTable.step.contains(where: { $0.key == entry.key }) else {
             return context.unknownKey(entry, in: side.rawValue, known: keys.map(\.key))
         }
         context.error(

@@ -9,6 +9,36 @@ extension DecodingContext {
     func validation(_ node: YAMLNode) -> ValidationPolicy? {
         ValidationDecoder(context: self).policy(node)
     }
+
+    /// A status or a range of them.
+    func statusRange(
+        _ node: YAMLNode,
+        in allowed: ClosedRange<Int>,
+        example: String
+    ) -> ClosedRange<UInt16>? {
+        guard let text = text(node, expected: "a status or a range", example: example) else {
+            return nil
+        }
+        let lower = text.lowercased()
+        if lower.utf8.count == 3, lower.hasSuffix("xx"), let first = lower.first, first.isNumber {
+            let hint = "write \(first)00-\(first)99"
+            error(.type, "\"\(text)\" is not a number", at: node, hint: hint)
+            return nil
+        }
+        var bounds: [UInt16] = []
+        for part in text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false) {
+            guard let status = number(String(part), at: node, in: allowed, what: "status") else {
+                return nil
+            }
+            bounds.append(UInt16(truncatingIfNeeded: status))
+        }
+        guard let low = bounds.first, let high = bounds.last, low <= high else {
+            let hint = "write \(bounds.reversed().map(String.init).joined(separator: "-"))"
+            error(.range, "the range \(text) is empty", at: node, hint: hint)
+            return nil
+        }
+        return low...high
+    }
 }
 
 private struct ValidationDecoder {
@@ -96,38 +126,10 @@ private struct ValidationDecoder {
 
     private func statuses(_ node: YAMLNode) -> StatusSet? {
         guard let items = items(node, "a status or a range", "200-399") else { return nil }
-        let ranges = items.map(statusRange)
+        let ranges = items.map {
+            context.statusRange($0, in: Self.statuses, example: "200-399")
+        }
         return ranges.contains(nil) ? nil : StatusSet(ranges.compactMap { $0 })
-    }
-
-    private func statusRange(_ node: YAMLNode) -> ClosedRange<UInt16>? {
-        let expected = "a status or a range"
-        guard let text = context.text(node, expected: expected, example: "200-399") else {
-            return nil
-        }
-        let lower = text.lowercased()
-        if lower.utf8.count == 3, lower.hasSuffix("xx"), let first = lower.first, first.isNumber {
-            let hint = "write \(first)00-\(first)99"
-            context.error(.type, "\"\(text)\" is not a number", at: node, hint: hint)
-            return nil
-        }
-        var bounds: [UInt16] = []
-        for part in text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false) {
-            let status = context.number(
-                String(part),
-                at: node,
-                in: Self.statuses,
-                what: "status"
-            )
-            guard let status else { return nil }
-            bounds.append(UInt16(truncatingIfNeeded: status))
-        }
-        guard let low = bounds.first, let high = bounds.last, low <= high else {
-            let hint = "write \(bounds.reversed().map(String.init).joined(separator: "-"))"
-            context.error(.range, "the range \(text) is empty", at: node, hint: hint)
-            return nil
-        }
-        return low...high
     }
 
     // MARK: content_type

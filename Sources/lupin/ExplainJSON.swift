@@ -13,6 +13,7 @@ extension Explanation {
         addKeys(to: &line)
         addSettings(to: &line)
         addOutcome(to: &line)
+        addRecord(to: &line)
         line.closeObject()
         return String(decoding: line.bytes, as: UTF8.self)
     }
@@ -185,6 +186,8 @@ extension Explanation {
         line.closeList()
         if let problem = preview.problem { line.add("problem", text: problem) }
         line.closeObject()
+        addRetry(to: &line)
+        addCache(to: &line)
         line.openList("response")
         for step in plan.responseSteps { line.element(step.summary.utf8Span.span) }
         line.closeList()

@@ -20,6 +20,9 @@ struct ExplainText {
         lines += section("rules", verdicts)
         lines += section("keys", keys)
         lines += section("settings", settings)
+        if explanation.retry != nil { lines += section("retry", explanation.retryLines) }
+        if explanation.isCacheAsked { lines += section("cache", explanation.cacheLines) }
+        if explanation.record != nil { lines += section("record", explanation.recordLines) }
         lines += section("request", outcome)
         return lines.joined(separator: "\n")
     }

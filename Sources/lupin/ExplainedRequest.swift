@@ -28,6 +28,21 @@ struct ExplainedRequest {
         self.head = head
     }
 
+    /// That of a recorded exchange; nil where the record doesn't tell one.
+    init?(_ exchange: RecordedExchange) {
+        let isTunnel = exchange.mode == "tunnel" || exchange.method == "CONNECT"
+        guard let url = HTTPURL(isTunnel ? exchange.site : exchange.url) else { return nil }
+        let known =
+            exchange.original?.fields
+            ?? exchange.values.flatMap { entry in entry.values.map { [entry.name, $0] } }
+        // The URL says which host it was; HTTP/2 has no such field.
+        let fields = known.compactMap { FieldArgument(argument: "\($0[0]): \($0[1])") }
+        self.init(url, method: isTunnel ? .connect : Method(exchange.method), fields: fields)
+        if let address = exchange.client.address.flatMap(IPAddress.init) { client = address }
+        program = exchange.client.program
+        user = exchange.client.user
+    }
+
     /// The request itself.
     var subject: MatchSubject {
         MatchSubject(head, origin: origin, client: client, program: program, user: user)

@@ -53,11 +53,19 @@ struct Explanation {
     let keys: [EffectiveKey]
     /// nil where nothing of the request is seen, or nothing goes upstream.
     let preview: RequestPreview?
+    /// The exchange of the past that the request is from; nil for one of the command line.
+    let record: RecordedExchange?
     private(set) var checks: [Check] = []
     private(set) var settings: [SettingValue] = []
 
-    init(_ request: ExplainedRequest, _ configuration: Configuration, _ written: WrittenFile?) {
+    init(
+        _ request: ExplainedRequest,
+        _ configuration: Configuration,
+        _ written: WrittenFile?,
+        record: RecordedExchange? = nil
+    ) {
         self.request = request
+        self.record = record
         self.configuration = configuration
         self.written = written
         let rules = Explanation.labelled(configuration.rules, written)
@@ -356,9 +364,6 @@ extension Explanation {
         }
         if trustName != nil, plan.trust == nil {
             values.append(SettingValue(name: "trust", text: "system", line: nil, isKey: true))
-        }
-        if preview != nil, !set.contains("retry") {
-            values.append(SettingValue(name: "retry", text: "safe", line: nil, isKey: true))
         }
         return values
     }

@@ -73,7 +73,8 @@ struct PrintCurlCommand: ParsableCommand {
                 } else {
                     exchange = try await RecordedExchanges.recordedExchange(
                         id,
-                        at: place,
+                        socket: place.socket,
+                        rulesFile: place.rulesFile,
                         on: executor.loop
                     )
                 }

@@ -1,4 +1,4 @@
-// Where `lupin curl` finds an exchange: with a lupin that runs, or in a log.
+// Where `lupin curl` and `lupin explain` find an exchange: with a lupin that runs, or in a log.
 import LupinCore
 import LupinIO
 
@@ -12,12 +12,14 @@ enum RecordedExchanges {
     /// The exchange called `id`, as the lupin that runs remembers it.
     static func recordedExchange(
         _ id: String,
-        at place: AdminPlace,
+        socket: String?,
+        rulesFile: String?,
         on loop: EventLoop
     ) async throws(RecordProblem) -> RecordedExchange {
         let reply: AdminReply
         do throws(AdminProblem) {
-            reply = try await place.client().get("/v1/exchanges/\(id)", on: loop)
+            let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
+            reply = try await client.get("/v1/exchanges/\(id)", on: loop)
         } catch {
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }

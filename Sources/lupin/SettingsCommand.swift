@@ -30,13 +30,12 @@ enum SettingsPage {
         var lines: [String] = []
         for setting in SettingsTable.settings {
             let mark = setting.isPerRule ? " *" : ""
-            let kind = setting.typeText + (setting.rangeText.map { ", \($0)" } ?? "")
-            lines += entry(
-                "\(setting.name)\(mark)",
-                setting.defaultText,
-                "\(setting.sentence) (\(kind))",
-                setting.availability
-            )
+            lines += entry("\(setting.name)\(mark)", setting)
+        }
+        lines += ["", "Keys of a retry policy, with the values of standard"]
+        for setting in RetryKeyTable.policy {
+            lines += entry(setting.name, setting)
+            for leaf in RetryKeyTable.leaves(of: setting.key) { lines += entry(leaf.name, leaf) }
         }
         let places = [
             ("Keys of a rule, with an example or the default", RuleKeyTable.rule),
@@ -49,6 +48,12 @@ enum SettingsPage {
             }
         }
         return lines.joined(separator: "\n")
+    }
+
+    private static func entry(_ name: String, _ setting: Setting) -> [String] {
+        let kind = setting.typeText + (setting.rangeText.map { ", \($0)" } ?? "")
+        let sentence = "\(setting.sentence) (\(kind))"
+        return entry(name, setting.defaultText, sentence, setting.availability)
     }
 
     private static func entry(

@@ -128,7 +128,10 @@ struct ListenerTests {
     }
 
     @Test func `an IPv6 socket takes no IPv4`() throws {
-        let socket = try ListeningSocket(.loopback6(port: 0))
+        // The same port of the other family is kept free: another test's listener would answer.
+        let other = try PlainListener()
+        other.close()
+        let socket = try ListeningSocket(.loopback6(port: other.address.port))
         let client = try PlainSocket.connect(to: socket.address)
         #expect(!client.isClosedByPeer)
         #expect(throws: SocketFailure.self) {

@@ -16,11 +16,11 @@ struct DiagnosticsTests {
 
     @Test func `a problem without a hint ends at the carets`() {
         #expect(
-            errors("cache: {store: {memory: 1MiB}}") == """
-                lupin.yaml:2:1: "cache" is not available yet: the response cache arrives in a \
-                later version  [E-AVAIL]
-                    cache: {store: {memory: 1MiB}}
-                    ^^^^^
+            errors("log: {har: x.har}") == """
+                lupin.yaml:2:7: "har" is not available yet: HAR export arrives in a later version  \
+                [E-AVAIL]
+                    log: {har: x.har}
+                          ^^^
                 """
         )
     }

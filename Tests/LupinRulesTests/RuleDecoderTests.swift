@@ -87,8 +87,7 @@ struct RuleDecoderTests {
     }
 
     @Test(arguments: [
-        "retry: standard", "cache: standard", "resume: true",
-        "log: {bodies: {max: 1KiB}}",
+        "log: {bodies: {max: 1KiB}}"
     ])
     func `keys of later versions say so`(key: String) {
         let problems = decode("rules: [{match: {}, \(key)}]").errors

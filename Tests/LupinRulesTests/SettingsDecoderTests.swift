@@ -262,8 +262,6 @@ struct SettingsDecoderTests {
     }
 
     @Test(arguments: [
-        ("retry: {mine: {limit: 2}}", "retry", "retry by policy"),
-        ("cache: {store: {memory: 1MiB}}", "cache", "the response cache"),
         ("log: {bodies: {max: 4KiB}}", "bodies", "logging of bodies"),
         ("log: {har: x.har}", "har", "HAR export"),
         ("log: {sync: on}", "sync", "waiting for the log"),

@@ -276,7 +276,10 @@ package final class PlainListener: Sendable {
         descriptor = owned.release()
     }
 
-    deinit { close() }
+    deinit {
+        // Nobody has its address any more.
+        if isOpen.load(ordering: .relaxed) { _ = Glibc.close(descriptor) }
+    }
 
     /// The next connection.
     package func accept() throws -> PlainSocket {
@@ -295,10 +298,25 @@ package final class PlainListener: Sendable {
     package var hasWaiting: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
 
     /// Later connections are refused; those that wait are reset.
+    ///
+    /// The port stays this listener's: otherwise the kernel might give it to another test, which
+    /// would meet whoever is to be refused.
     package func close() {
         guard isOpen.exchange(false, ordering: .relaxed) else { return }
         _ = Glibc.close(descriptor)
+        guard let keeper = try? RawSocket.make(for: address) else { return }
+        RawSocket.set(SO_REUSEADDR, to: 1, of: keeper.raw)
+        guard (try? RawSocket.bind(keeper.raw, to: address)) != nil else { return }
+        let raw = keeper.release()
+        Self.keepers.withLock { keepers in
+            keepers.append(raw)
+            if keepers.count > Self.keepersMax { _ = Glibc.close(keepers.removeFirst()) }
+        }
     }
+
+    /// Sockets that are bound and don't listen, the latest last.
+    private static let keepers = Mutex<[Int32]>([])
+    private static let keepersMax = 256
 }
 
 extension SocketAddress {

@@ -46,7 +46,7 @@ struct ExplainCommandTests {
             "  ✗ staging (line 19): there is no header x-env",
             #"  lupin.yaml:8 everyone  timeouts.total: 60s  (replaced by "github", line 9)"#,
             "  lupin.yaml:14 github   timeouts.total: 90s", "  lupin.yaml:2  timeouts.connect: 5s",
-            "  default       retry: safe", "    Cookie: REDACTED",
+            "  safe: no rule says otherwise", "    Cookie: REDACTED",
             "  + Authorization: Bearer <token github>", "  + X-Env: dev",
             "  sent to api.github.com:443, direct, trusted by policy system",
         ] {
@@ -99,7 +99,7 @@ struct ExplainCommandTests {
         #expect(
             Set(object.keys) == [
                 "file", "version", "target", "access", "interception", "rules", "keys", "settings",
-                "next_hop", "request", "response",
+                "next_hop", "request", "retry", "resume", "cache", "response",
             ]
         )
         #expect(result.output.split(separator: "\n").count == 1)

@@ -58,6 +58,8 @@ package struct ExchangeRecord: Sendable {
     package var authentication: AuthenticationRecord?
     /// What `validate:` said of the response; nil where nothing was demanded.
     package var validation: ValidationRecord?
+    /// What the cache had to do with it, as `Cache-Status` has it (RFC 9211); nil for nothing.
+    package var cache: String?
     /// Redirects that were followed, in order.
     package var redirects: [RedirectRecord] = []
     /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
@@ -202,7 +204,7 @@ package struct RedirectRecord: Sendable, Equatable {
 package struct AttemptRecord: Sendable {
     /// Why it was made; the raw value is the record's word.
     package enum Cause: String, Sendable {
-        case first, retry, auth, redirect, resume, revalidate
+        case first, retry, auth, redirect, hedge, resume, revalidate
         case collapseLeader = "collapse-leader"
     }
 

@@ -71,6 +71,12 @@ package struct JSONLine: Sendable {
         bytes.append(decimal: value)
     }
 
+    /// Appends a number to the open list.
+    package mutating func element(_ value: UInt64) {
+        comma()
+        bytes.append(decimal: value)
+    }
+
     package mutating func add(_ key: String, _ value: Bool) {
         add(key)
         bytes.append(contentsOf: (value ? "true" : "false").utf8)

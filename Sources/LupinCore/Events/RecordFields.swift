@@ -38,6 +38,15 @@ extension JSONLine {
         closeObject()
     }
 
+    /// Appends `"cache":{"status":"lupin; hit; ttl=59"}`.
+    ///
+    /// It is lupin's own text, so there is nothing in it to redact.
+    mutating func add(cache status: String) {
+        openObject("cache")
+        add("status", text: status)
+        closeObject()
+    }
+
     /// Appends `"validate":{"ok":false,"condition":"status 503","then":"fail"}`.
     mutating func add(_ validation: ValidationRecord, _ redactor: Redactor) {
         openObject("validate")

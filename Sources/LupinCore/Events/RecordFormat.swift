@@ -47,6 +47,7 @@ package struct RecordFormat: Sendable {
         addNetwork(record, to: &line)
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
         if let authentication = record.authentication { line.add(authentication, redactor) }
+        if let cache = record.cache { line.add(cache: cache) }
         if let trust = record.trust { line.add(trust, redactor) }
         if let validation = record.validation { line.add(validation, redactor) }
         if !record.redirects.isEmpty { line.add(record.redirects, redactor) }

@@ -30,8 +30,19 @@ package struct RecordedExchange: Sendable {
     package var names: [String]
     /// Values of fields by name, as far as the log has them.
     package var values: [(name: String, values: [String])]
-    /// The URL of each attempt, where it is another than the client's, and its version.
-    package var attempts: [(url: String?, version: String?)]
+    /// The URL of each attempt, where it is another than the client's, its version, and what the
+    /// origin answered.
+    package var attempts: [(url: String?, version: String?, status: UInt16?)]
+    /// What the client got; nil where there was no response.
+    package var response: Response?
+    /// What Cache-Status said, as far as it is lupin's.
+    package var cacheStatus: String?
+    /// When it began, in microseconds since 1970; 0 where the record doesn't say.
+    package var startMicroseconds: Int64
+    /// Who asked.
+    package var client: (address: String?, program: String?, user: String?)
+    /// The version of the rules that held; nil where there was no file.
+    package var rulesVersion: String?
 
     /// What a line of the log, or an answer of the admin interface, says; nil when it is neither.
     package init?(_ json: JSONValue) {
@@ -56,8 +67,20 @@ package struct RecordedExchange: Sendable {
             values = members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
         }
         attempts = (record["attempts"]?.list ?? []).map { attempt in
-            (url: attempt["url"]?.string, version: attempt["protocol"]?.string)
+            (
+                url: attempt["url"]?.string, version: attempt["protocol"]?.string,
+                status: attempt["status"]?.count.flatMap(UInt16.init(exactly:))
+            )
         }
+        response = Response(record, json)
+        cacheStatus = record["cache", "status"]?.string
+        startMicroseconds = record["ts"]?.string.flatMap(Self.microseconds) ?? 0
+        let client = record["client"]
+        self.client = (
+            address: client?["address"]?.string, program: client?["program"]?.string,
+            user: client?["user"]?.string
+        )
+        rulesVersion = record["rules", "version"]?.string
         original = json["request"].flatMap(Head.init)
         adapted = json["sent"].flatMap(Head.init)
         let port = record["url", "port"]?.count
@@ -65,6 +88,26 @@ package struct RecordedExchange: Sendable {
         let shownHost = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let suffix = port.map { $0 == usual ? "" : ":\($0)" } ?? ""
         site = "\(scheme)://\(shownHost)\(suffix)"
+    }
+}
+
+extension RecordedExchange {
+    /// `2026-11-20T22:41:07.123456Z` (RFC 3339) in microseconds since 1970.
+    private static func microseconds(_ text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.last == 0x5A else { return nil }
+        func number(_ range: Range<Int>) -> Int? {
+            let digits = bytes[range]
+            guard digits.allSatisfy(\.isASCIIDigit) else { return nil }
+            return Int(String(decoding: digits, as: UTF8.self))
+        }
+        guard let year = number(0..<4), let month = number(5..<7), (1...12).contains(month),
+            let day = number(8..<10), let hour = number(11..<13), let minute = number(14..<16),
+            let second = number(17..<19),
+            let moment = HTTPDate.moment(year, month, day, hour * 3600 + minute * 60 + second)
+        else { return nil }
+        guard bytes.count == 27, let fraction = number(20..<26) else { return moment * 1_000_000 }
+        return moment * 1_000_000 + Int64(fraction)
     }
 }
 

@@ -31,35 +31,39 @@ public struct FailedAttempt: Sendable {
     public package(set) var response: ResponseHead?
     /// Why nothing came back; nil where there is a response.
     public package(set) var error: LupinError?
+    /// What `validate` demands and the response is not; nil where it is good.
+    public package(set) var validationFailure: String?
     /// Retries made so far.
-    public package(set) var retries: Int
+    public package(set) var retries = 0
     /// Bytes of the request were handed to the kernel.
-    public package(set) var hasSentBytes: Bool
+    public package(set) var hasSentBytes = true
     /// Every byte of the body that was consumed can be sent again.
-    public package(set) var isReplayable: Bool
+    public package(set) var isReplayable = true
+    /// The connection was not made for this attempt.
+    public package(set) var isReused = false
+    /// How long the response asks to wait (RFC 9110 §10.2.3); nil where it says nothing.
+    public package(set) var retryAfter: Duration?
     /// The client has seen part of a response.
-    package var isCommitted: Bool
+    package var isCommitted = false
     /// Every address of the host refused the connection.
-    package var isEveryAddressRefused: Bool
+    package var isEveryAddressRefused = false
+    /// The origin said ENHANCE_YOUR_CALM (RFC 9113 §7).
+    package var isCalmAsked = false
+    /// The request has a field `Idempotency-Key`.
+    package var hasIdempotencyKey = false
+    /// The request came in early data of TLS (RFC 8470 §5.1).
+    package var hasEarlyData = false
+    /// Statuses that led to another attempt already.
+    package var answeredStatuses: [UInt16] = []
+    /// The wait before this attempt.
+    package var previousDelay = Duration.zero
+    /// A random number for the decision.
+    package var chance: UInt64 = 0
 
-    package init(
-        method: Method,
-        response: ResponseHead? = nil,
-        error: LupinError?,
-        retries: Int,
-        hasSentBytes: Bool,
-        isReplayable: Bool,
-        isCommitted: Bool,
-        isEveryAddressRefused: Bool
-    ) {
+    package init(method: Method, response: ResponseHead? = nil, error: LupinError? = nil) {
         self.method = method
         self.response = response
         self.error = error
-        self.retries = retries
-        self.hasSentBytes = hasSentBytes
-        self.isReplayable = isReplayable
-        self.isCommitted = isCommitted
-        self.isEveryAddressRefused = isEveryAddressRefused
     }
 }
 

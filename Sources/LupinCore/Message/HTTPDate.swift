@@ -16,7 +16,7 @@ package enum HTTPDate {
     /// Year, month and day of a number of days since 1970 in the Gregorian calendar.
     ///
     /// Years are counted from March, so that the leap day ends them.
-    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+    static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = Int(floorDivide(Int64(shifted), by: 146_097))
         let dayOfEra = shifted - era * 146_097
@@ -29,7 +29,7 @@ package enum HTTPDate {
         return (year, month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 
-    private static func floorDivide(_ a: Int64, by b: Int64) -> Int64 {
+    static func floorDivide(_ a: Int64, by b: Int64) -> Int64 {
         let (quotient, remainder) = a.quotientAndRemainder(dividingBy: b)
         return remainder < 0 ? quotient - 1 : quotient
     }

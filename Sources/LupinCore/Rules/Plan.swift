@@ -25,6 +25,20 @@ package final class Plan: Sendable {
     package let redirect: RedirectPolicy?
     /// What a response must be; nil demands nothing.
     package let validation: ValidationPolicy?
+    /// Which failures are repaired: `RetryPolicy.safe` where no rule says otherwise.
+    package let retry: RetryPolicy
+    // What every exchange asks stands apart: taken out of the whole policy it would cost the copy
+    // of several sets.
+    /// `retry.hedge`.
+    package let hedge: RetryPolicy.Hedge?
+    /// `retry.per_try`.
+    package let perTry: Duration?
+    /// What comes of attempts is counted, for the host's budget.
+    package let countsAttempts: Bool
+    /// How responses are stored and reused; nil where they are not.
+    package let cache: CachePolicy?
+    /// A download that broke off is finished by range.
+    package let resumes: Bool
     package let throttle: ThrottleSettings
     /// The name of the rule whose `throttle` holds: all its exchanges share the rate.
     package let throttleRule: String?
@@ -76,6 +90,13 @@ package final class Plan: Sendable {
         redirect = acting.last { $0.redirect != nil }?.redirect ?? nil
         let validation = acting.last { $0.validation != nil }?.validation
         self.validation = validation?.isEmpty == false ? validation : nil
+        let retry = acting.last { $0.retry != nil }?.retry ?? .safe
+        self.retry = retry
+        hedge = retry.hedge
+        perTry = retry.perTry
+        countsAttempts = retry.budget != nil && (retry.limit > 0 || retry.hedge != nil)
+        cache = acting.last { $0.cache != nil }?.cache ?? nil
+        resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = acting.flatMap(\.responseSteps)
         trust = acting.reduce(nil) { trust, rule in
             guard let next = rule.trust?.policy, next.mayFollow(trust) else { return trust }
@@ -86,9 +107,30 @@ package final class Plan: Sendable {
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
     }
 
+    /// Whether no adapter changes the request.
+    package var isPassive: Bool { steps.isEmpty && cookieJar == nil }
+
     /// Whether what is thought of a response may lead to the request being sent again.
     package var mayRepeatBody: Bool {
         !auth.isEmpty || !namedTokens.isEmpty || redirect != nil || compress != nil
             || validation?.action == .retry
+    }
+
+    /// Whether lupin attaches what only its owner has, so that responses may be for them alone.
+    package var injectsCredentials: Bool {
+        holdsSecret || !auth.isEmpty || !namedTokens.isEmpty || cookieJar != nil
+    }
+
+    /// Whether a response with that status may lead to another attempt.
+    package func minds(_ status: UInt16) -> Bool { status >= 400 && retry.minds(status) }
+
+    /// Whether the retry policy takes that status for a failure.
+    package func isFailure(_ status: UInt16) -> Bool {
+        status >= 400 && retry.status.contains(status)
+    }
+
+    /// Whether somebody has to look at every response, whatever its status is.
+    package var judgesResponses: Bool {
+        mayRepeatBody || validation != nil || cookieJar != nil || retry.holdBytes > 0
     }
 }

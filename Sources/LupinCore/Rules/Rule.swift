@@ -27,6 +27,12 @@ package struct Rule: Sendable {
     /// An empty one takes back what an earlier rule demands.
     package var validation: ValidationPolicy?
     package var throttle = ThrottleOverrides()
+    /// nil says nothing.
+    package var retry: RetryPolicy?
+    /// nil says nothing, `.some(nil)` is `off`.
+    package var cache: CachePolicy??
+    /// Whether a download that broke off is finished by range; nil says nothing.
+    package var resume: Bool?
     /// The file of the cookie jar; nil says nothing, `.some(nil)` is no jar.
     package var cookieJar: String??
     /// `intercept: true`: https is decrypted for this rule.
@@ -50,7 +56,8 @@ package struct Rule: Sendable {
     /// Whether it asks for what a client that refuses our certificate can go without.
     var hasConvenience: Bool {
         !steps.isEmpty || !responseSteps.isEmpty || (redirect ?? nil) != nil
-            || (cookieJar ?? nil) != nil
+            || (cookieJar ?? nil) != nil || retry != nil || resume == true
+            || (cache ?? nil) != nil
     }
 
     /// Whether it asks for what no client may switch off by refusing our certificate.

@@ -26,8 +26,18 @@ package enum RuleKeyTable {
             form: "list of steps",
             sentence: "what changes in the response: set, add, default, remove, rewrite"
         ),
-        later("retry", "standard", "a retry policy", "retry by policy", []),
-        later("cache", "standard", "a cache policy", "the response cache", ["off"]),
+        RuleKey(
+            key: "retry",
+            form: "standard",
+            sentence: "which failures are repaired: a policy's name, {use: NAME, …}, or one in "
+                + "place; absent: safe"
+        ),
+        RuleKey(
+            key: "cache",
+            form: "standard",
+            sentence: "which responses are stored: off, a policy's name, {use: NAME, …}, or one in "
+                + "place; absent: off"
+        ),
         RuleKey(
             key: "trust",
             form: "system",
@@ -49,7 +59,11 @@ package enum RuleKeyTable {
             form: "pass",
             sentence: "who follows redirects: pass, or {follow: true, max, deny, cross_origin}"
         ),
-        later("resume", "false", "finish broken downloads", "resuming of downloads", ["false"]),
+        RuleKey(
+            key: "resume",
+            form: "false",
+            sentence: "true: a GET that breaks off is finished by Range"
+        ),
         RuleKey(
             key: "throttle",
             form: "none",
@@ -135,21 +149,5 @@ package enum RuleKeyTable {
     /// The steps of `response:`: those that are about fields.
     package static let responseStep: [RuleKey] = step.filter {
         ["set", "add", "default", "remove", "rewrite"].contains($0.key)
-    }
-
-    private static func later(
-        _ key: String,
-        _ form: String,
-        _ sentence: String,
-        _ what: String,
-        _ off: [String]
-    ) -> RuleKey {
-        RuleKey(
-            key: key,
-            form: form,
-            sentence: sentence,
-            availability: .later(what),
-            offValues: off
-        )
     }
 }

@@ -15,6 +15,11 @@ package struct Settings: Sendable, Equatable {
     package var log = LogSettings()
     /// Where credentials come from, in the order of the file.
     package var tokens: [TokenDefinition] = []
+    /// The file's own retry policies, in its order; `RetryPolicy.builtIn` are there besides.
+    package var retry: [RetryPolicy] = []
+    package var cacheStore = CacheStoreSettings()
+    /// `standard`, which the file may change, and the file's own cache policies in its order.
+    package var cache: [CachePolicy] = [.standard]
     package var admin = AdminSettings()
 
     package init() {}

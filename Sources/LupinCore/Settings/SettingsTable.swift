@@ -4,7 +4,8 @@
 /// The one table of settings, in the order of the file.
 package enum SettingsTable {
     package static let settings: [Setting] =
-        general + access + upstream + intercept + timeouts + limits + policies + log + admin
+        general + access + upstream + intercept + timeouts + limits + policies
+        + CacheKeyTable.store + CacheKeyTable.policy + log + admin
 
     /// Sections that a comment introduces in the sample file.
     package static let sections: [String: String] = [
@@ -19,7 +20,9 @@ package enum SettingsTable {
         "timeouts": "how long lupin waits",
         "limits": "how much lupin accepts; per process",
         "limits.h2": "what the peer of one HTTP/2 connection may ask",
-        "cache": "stored responses",
+        "cache": "stored responses; your own policies stand beside standard",
+        "cache.store": "where they are kept; per process",
+        "cache.standard": "what your own policies leave out is as here",
         "log": "one record per exchange; `log: off` writes only lupin's own errors",
         "log.redact": "what is redacted beyond the built-in set",
         "log.rotate": "for a log file",
@@ -370,28 +373,13 @@ extension SettingsTable {
             .map("names and retry policies"),
             "{}",
             "your own policies beside none, safe, standard and connection-lost"
-        ).later("retry by policy", off: ["{}"]),
+        ),
         row(
             "trust",
             .map("names and trust policies"),
             "{}",
             "who upstream may be: your own policies beside system and disabled"
         ),
-        row(
-            "cache.store",
-            .map("{memory, disk, path, max_object, disk_max_object}"),
-            "{memory: 64MiB, disk: off, max_object: 8MiB, disk_max_object: 1GiB}",
-            "where responses are kept"
-        ).later("the response cache"),
-        row(
-            "cache.standard",
-            .map(
-                "{mode, heuristic, stale_if_error, stale_while_revalidate, collapse, targeted, "
-                    + "ttl, ignore, variants, status_header}"
-            ),
-            "{mode: shared, heuristic: 10%, collapse: true}",
-            "the policy called standard"
-        ).later("the response cache"),
     ]
 
     private static let log: [Setting] = [

@@ -243,6 +243,15 @@ struct AdminDesk {
             )
         }
         text.single("lupin_attempts_total", .counter, "Attempts upstream.", tally.attempts)
+        text.family(
+            "lupin_repeats_total",
+            .counter,
+            "Attempts made because others failed or were slow, by why."
+        )
+        for (why, count) in tally.repeated {
+            text.sample("lupin_repeats_total", ("why", why), UInt64(count))
+        }
+        text.add(shared.responses.counts)
         text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
         for (name, count) in tally.directions {
             text.sample("lupin_bytes_total", ("direction", name), count)

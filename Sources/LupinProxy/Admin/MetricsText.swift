@@ -22,3 +22,17 @@ struct MetricsText {
         text += "\(name) \(value)\n"
     }
 }
+
+extension MetricsText {
+    /// What the cache holds and has done.
+    mutating func add(_ counts: StoreCounts) {
+        single("lupin_cache_entries", .gauge, "Stored responses.", counts.entries)
+        single("lupin_cache_bytes", .gauge, "Bytes of stored responses.", counts.bytes)
+        family("lupin_cache_total", .counter, "What the cache did for requests.")
+        let events = [
+            ("hit", counts.hits), ("miss", counts.misses), ("validated", counts.validated),
+            ("stored", counts.stored), ("evicted", counts.evicted), ("collapsed", counts.collapsed),
+        ]
+        for (event, count) in events { sample("lupin_cache_total", ("event", event), count) }
+    }
+}

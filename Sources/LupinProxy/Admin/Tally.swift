@@ -7,6 +7,7 @@ struct Tally: Sendable {
     /// By `Outcome.allCases`.
     private var outcomes = (ok: 0, error: 0, aborted: 0, truncated: 0, denied: 0)
     private(set) var attempts = 0
+    private var repeats = (retry: 0, hedge: 0, resume: 0)
     private(set) var bytes = ByteCounts()
 
     /// Counts an exchange that has ended.
@@ -19,10 +20,22 @@ struct Tally: Sendable {
         case .denied: outcomes.denied &+= 1
         }
         attempts &+= record.attempts.count
+        if record.attempts.count > 1 { note(repeats: record.attempts) }
         bytes.clientIn &+= record.bytes.clientIn
         bytes.clientOut &+= record.bytes.clientOut
         bytes.upstreamIn &+= record.bytes.upstreamIn
         bytes.upstreamOut &+= record.bytes.upstreamOut
+    }
+
+    private mutating func note(repeats attempts: [AttemptRecord]) {
+        for attempt in attempts {
+            switch attempt.cause {
+            case .retry: repeats.retry &+= 1
+            case .hedge: repeats.hedge &+= 1
+            case .resume: repeats.resume &+= 1
+            case .first, .auth, .redirect, .revalidate, .collapseLeader: break
+            }
+        }
     }
 
     mutating func add(_ other: Tally) {
@@ -32,6 +45,9 @@ struct Tally: Sendable {
         outcomes.truncated &+= other.outcomes.truncated
         outcomes.denied &+= other.outcomes.denied
         attempts &+= other.attempts
+        repeats.retry &+= other.repeats.retry
+        repeats.hedge &+= other.repeats.hedge
+        repeats.resume &+= other.repeats.resume
         bytes.clientIn &+= other.bytes.clientIn
         bytes.clientOut &+= other.bytes.clientOut
         bytes.upstreamIn &+= other.bytes.upstreamIn
@@ -47,6 +63,11 @@ struct Tally: Sendable {
         case .truncated: outcomes.truncated
         case .denied: outcomes.denied
         }
+    }
+
+    /// Attempts that were made because others had failed or were slow, with their names in records.
+    var repeated: [(name: String, count: Int)] {
+        [("retry", repeats.retry), ("hedge", repeats.hedge), ("resume", repeats.resume)]
     }
 
     /// The four directions, with their names in records.

@@ -40,6 +40,7 @@ extension Control {
     static func restartDemands(_ old: Settings, _ new: Settings) -> [String] {
         var keys: [String] = []
         if old.workers != new.workers { keys.append("workers") }
+        if old.cacheStore.path != new.cacheStore.path { keys.append("cache.store.path") }
         if old.admin.socket != new.admin.socket { keys.append("admin.socket") }
         if old.admin.history != new.admin.history { keys.append("admin.history") }
         if old.admin.http != new.admin.http { keys.append("admin.http") }

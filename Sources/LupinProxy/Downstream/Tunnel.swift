@@ -138,17 +138,11 @@ extension Exchange {
                 attempts.append(facts)
                 return
             } catch {
-                let result = RetryPolicy.safe.evaluate(
-                    FailedAttempt(
-                        method: .connect,
-                        error: error.error,
-                        retries: failures,
-                        hasSentBytes: false,
-                        isReplayable: true,
-                        isCommitted: false,
-                        isEveryAddressRefused: error.isEveryAddressRefused
-                    )
-                )
+                var failure = FailedAttempt(method: .connect, error: error.error)
+                failure.retries = failures
+                failure.hasSentBytes = false
+                failure.isEveryAddressRefused = error.isEveryAddressRefused
+                let result = RetryPolicy.safe.evaluate(failure)
                 facts.take(notes)
                 facts.error = error.error
                 failures += 1

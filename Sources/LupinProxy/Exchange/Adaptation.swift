@@ -9,13 +9,23 @@ import LupinWire
 final class AdaptedRequest {
     let request: UpstreamRequest
     let hop: NextHop
-    /// The client's own target, whose pool shelf is known.
-    let target: KnownTarget?
+    /// The client's own target, where nothing has led the request elsewhere.
+    let known: KnownTarget?
 
-    init(_ request: UpstreamRequest, hop: NextHop, target: KnownTarget? = nil) {
+    init(_ request: UpstreamRequest, hop: NextHop, known: KnownTarget? = nil) {
         self.request = request
         self.hop = hop
-        self.target = target
+        self.known = known
+    }
+
+    /// The target whose pool shelf is the one of the request's way.
+    var target: KnownTarget? { known?.directHop == hop ? known : nil }
+
+    /// The same with conditions of the cache in the place of the client's.
+    func with(_ conditions: ValidationConditions) -> AdaptedRequest {
+        var conditional = request
+        conditions.apply(to: &conditional.head)
+        return AdaptedRequest(conditional, hop: hop, known: known)
     }
 
     var head: RequestHead { request.head }
@@ -35,14 +45,13 @@ extension Exchange {
         return AdaptedRequest(
             UpstreamRequest(head: request, origin: target.origin),
             hop: hop,
-            target: hop == target.directHop ? target : nil
+            known: target
         )
     }
 
     private var hasAdapters: Bool {
         if resources.shared.interceptor != nil { return true }
-        guard let plan else { return false }
-        return !plan.steps.isEmpty || plan.cookieJar != nil
+        return plan?.isPassive == false
     }
 
     /// The request as it goes upstream: a fresh copy of the client's, changed by all adapters.
@@ -50,15 +59,15 @@ extension Exchange {
     /// Those of an embedding program come first, then the steps of rules, then credentials, which
     /// are for the origin at the end of it all.
     func adapt(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
+        try await authenticate(try await adaptSteps(for: target))
+    }
+
+    /// The same without credentials: what the cache is asked for.
+    func adaptSteps(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
         let clientHop = try nextHop(to: target)
         let original = request
         markHopByHop(for: clientHop)
-        let state = RequestAdapterState(
-            id: record.id,
-            attempt: attempts.count + 1,
-            original: original,
-            tokens: try await authentication?.texts() ?? [:]
-        )
+        let state = try await adapterState(original)
         var adapted: UpstreamRequest
         do {
             adapted = try await runAdapters(
@@ -79,7 +88,7 @@ extension Exchange {
         if hop.parent == nil || hop.parent != clientHop.parent {
             HopByHop.dropProxyAuthorization(&adapted.head.fields)
         }
-        return AdaptedRequest(adapted, hop: hop)
+        return AdaptedRequest(adapted, hop: hop, known: isElsewhere ? nil : target)
     }
 
     private func runAdapters(
@@ -98,14 +107,41 @@ extension Exchange {
         request = try await StepAdapter(plan).adapt(request, using: state)
         attachCookies(to: &request)
         try compress(&request)
-        if let authentication {
-            request = try await authentication.adapt(request, using: state)
-        }
+        noteSteps(of: request)
+        return request
+    }
+
+    private func noteSteps(of request: borrowing UpstreamRequest) {
         record.rules.steps = request.steps.applied
         for (step, reason) in request.steps.dropped {
             record.rules.steps.append("\(step) (dropped: \(reason))")
         }
-        return request
+    }
+
+    /// Attaches the credentials of the plan, which come last.
+    func authenticate(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
+        guard let authentication else { return adapted }
+        do {
+            let state = try await adapterState(request)
+            let request = try await authentication.adapt(adapted.request, using: state)
+            noteSteps(of: request)
+            return AdaptedRequest(request, hop: adapted.hop, known: adapted.known)
+        } catch {
+            let failure = adaptationFailure(error)
+            note(.failedToAdapt(failure))
+            throw failure
+        }
+    }
+
+    private func adapterState(
+        _ original: RequestHead
+    ) async throws(LupinError) -> RequestAdapterState {
+        RequestAdapterState(
+            id: record.id,
+            attempt: attempts.count + 1,
+            original: original,
+            tokens: try await authentication?.texts() ?? [:]
+        )
     }
 
     /// Alamofire's `requestAdaptationFailed`: nothing is sent.

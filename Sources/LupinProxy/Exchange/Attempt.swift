@@ -8,7 +8,7 @@ import LupinWire
 final class Attempt {
     // Those that are not private are also those of AttemptConnecting.swift.
     let adapted: AdaptedRequest
-    let exchange: Exchange
+    private(set) var exchange: Exchange
     private let earlier: BodyReplay?
     /// What was kept of the body: by earlier attempts, and while it was sent.
     private(set) var replay: BodyReplay?
@@ -17,6 +17,8 @@ final class Attempt {
     private var compressed: CompressedBody?
     private var hasSentBytes = false
     private var interimBytes = 0
+    /// It is in the record.
+    private(set) var isClosed = false
     private let begun: UInt64
     private var sentAt: UInt64 = 0
 
@@ -35,8 +37,30 @@ final class Attempt {
         begun = exchange.slot.loop.now
     }
 
+    /// Belongs to another exchange from now on: the one that it ran for.
+    func move(to exchange: Exchange) { self.exchange = exchange }
+
+    /// Microseconds since it began.
+    var elapsed: UInt64 { exchange.slot.loop.now &- begun }
+
+    /// Whether the request says that the origin knows one that comes twice.
+    var hasIdempotencyKey: Bool {
+        adapted.head.fields.value(of: "Idempotency-Key") != nil
+    }
+
+    /// How the origin fared lately.
+    func health(now: UInt64) -> OriginHealths.Record {
+        let healths = exchange.resources.shared.health
+        if let known = adapted.known { return known.health(in: healths, now: now) }
+        return healths.record(of: adapted.origin, now: now)
+    }
+
     /// Connects, sends, and waits for the final response's head.
     func run() async throws(LupinError) -> ParsedResponse {
+        if let perTry = exchange.plan?.perTry {
+            exchange.tryDeadline = exchange.slot.loop.deadline(in: perTry)
+        }
+        defer { exchange.tryDeadline = .max }
         if adapted.origin != exchange.record.origin || exchange.hasMoved
             || adapted.request.steps.isTargetChanged
         {
@@ -71,19 +95,25 @@ final class Attempt {
     var isReplayable: Bool { !hasConsumedBody || (replay?.isComplete ?? false) }
 
     /// What those are told who decide whether there is another attempt.
-    func failure(_ error: LupinError?, retries: Int) -> FailedAttempt {
+    func failure(_ error: LupinError?) -> FailedAttempt {
         facts.isReplayable = isReplayable
+        var failure = FailedAttempt(method: exchange.request.method, error: error)
+        failure.retries = exchange.retry.retries
+        failure.answeredStatuses = exchange.retry.statuses
         // A body that was taken from the client and not kept is as good as sent: nobody can send
         // it again, whether or not a byte of it left this machine.
-        return FailedAttempt(
-            method: exchange.request.method,
-            error: error,
-            retries: retries,
-            hasSentBytes: error == nil || hasSentBytes || !isReplayable,
-            isReplayable: isReplayable,
-            isCommitted: exchange.downstream.isCommitted,
-            isEveryAddressRefused: isEveryAddressRefused
-        )
+        failure.hasSentBytes = error == nil || hasSentBytes || !isReplayable
+        failure.isReplayable = isReplayable
+        failure.isReused = facts.isReused
+        failure.isCommitted = exchange.downstream.isCommitted
+        failure.isEveryAddressRefused = isEveryAddressRefused
+        failure.hasIdempotencyKey = hasIdempotencyKey
+        failure.hasEarlyData = adapted.head.fields.value(of: "Early-Data") == "1"
+        if let upstream = exchange.upstream {
+            failure.isCalmAsked =
+                upstream.reset == .enhanceYourCalm || upstream.goAway == .enhanceYourCalm
+        }
+        return failure
     }
 
     /// Puts the attempt into the record.
@@ -94,14 +124,22 @@ final class Attempt {
         reason: String,
         delay: Duration = .zero
     ) {
+        isClosed = true
+        // Whoever keeps bodies is told where one was too long for it.
+        if replay != nil { facts.isReplayable = isReplayable }
         if delay > .zero { facts.delayMicroseconds = delay.milliseconds * 1000 }
         facts.status = status
         facts.error = error
         facts.decision = decision
         facts.reason = reason
-        if let upstream = exchange.upstream { observe(upstream) }
+        observeUpstream()
         exchange.attempts.append(facts)
         exchange.noteAttemptEnd()
+    }
+
+    /// Notes what the connection shows, before it is let go.
+    func observeUpstream() {
+        if let upstream = exchange.upstream { observe(upstream) }
     }
 
     /// Notes what the connection shows; a response that is held back outlives it.
@@ -175,7 +213,7 @@ final class Attempt {
 
     private func beginUpload(to upstream: any Upstream) throws(LupinError) {
         var source = exchange.downstream.requestBody
-        if let earlier { source = PrefixedBody(earlier.bytes, then: source) }
+        if let earlier { source = ReplayedBody(earlier, then: source) }
         if let coding = adapted.request.coding, !exchange.framing.isEmpty {
             let body = try CompressedBody(source, coding) { [exchange] in
                 exchange.slot.loop.later { exchange.pumpBodies() }
@@ -189,19 +227,14 @@ final class Attempt {
             slot: exchange.slot,
             isFinishing: exchange.framing.isEmpty
         )
-        let policy = RetryPolicy.safe
-        // An origin may give a stream back unread at any time, whatever the method is.
-        let mayComeBack =
-            upstream.version == .http2 || exchange.mayRepeatBody
-            || adapted.hop.parent?.userinfo != nil
-            || (upstream.isReused && policy.methods.contains(exchange.request.method))
-        if mayComeBack || earlier != nil, !exchange.framing.isEmpty {
+        if earlier != nil || mayComeBack(upstream), !exchange.framing.isEmpty {
             // The beginning is in an earlier one already, and is not kept twice.
             replay =
                 earlier
                 ?? BodyReplay(
-                    bytesMax: policy.replayBodyBytes,
-                    memory: exchange.resources.shared.replayMemory
+                    exchange.retryPolicy,
+                    expecting: exchange.framing.knownLength,
+                    exchange.resources.shared
                 )
             // Sent again it may be sent plain.
             if let compressed { compressed.plainReplay = replay } else { relay.replay = replay }
@@ -211,6 +244,21 @@ final class Attempt {
         exchange.compressedUpload = compressed
         exchange.upload = relay
         exchange.pumpBodies()
+    }
+
+    /// Whether the body may have to be sent again.
+    private func mayComeBack(_ upstream: any Upstream) -> Bool {
+        // An origin may give a stream back unread at any time, whatever the method is.
+        if upstream.version == .http2 || exchange.mayRepeatBody
+            || adapted.hop.parent?.userinfo != nil
+        {
+            return true
+        }
+        let policy = exchange.plan?.retry ?? .safe
+        // Also of a method that is not repeated: 421 and 425 say that nothing was done with it.
+        if policy.repairsWhatWasSent { return true }
+        return upstream.isReused
+            && policy.mayRepeat(exchange.request.method, hasIdempotencyKey: hasIdempotencyKey)
     }
 
     // MARK: Waiting
@@ -238,11 +286,12 @@ final class Attempt {
                 continue
             }
             try checkUpload()
-            var deadline = min(waitDeadline(), exchange.totalDeadline)
+            var deadline = min(waitDeadline(), exchange.attemptDeadline)
             if holdsBody { deadline = min(deadline, expectDeadline) }
             deadline = min(deadline, rate.deadline(exchange.upload))
             var reasons: WakeReasons = .upstreamReadable | .relayEnded | .downstreamClosed | .cut
             if holdsBody { reasons = reasons | .downstreamReadable }
+            if exchange.race != .over { reasons = reasons | .outrun }
             deadline = min(deadline, exchange.throttleDeadline)
             let woken = await exchange.slot.park(for: reasons, until: deadline)
             exchange.pumpThrottled()
@@ -255,7 +304,7 @@ final class Attempt {
                     try exchange.downstream.sendInterim(ResponseHead(status: 100))
                 }
                 try beginUpload(to: upstream)
-            } else if now >= min(waitDeadline(), exchange.totalDeadline) {
+            } else if now >= min(waitDeadline(), exchange.attemptDeadline) {
                 throw timeout()
             }
             try rate.check(exchange.upload, now: now)
@@ -271,6 +320,8 @@ final class Attempt {
                 detail: "The response has a transfer coding other than chunked."
             )
         }
+        // Its body may break while it is looked into.
+        hasSentBytes = true
         let now = exchange.slot.loop.now
         facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
         facts.timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
@@ -300,6 +351,8 @@ final class Attempt {
     private static let interimBytesMin = 64
 
     private func forward(interim head: ResponseHead) throws(LupinError) {
+        // The final one has gone: this attempt brings the rest of its body.
+        if exchange.downstream.isCommitted { return }
         var head = head
         HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
         try exchange.downstream.sendInterim(head)
@@ -313,7 +366,9 @@ final class Attempt {
 
     private func checkClient(_ woken: WakeReasons) throws(LupinError) {
         if woken.meets(.cut) { throw .stopping }
-        if exchange.downstream.isClientGone { throw .clientGone }
+        if woken.meets(.outrun) { throw .clientGone }
+        let isForOthers = exchange.caching?.flight?.hasFollowers ?? false
+        if exchange.downstream.isClientGone, !isForOthers { throw .clientGone }
     }
 
     private func waitDeadline() -> UInt64 {
@@ -325,9 +380,8 @@ final class Attempt {
 
     private func timeout() -> LupinError {
         let host = adapted.hop.text
-        if let upload = exchange.upload, !upload.isOver,
-            exchange.slot.loop.now < exchange.totalDeadline
-        {
+        let now = exchange.slot.loop.now
+        if let upload = exchange.upload, !upload.isOver, now < exchange.attemptDeadline {
             if upload.waitsForSource {
                 let detail = "The request body stood still for timeouts.idle."
                 return .request(status: 408, detail: detail)
@@ -341,8 +395,11 @@ final class Attempt {
         return LupinError(
             .httpResponseTimeout,
             host: host,
-            detail: exchange.slot.loop.now >= exchange.totalDeadline
-                ? "timeouts.total is over." : "No response within timeouts.response_header."
+            detail: now >= exchange.totalDeadline
+                ? "timeouts.total is over."
+                : now >= exchange.tryDeadline
+                    ? "No response within retry.per_try."
+                    : "No response within timeouts.response_header."
         )
     }
 }

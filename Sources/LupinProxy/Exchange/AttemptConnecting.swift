@@ -9,17 +9,17 @@ extension Attempt {
         let pool = exchange.resources.pool
         // HTTP/2 is agreed upon in TLS, so there is nothing to share or to offer elsewhere.
         let isSecure = adapted.hop.isSecure
-        if isSecure, let stream = try await sharedStream() { return stream }
+        if isSecure, !wantsOwnConnection, let stream = try await sharedStream() { return stream }
         let protocols = isSecure ? offered : nil
         // Whoever waits for a connection to share waits for this one.
         let isShared = isSecure && pool.streams.beginDial(adapted.hop, wants: protocols)
         var isConnected = false
         defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
+        // After a failure a fresh connection is taken: whatever closed the one may have closed all.
         // A request that can't be sent twice must not be lost on a connection that the origin has
         // just closed: then one look at the socket is worth its price.
         let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
-        // After a failure a fresh connection is taken: whatever closed the one may have closed all.
-        if exchange.attempts.last?.error == nil,
+        if !wantsOwnConnection, exchange.attempts.last?.error == nil,
             let pooled = pool.lease(
                 for: adapted.hop,
                 known: adapted.target,
@@ -60,6 +60,12 @@ extension Attempt {
         }
     }
 
+    /// Whether connections that are there are of no use: the last answer was about its connection.
+    private var wantsOwnConnection: Bool {
+        guard let last = exchange.attempts.last else { return false }
+        return last.decision == .retry && (last.status == 421 || last.status == 408)
+    }
+
     /// What ALPN offers; nil for what the settings say.
     ///
     /// An upgrade is a thing of HTTP/1.1, and so is what some origins answer.
@@ -82,7 +88,7 @@ extension Attempt {
         }
         let deadline = min(
             exchange.slot.loop.deadline(in: exchange.waits.connect),
-            exchange.totalDeadline
+            exchange.attemptDeadline
         )
         let failures = streams.failures(at: adapted.hop)
         while true {
@@ -96,7 +102,8 @@ extension Attempt {
                 if try await !isAlive(connection) { connection.giveUp() }
             }
             // When it fails for one all find out for themselves, at once and not in a row.
-            guard upgrade == nil, streams.isDialing(adapted.hop),
+            // One that runs beside a slow one does not wait for what that one waits for.
+            guard upgrade == nil, facts.cause != .hedge, streams.isDialing(adapted.hop),
                 streams.failures(at: adapted.hop) == failures
             else { return nil }
             streams.wait(for: adapted.hop, in: exchange.slot)
@@ -114,7 +121,7 @@ extension Attempt {
     private func isAlive(_ connection: UpstreamHTTP2) async throws(LupinError) -> Bool {
         let deadline = min(
             exchange.slot.loop.deadline(in: Self.pingPatience),
-            exchange.totalDeadline
+            exchange.attemptDeadline
         )
         let waiting = exchange.resources.pool.streams
         connection.link.ping()

@@ -8,6 +8,8 @@ struct ObtainedResponse {
     let response: ParsedResponse
     /// What was held back is in memory; all else still comes from upstream.
     let body: any BodySource
+    /// How to go on where the body breaks off; nil where nobody does.
+    var resumable: Resumable?
 }
 
 /// What becomes of a response.
@@ -19,33 +21,58 @@ enum Verdict {
     case follow(Leg, reason: String)
 }
 
+/// What the next attempt begins with.
+private struct NextAttempt {
+    var target: KnownTarget
+    var cause = AttemptRecord.Cause.first
+    var delay = Duration.zero
+    var replay: BodyReplay?
+
+    /// The same request again.
+    mutating func again(
+        because cause: AttemptRecord.Cause,
+        after attempt: Attempt,
+        delay: Duration = .zero
+    ) {
+        self.cause = cause
+        self.delay = delay
+        replay = attempt.replay
+    }
+}
+
 extension Exchange {
     /// Sends the request, again where that helps, until there is a response for the client.
     ///
     /// Every attempt begins with a fresh copy of the client's request and runs all adapters.
     /// - Returns: nil where a rule answers, once a redirect was followed.
     ///
-    /// `fixed` is what is sent as it is: a CONNECT to a parent proxy.
+    /// `fixed` is what is sent as it is: a CONNECT to a parent proxy. `prepared` is what the first
+    /// attempt sends, but for credentials: what the cache was asked for.
     func obtainResponse(
         to client: KnownTarget,
-        as fixed: AdaptedRequest? = nil
+        as fixed: AdaptedRequest? = nil,
+        prepared: AdaptedRequest? = nil
     ) async throws(LupinError) -> ObtainedResponse? {
-        var target = client
-        var cause = AttemptRecord.Cause.first
-        var delay = Duration.zero
-        var replay: BodyReplay?
+        var next = NextAttempt(target: client)
+        var prepared = prepared
+        // What asked for a renewal may have to ask for the whole.
+        if let caching, caching.conditions != nil || !attempts.isEmpty { next.cause = .revalidate }
         while true {
             let began = slot.loop.now
-            if delay > .zero { try await pause(delay) }
-            let adapted: AdaptedRequest
-            if let fixed {
+            if next.delay > .zero { try await pause(next.delay) }
+            var adapted: AdaptedRequest
+            if let first = prepared {
+                prepared = nil
+                adapted = try await begin(first)
+            } else if let fixed {
                 adapted = fixed
-            } else if let plain = try unadapted(for: target) {
+            } else if let plain = try unadapted(for: next.target) {
                 adapted = plain
             } else {
-                adapted = try await adapt(for: target)
-                if resources.keepsHistory { sentHead = adapted.head }
-                if let wait = plan?.delay { try await pause(wait) }
+                adapted = try await adaptInTurn(for: next.target)
+            }
+            if let conditions = caching?.conditions, !hasMoved {
+                adapted = adapted.with(conditions)
             }
             try checkBehindParent(
                 adapted.origin,
@@ -53,103 +80,85 @@ extension Exchange {
                 isHostFromFile: adapted.isHostFromFile
             )
             note(.adapted(adapted))
-            let attempt = Attempt(adapted, of: self, because: cause, replay: replay)
+            var attempt = Attempt(adapted, of: self, because: next.cause, replay: next.replay)
             attempt.facts.noteWait(slot.loop.now &- began)
-            let response: ParsedResponse
+            var obtained: ObtainedResponse
+            let verdict: Verdict
             do throws(LupinError) {
-                response = try await attempt.run()
+                let response =
+                    hedge == nil ? try await attempt.run() : try await race(&attempt)
+                guard let upstream else { throw .stopping }
+                noteOutcome(of: attempt, status: response.status)
+                obtained = ObtainedResponse(response: response, body: upstream.responseBody)
+                if !needsVerdict(response.status) {
+                    verdict = .deliver(reason: "")
+                } else {
+                    verdict = try await self.verdict(on: &obtained, of: attempt)
+                }
             } catch {
-                delay = try await evaluate(error, of: attempt)
-                cause = .retry
-                replay = attempt.replay
+                // What somebody decided is in the record already.
+                if attempt.isClosed { throw error }
+                let delay = try await evaluate(error, of: attempt)
+                next.again(because: .retry, after: attempt, delay: delay)
                 dropUpstream()
                 upload = nil
                 continue
             }
-            guard let upstream else { throw .stopping }
-            var obtained = ObtainedResponse(response: response, body: upstream.responseBody)
-            if answersParent(response, attempt) {
-                let reason = "the parent proxy asks for Digest"
-                attempt.close(status: response.status, decision: .refresh, reason: reason)
-                (cause, delay, replay) = (.auth, .zero, attempt.replay)
-                try await letGo(of: obtained)
-                continue
-            }
-            guard hasJudges, response.status != 101 else {
-                attempt.close(status: response.status, decision: .deliver, reason: "")
-                return obtained
-            }
-            switch try await verdict(on: &obtained, of: attempt) {
+            let status = obtained.response.status
+            switch verdict {
             case .deliver(let reason):
-                attempt.close(status: response.status, decision: .deliver, reason: reason)
+                attempt.close(status: status, decision: .deliver, reason: reason)
+                if plan?.resumes == true {
+                    obtained.resumable = resumable(obtained, attempt, to: next.target)
+                }
                 return obtained
-            case .again(let next, let decision, let reason, let wait):
+            case .again(let cause, let decision, let reason, let delay):
                 attempt.close(
-                    status: response.status,
+                    status: status,
                     decision: decision,
                     reason: reason,
-                    delay: wait
+                    delay: delay
                 )
-                cause = next
-                delay = wait
-                replay = attempt.replay
+                next.again(because: cause, after: attempt, delay: delay)
                 try await letGo(of: obtained)
             case .follow(let leg, let reason):
-                attempt.close(status: response.status, decision: .follow, reason: reason)
-                cause = .redirect
-                delay = .zero
-                replay = leg.dropsBody ? nil : attempt.replay
+                attempt.close(status: status, decision: .follow, reason: reason)
+                next.again(because: .redirect, after: attempt)
+                if leg.dropsBody { next.replay = nil }
                 try await letGo(of: obtained)
-                target = try await begin(leg)
+                next.target = try await begin(leg)
                 if plan?.respond != nil { return nil }
             }
         }
     }
 
-    /// Asks who decides about a failed attempt, and closes it in the record.
-    /// - Returns: How long to wait before the next one.
-    /// - Throws: What ends the exchange.
-    private func evaluate(
-        _ error: LupinError,
-        of attempt: Attempt
-    ) async throws(LupinError) -> Duration {
-        let failure = attempt.failure(error, retries: retries)
-        var result = RetryResult.doNotRetry(reason: "")
-        let isForOthers = error.retry != .never || !error.isOurs
-        if let interceptor = resources.shared.interceptor, isForOthers, !failure.isCommitted {
-            result = await interceptor.retry(attempt.adapted.request, after: failure)
-            if failure.hasSentBytes, !failure.isReplayable {
-                result = .doNotRetry(reason: "the body was not kept")
-            }
-        }
-        if case .doNotRetry = result { result = RetryPolicy.safe.evaluate(failure) }
-        switch result {
-        case .retry(let reason):
-            attempt.close(error: error, decision: .retry, reason: reason)
-            retries += 1
-            return .zero
-        case .retryWithDelay(let delay, let reason):
-            attempt.close(error: error, decision: .retry, reason: reason)
-            retries += 1
-            return delay
-        case .doNotRetry(let reason):
-            attempt.close(error: error, decision: .giveUp, reason: reason)
-            throw error
-        case .doNotRetryWithError(let other):
-            attempt.close(error: error, decision: .giveUp, reason: "a retrier said so")
-            throw .said(byRetrier: other)
-        }
+    /// The request by all adapters, after the wait that rules ask for.
+    private func adaptInTurn(
+        for target: KnownTarget
+    ) async throws(LupinError) -> AdaptedRequest {
+        try await ready(try await adapt(for: target))
     }
 
-    /// Waits with nothing in hand but the replay.
-    func pause(_ time: Duration) async throws(LupinError) {
-        let deadline = min(slot.loop.deadline(in: time), totalDeadline)
-        while slot.loop.now < deadline {
-            let woken = await slot.park(for: interruptions, until: deadline)
-            if woken.meets(.cut) { throw .stopping }
-            if woken.meets(interruptions) { throw .clientGone }
+    /// The first request, which needs only credentials.
+    private func begin(_ prepared: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
+        guard plan?.isPassive == false || resources.shared.interceptor != nil else {
+            return prepared
         }
-        if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
+        return try await ready(try await authenticate(prepared))
+    }
+
+    private func ready(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
+        if resources.keepsHistory { sentHead = adapted.head }
+        if let wait = plan?.delay { try await pause(wait) }
+        return adapted
+    }
+
+    /// Whether anybody has a say about a response.
+    private func needsVerdict(_ status: UInt16) -> Bool {
+        if status == 101 { return false }
+        if status == 407 || resources.shared.interceptor != nil { return true }
+        guard let plan else { return status >= 400 && RetryPolicy.safe.minds(status) }
+        return plan.judgesResponses || plan.minds(status)
     }
 
     /// What becomes of a response, once all that is waited for has come.
@@ -157,17 +166,10 @@ extension Exchange {
         on obtained: inout ObtainedResponse,
         of attempt: Attempt
     ) async throws(LupinError) -> Verdict {
-        let status = obtained.response.status
-        let count = attempts.count
-        let verdict: Verdict
-        do throws(LupinError) {
-            verdict = try await judge(&obtained, of: attempt)
-        } catch {
-            if attempts.count == count {
-                attempt.close(status: status, error: error, decision: .giveUp, reason: "")
-            }
-            throw error
+        if answersParent(obtained.response, attempt) {
+            return .again(.auth, .refresh, reason: "the parent proxy asks for Digest", delay: .zero)
         }
+        let verdict = try await judge(&obtained, of: attempt)
         // Meanwhile the client may have sent more of its body than is kept.
         guard !attempt.isReplayable else { return verdict }
         switch verdict {
@@ -178,7 +180,7 @@ extension Exchange {
     }
 
     /// Decides on a final response, in Alamofire's order: credentials first, then redirects, then
-    /// validation, then whoever else is asked.
+    /// validation, then retriers.
     private func judge(
         _ obtained: inout ObtainedResponse,
         of attempt: Attempt
@@ -190,13 +192,9 @@ extension Exchange {
         if let verdict = try await sendPlain(&obtained, attempt) { return verdict }
         if let verdict = try await redirect(&obtained, attempt) { return verdict }
         if let verdict = try await validate(&obtained, attempt) { return verdict }
-        if let verdict = try await askRetrier(&obtained, attempt) { return verdict }
+        if let verdict = try await askRetriers(obtained, attempt) { return verdict }
+        try await holdBack(&obtained, attempt)
         return .deliver(reason: "")
-    }
-
-    /// Whether anybody has a say about responses.
-    private var hasJudges: Bool {
-        plan != nil || resources.shared.interceptor != nil
     }
 
     /// A response that refuses the credentials is held back while others are fetched.
@@ -215,53 +213,5 @@ extension Exchange {
         guard let outcome else { return nil }
         guard outcome.decision == .refresh else { return .deliver(reason: outcome.reason) }
         return .again(.auth, .refresh, reason: outcome.reason, delay: .zero)
-    }
-
-    /// An embedding program may want another attempt for the sake of a status.
-    private func askRetrier(
-        _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
-    ) async throws(LupinError) -> Verdict? {
-        let response = obtained.response
-        guard let interceptor = resources.shared.interceptor, attempt.isReplayable else {
-            return nil
-        }
-        var failure = attempt.failure(nil, retries: retries)
-        failure.response = response.head
-        switch await interceptor.retry(attempt.adapted.request, after: failure) {
-        case .retry(let reason):
-            retries += 1
-            return .again(.retry, .retry, reason: reason, delay: .zero)
-        case .retryWithDelay(let delay, let reason):
-            retries += 1
-            return .again(.retry, .retry, reason: reason, delay: delay)
-        case .doNotRetry: return nil
-        case .doNotRetryWithError(let error):
-            attempt.close(
-                status: response.status,
-                decision: .giveUp,
-                reason: "a retrier said so"
-            )
-            throw .said(byRetrier: error)
-        }
-    }
-}
-
-extension LupinError {
-    /// Whether lupin itself, or the client's leaving, ended the attempt.
-    fileprivate var isOurs: Bool { side == .lupin || side == .downstream }
-
-    /// What a retrier wants the exchange to fail with.
-    fileprivate static func said(byRetrier error: any Error) -> LupinError {
-        error as? LupinError
-            ?? LupinError(.proxyInternalError, detail: "A retrier failed: \(error)", status: 502)
-    }
-
-    static func totalTimeIsOver(_ origin: Origin?) -> LupinError {
-        LupinError(
-            .httpResponseTimeout,
-            host: origin?.host.text,
-            detail: "timeouts.total is over."
-        )
     }
 }

@@ -41,6 +41,8 @@ final class KnownTarget {
     var rules: TargetRules?
     /// Where the pool keeps connections of the direct way.
     var shelf: UpstreamPool.Shelf?
+    /// How the origin fared, once a policy counts it; see `OriginHealths`.
+    var healthRecord: OriginHealths.Record?
 
     init(_ origin: Origin) {
         self.origin = origin

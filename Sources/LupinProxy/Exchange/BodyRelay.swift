@@ -190,6 +190,7 @@ final class BodyRelay {
         guard isEmpty else { return false }
         if let lateFailure { throw SideFailure(isSource: true, error: lateFailure) }
         if received == .blocked || source.spliceable == 0 { returnPipe() }
+        waitsForSource = received == .blocked
         return received != .blocked
     }
 

@@ -59,7 +59,9 @@ extension Exchange {
     /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it:
     /// because the client asked for https, or because a step makes https of it.
     private func usesSecret(at origin: Origin) -> Bool {
-        if let plan, plan.holdsSecret || plan.cookieJar != nil { return true }
+        if let plan, plan.holdsSecret || plan.cookieJar != nil || plan.cache?.isShared == false {
+            return true
+        }
         guard clientCertificate != nil, request.method != .connect else { return false }
         return origin.scheme == .https || plan?.turnsToTLS ?? false
     }
@@ -70,7 +72,7 @@ extension Exchange {
     }
 
     /// Asked once for a connection, and only where it matters.
-    private func clientNumber() async -> UInt32? {
+    func clientNumber() async -> UInt32? {
         if let known = client.number { return known }
         guard let ends = downstream.ends else { return nil }
         let number = await resources.shared.processes.user(

@@ -10,7 +10,18 @@ extension Exchange {
     func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
         let response = obtained.response
         let (framing, contentLength) = (response.framing, response.contentLength)
-        var head = response.takeHead()
+        let sink = try present(response.takeHead(), framing, contentLength: contentLength)
+        try await relay(obtained, to: sink)
+        if let upload, !upload.isOver { upload.cancel() }
+    }
+
+    /// Stages a response's head for the client, with what lupin has to say in it.
+    func present(
+        _ head: consuming ResponseHead,
+        _ framing: BodyFraming,
+        contentLength: UInt64?
+    ) throws(LupinError) -> any BodySink {
+        var head = head
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
@@ -27,11 +38,12 @@ extension Exchange {
         )
         // An answer that comes before the whole request: the client may never send the rest.
         body.closes = resources.isDraining || !isUploadDone
+        if let status = caching?.field {
+            head.fields.add(name: "Cache-Status", value: status)
+        }
         if let steps = plan?.responseSteps, !steps.isEmpty { try change(&head, by: steps) }
         record.response = head
-        let sink = throttled(downstream.begin(head, body), .down)
-        try await relay(from: obtained.body, to: sink)
-        if let upload, !upload.isOver { upload.cancel() }
+        return throttled(downstream.begin(head, body), .down)
     }
 
     /// Lets the `response:` steps of the plan change what the client sees.
@@ -56,6 +68,27 @@ extension Exchange {
                 side: .config,
                 status: 502
             )
+        }
+    }
+
+    /// Moves the body of a response to the client, with what has to be fetched again of it.
+    private func relay(
+        _ obtained: ObtainedResponse,
+        to sink: any BodySink
+    ) async throws(LupinError) {
+        var source = obtained.body
+        while true {
+            let failure: LupinError
+            do throws(LupinError) {
+                return try await relay(from: source, to: sink)
+            } catch {
+                failure = error
+            }
+            guard let resumable = obtained.resumable else { throw failure }
+            let received = passedAtOnce &+ (download?.bytes ?? 0)
+            source = try await resume(resumable, received: received, after: failure)
+            passedAtOnce = received
+            download = nil
         }
     }
 
@@ -106,40 +139,46 @@ extension Exchange {
         case .end: return try sink.finish(trailers: source.trailers) ? .sent : .staged
         case .payload:
             let offer = try source.offer(to: sink, keeping: nil)
-            passedAtOnce = UInt64(offer.taken)
+            passedAtOnce &+= UInt64(offer.taken)
             guard offer.isEnd else { return .begun }
             return try sink.flush() ? .sent : .staged
         }
     }
 
     private func awaitEnd(of relay: BodyRelay) async throws(LupinError) {
-        while !relay.isOver {
-            // An answer that nobody reads must not hold the stop up.
-            if resources.isCut { throw .stopping }
-            let active = max(relay.lastActivity, upload?.lastActivity ?? 0)
-            let deadline = min(active &+ waits.idle, totalDeadline)
-            let woken = await slot.park(
-                for: .relayEnded | .downstreamClosed | .cut,
-                until: min(deadline, throttleDeadline)
+        while !relay.isOver { try await awaitMore(of: relay) }
+    }
+
+    /// Waits until bodies moved on, or have come to an end.
+    func awaitMore(of relay: BodyRelay) async throws(LupinError) {
+        // An answer that nobody reads must not hold the stop up.
+        if resources.isCut { throw .stopping }
+        let deadline = min(lastActivity(of: relay) &+ waits.idle, totalDeadline)
+        let woken = await slot.park(
+            for: .relayEnded | .downstreamClosed | .cut,
+            until: min(deadline, throttleDeadline)
+        )
+        pumpThrottled()
+        if relay.isOver { return }
+        if woken.meets(.cut) { throw .stopping }
+        if downstream.isClientGone { throw .clientGone }
+        if let failure = uploadFailure { throw failure }
+        let now = slot.loop.now
+        let isIdle = now &- lastActivity(of: relay) >= waits.idle
+        if isIdle || now >= totalDeadline {
+            throw LupinError(
+                .connectionReadTimeout,
+                host: record.origin?.host.text,
+                detail: isIdle
+                    ? "No byte moved for timeouts.idle." : "timeouts.total is over.",
+                // A client that reads nothing is not helped by another attempt.
+                retry: relay.waitsForSource ? nil : .never
             )
-            pumpThrottled()
-            if relay.isOver { return }
-            if woken.meets(.cut) { throw .stopping }
-            if downstream.isClientGone { throw .clientGone }
-            if let failure = uploadFailure { throw failure }
-            let now = slot.loop.now
-            let isIdle =
-                now &- max(relay.lastActivity, upload?.lastActivity ?? 0)
-                >= waits.idle
-            if isIdle || now >= totalDeadline {
-                throw LupinError(
-                    .connectionReadTimeout,
-                    host: record.origin?.host.text,
-                    detail: isIdle
-                        ? "No byte moved for timeouts.idle." : "timeouts.total is over."
-                )
-            }
         }
+    }
+
+    private func lastActivity(of relay: BodyRelay) -> UInt64 {
+        max(relay.lastActivity, upload?.lastActivity ?? 0, filling?.lastActivity ?? 0)
     }
 
     /// Why the rest of the request body will never come: an origin that answers as it reads would

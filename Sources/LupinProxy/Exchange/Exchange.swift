@@ -24,8 +24,8 @@ final class Exchange {
     var clientRequest: RequestHead?
     /// The URLs that were asked for so far, where redirects are followed.
     var visited: [String] = []
-    /// Attempts that were made again because they failed.
-    var retries = 0
+    /// What is remembered of attempts that failed.
+    var retry = RetryProgress()
     /// The credentials of the plan; nil where it names none.
     var authentication: AuthenticationInterceptor?
     /// A parent proxy's challenge was answered.
@@ -44,6 +44,10 @@ final class Exchange {
     var waits: Waits
     /// When `timeouts.total` is over, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
+    /// When `retry.per_try` is over for the attempt under way.
+    var tryDeadline = UInt64.max
+    /// When the attempt under way has to have its response.
+    var attemptDeadline: UInt64 { min(totalDeadline, tryDeadline) }
     var wishes = HopByHop.Wishes()
     /// The protocol that an extended CONNECT asks for (RFC 8441 §4).
     var protocolName: String?
@@ -74,6 +78,14 @@ final class Exchange {
     var upload: BodyRelay?
     var download: BodyRelay?
     var compressedUpload: CompressedBody?
+    /// What the exchange has to do with the cache; nil for nothing.
+    var caching: CacheUse?
+    /// The origin's side of a response that is delivered from the store while it comes.
+    var filling: BodyRelay?
+    /// What is downloaded does not come from upstream.
+    var isServedFromStore = false
+    var race = Race.over
+    var resumed = ResumeProgress()
     var throttledUpload: ThrottledSink?
     var throttledDownload: ThrottledSink?
     /// Response payload that left together with the head, before any relay was needed.
@@ -83,8 +95,8 @@ final class Exchange {
     /// The response went out whole without a relay.
     var isDelivered = false
 
-    /// Whether a request could be made of what the client sent.
-    let hasRequest: Bool
+    /// Whether a request could be made of what the client sent, or of what lupin wants itself.
+    private(set) var hasRequest: Bool
     private let begun: UInt64
     private var bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
@@ -149,6 +161,8 @@ final class Exchange {
                     return .enclose
                 }
                 try await tunnel(to: known.origin)
+            } else if let policy = plan?.cache {
+                try await answerThroughCache(policy, to: known)
             } else {
                 let obtained = try await obtainResponse(to: known)
                 if let obtained, obtained.response.status == 101 {
@@ -227,9 +241,13 @@ final class Exchange {
         slot.wake(.cut)
     }
 
-    /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay.
+    /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay, and where
+    /// others wait for the same answer it is fetched for them.
     var interruptions: WakeReasons {
-        request.version == .http10 ? .cut : .downstreamClosed | .cut
+        let isAlone = caching?.flight.map { !$0.hasFollowers } ?? true
+        let leaving: WakeReasons =
+            request.version == .http10 || !isAlone ? .cut : .downstreamClosed | .cut
+        return race == .over ? leaving : leaving | .outrun
     }
 
     // MARK: The end
@@ -335,6 +353,14 @@ final class Exchange {
         upstream.attach(slot, self)
     }
 
+    /// Goes on with the connection of another exchange, as if it had always been this one's.
+    func takeUpstream(of other: Exchange) {
+        guard let taken = other.upstream else { return }
+        other.upstream = nil
+        hold(taken)
+        upstreamBytesBefore = other.upstreamBytesBefore
+    }
+
     /// Whether bytes of the attempt under way have left.
     var hasSentUpstream: Bool { (upstream?.bytesSent ?? 0) > upstreamBytesBefore.sent }
 
@@ -342,7 +368,9 @@ final class Exchange {
     func dropUpstream() {
         guard let upstream else { return }
         upload?.cancel()
-        download?.cancel()
+        filling?.cancel()
+        // Who is served from the store goes on.
+        if !isServedFromStore { download?.cancel() }
         countUpstreamBytes(upstream)
         upstream.abort()
         self.upstream = nil
@@ -350,7 +378,8 @@ final class Exchange {
 
     /// Lets go of the connection at the end.
     private func releaseUpstream() {
-        let isDownloadComplete = download.map { $0.state == .finished } ?? isDelivered
+        let isDownloadComplete =
+            (filling ?? download).map { $0.state == .finished } ?? isDelivered
         passUpstreamOn(isResponseComplete: isDownloadComplete)
     }
 
@@ -380,16 +409,35 @@ extension Exchange: ChannelPump {
     /// Moves what can be moved now, and the rest after others had their turn.
     func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
+        let isFillingResting = filling?.pump() ?? true
+        let sent = download?.bytes
         let isDownloadResting = download?.pump() ?? true
+        // A body that nobody keeps comes as it is read, and of reading no event tells.
+        let isMoreDue = filling.map { !$0.isOver && download?.bytes != sent } ?? false
         wakeForThrottle()
         noteProgress()
-        if isUploadResting && isDownloadResting { return }
+        if isUploadResting && isFillingResting && isDownloadResting && !isMoreDue { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.
         slot.loop.later { [self] in pumpBodies() }
     }
 }
 
 extension Exchange {
+    /// Attaches the request of another exchange, for which this one works.
+    func standIn(for outer: Exchange) {
+        client = outer.client
+        request = outer.request
+        clientRequest = outer.clientRequest
+        hasRequest = true
+        plan = outer.plan
+        authentication = plan.flatMap { AuthenticationInterceptor($0, for: self) }
+        waits = outer.waits
+        totalDeadline = outer.totalDeadline
+        wishes = outer.wishes
+        record.origin = outer.record.origin
+        record.rules.matched = outer.record.rules.matched
+    }
+
     /// What moved on the client's connection so far.
     var clientBytes: (clientIn: UInt64, clientOut: UInt64) {
         (

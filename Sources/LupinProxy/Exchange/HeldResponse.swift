@@ -16,6 +16,8 @@ extension Exchange {
     /// With all of it here the connection goes back to the pool: whatever is decided meanwhile
     /// holds no connection.
     /// - Returns: The response with its body from memory, and that body if it is whole.
+    ///
+    /// - Throws: What broke the body, among others; then the attempt has failed.
     func hold(
         _ obtained: ObtainedResponse,
         bytesMax: Int = Exchange.heldBytesMax,
@@ -56,6 +58,18 @@ extension Exchange {
         let body = BytesBody(bytes, trailers: source.trailers)
         passUpstreamOn(isResponseComplete: true)
         return (ObtainedResponse(response: obtained.response, body: body), bytes)
+    }
+
+    /// Holds back what `retry.hold` asks for, so that a body that breaks early is no loss.
+    func holdBack(
+        _ obtained: inout ObtainedResponse,
+        _ attempt: Attempt
+    ) async throws(LupinError) {
+        guard let policy = plan?.retry, policy.holdBytes > 0, retry.retries < policy.limit,
+            attempt.isReplayable,
+            policy.mayRepeat(request.method, hasIdempotencyKey: attempt.hasIdempotencyKey)
+        else { return }
+        obtained = try await hold(obtained, bytesMax: policy.holdBytes).0
     }
 
     /// Lets go of the connection of a response that the client will not see.

@@ -85,7 +85,7 @@ final class CollectedBody: BodySink {
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
         let taken = min(payload.count, bytesMax - bytes.count)
-        for i in 0..<taken { bytes.append(payload[i]) }
+        bytes.append(copying: payload.extracting(0..<taken))
         return taken
     }
 

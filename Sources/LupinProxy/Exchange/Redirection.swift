@@ -56,6 +56,7 @@ extension Exchange {
         if leg.dropsBody { framing = .none }
         if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
         plan = nil
+        retry = RetryProgress()
         authentication = nil
         throttledUpload = nil
         waits = snapshot.waits

@@ -38,7 +38,7 @@ extension Exchange {
             action: policy.action,
             note: note
         )
-        return try decide(failure, policy.action, attempt, response.status)
+        return try await decide(failure, policy.action, obtained, attempt)
     }
 
     private func check(
@@ -67,27 +67,24 @@ extension Exchange {
     private func decide(
         _ failure: ValidationFailure,
         _ action: ValidationPolicy.Action,
-        _ attempt: Attempt,
-        _ status: UInt16
-    ) throws(LupinError) -> Verdict? {
-        let mayRetry =
-            action == .retry && retries < RetryPolicy.safe.limit && attempt.isReplayable
-            && request.method.isIdempotent
-        switch action {
-        case .log: return nil
-        case .retry where mayRetry:
-            retries += 1
-            return .again(.retry, .retry, reason: failure.sentence, delay: .zero)
-        case .retry, .fail:
-            attempt.close(status: status, decision: .giveUp, reason: failure.sentence)
-            throw LupinError(
-                .proxyInternalResponse,
-                host: record.origin?.host.text,
-                detail: "The response is not what validate demands: \(failure.sentence).",
-                side: .upstream,
-                retry: .never,
-                status: 502
-            )
+        _ obtained: ObtainedResponse,
+        _ attempt: Attempt
+    ) async throws(LupinError) -> Verdict? {
+        if action == .log { return nil }
+        var reason = failure.sentence
+        if action == .retry {
+            let verdict = try await askRetriers(obtained, attempt, validationFailure: reason)
+            guard case .deliver(let refusal)? = verdict else { return verdict }
+            reason += "; \(refusal)"
         }
+        attempt.close(status: obtained.response.status, decision: .giveUp, reason: reason)
+        throw LupinError(
+            .proxyInternalResponse,
+            host: record.origin?.host.text,
+            detail: "The response is not what validate demands: \(failure.sentence).",
+            side: .upstream,
+            retry: .never,
+            status: 502
+        )
     }
 }

@@ -81,7 +81,7 @@ extension Exchange {
             slot: slot,
             readiness: .upstreamReadable | .upstreamWritable,
             interruptions: interruptions,
-            deadline: min(slot.loop.deadline(in: waits.tls), totalDeadline)
+            deadline: min(slot.loop.deadline(in: waits.tls), attemptDeadline)
         )
         try await run(handshake, judge, with: host)
         while filter.wantsVerdict {

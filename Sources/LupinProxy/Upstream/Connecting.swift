@@ -94,7 +94,7 @@ extension Exchange {
         let (channel, timing) = try await dialer.dial(
             hop,
             waits: waits,
-            until: min(deadline, totalDeadline),
+            until: min(deadline, attemptDeadline),
             isHostFromFile: isHostFromFile,
             interruptions: interruptions
         )
@@ -182,7 +182,7 @@ extension Exchange {
         )
         link.begin(head, options)
         _ = try link.requestBody.flush()
-        let deadline = min(slot.loop.deadline(in: waits.connect), totalDeadline)
+        let deadline = min(slot.loop.deadline(in: waits.connect), attemptDeadline)
         var interims = 0
         while true {
             if let response = try link.nextHead() {

@@ -11,12 +11,7 @@ struct RetryPolicyTests {
     ) -> FailedAttempt {
         var failure = FailedAttempt(
             method: method,
-            error: LupinError(.connectionTerminated, retry: retry),
-            retries: 0,
-            hasSentBytes: true,
-            isReplayable: true,
-            isCommitted: false,
-            isEveryAddressRefused: false
+            error: LupinError(.connectionTerminated, retry: retry)
         )
         change(&failure)
         return failure

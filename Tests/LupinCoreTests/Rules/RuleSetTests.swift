@@ -193,6 +193,24 @@ import Testing
         #expect(plan.respond?.status == 404)
     }
 
+    @Test func `the last word about the cache counts, and off is one`() throws {
+        let first = Rule.named("first") { $0.cache = .some(.standard) }
+        let off = Rule.named("off") { $0.cache = .some(nil) }
+        let last = Rule.named("last") { $0.cache = .some(CachePolicy(name: "mine")) }
+        let silent = Rule.named("silent")
+        let request = try #require(SampleRequest())
+        func cache(_ rules: [Rule]) -> String? {
+            RuleSet(rules).plan(for: request.subject).cache?.name
+        }
+        #expect(cache([silent]) == nil)
+        #expect(cache([first, silent]) == "standard")
+        #expect(cache([first, off]) == nil)
+        #expect(cache([first, off, last, silent]) == "mine")
+        #expect(first.needsClearText && !off.needsClearText)
+        let connect = try #require(SampleRequest(.connect, .https, path: ""))
+        #expect(RuleSet([first]).plan(for: connect.subject).cache == nil)
+    }
+
     @Test func `client_cert, tls and trust are replaced whole`() throws {
         let files = CertificateFiles(certificate: "c", key: "k")
         let first = Rule.named("one") {

@@ -7,7 +7,7 @@ import Testing
 struct AdminHTTPTests {
     private static let token = "0123456789abcdef"
 
-    /// A port that is free now; somebody else may take it, which the test would say.
+    /// A port that the kernel gives to nobody else.
     private static func freePort() throws -> UInt16 {
         let listener = try PlainListener()
         defer { listener.close() }

@@ -30,7 +30,8 @@ struct AdminTests {
             #expect(metrics["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
             for line in [
                 "# TYPE lupin_exchanges_total counter", "lupin_exchanges_total{outcome=\"ok\"} 3",
-                "lupin_attempts_total 3", "lupin_connections 1", "lupin_exchanges_live 0",
+                "lupin_attempts_total 3", "lupin_repeats_total{why=\"retry\"} 0",
+                "lupin_connections 1", "lupin_exchanges_live 0",
                 "lupin_records_dropped_total 0", "lupin_reloads_total{result=\"ok\"} 0",
             ] {
                 #expect(metrics.bodyText.split(separator: "\n").contains(line[...]), "\(line)")

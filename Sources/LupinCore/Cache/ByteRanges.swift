@@ -1,0 +1,232 @@
+// Which bytes Range asks for and Content-Range has, and how parts are framed (RFC 9110 §14).
+
+/// What a Range field asks for, in bytes.
+package struct RangeRequest: Sendable, Equatable {
+    package enum Part: Sendable, Equatable {
+        /// From the first byte to the last one, which counts; nil for the end.
+        case from(UInt64, to: UInt64?)
+        /// So many bytes at the end.
+        case suffix(UInt64)
+    }
+
+    /// A field that asks for more is ignored (§14.2: it may be an attack).
+    package static let partsMax = 16
+    /// A gap that is smaller than the frame around a part is sent along.
+    static let gapMax: UInt64 = 80
+
+    package let parts: [Part]
+
+    /// What a request asks for; nil where it has no Range, or one to be ignored: of another unit,
+    /// not valid, on two lines, or with too many parts.
+    package init?(of fields: FieldSection) {
+        guard let line = fields.first(.range), fields.count(of: .range) == 1 else { return nil }
+        self.init(parsing: fields.storage.span.extracting(line.value.range))
+    }
+
+    /// Reads the value of a field.
+    package init?(parsing text: Span<UInt8>) {
+        var reader = NumberReader(position: 0)
+        reader.skipSpaces(in: text)
+        let start = reader.position
+        while reader.position < text.count, text[reader.position].isTokenByte {
+            reader.position += 1
+        }
+        guard text.extracting(start..<reader.position).isWord("bytes"), reader.take(0x3D, in: text)
+        else { return nil }
+        var parts: [Part] = []
+        while true {
+            reader.skipSpaces(in: text)
+            if reader.position == text.count { break }
+            // Empty members of a list are allowed (§5.6.1.2).
+            if reader.take(0x2C, in: text) { continue }
+            guard let part = RangeRequest.part(in: text, &reader), parts.count < Self.partsMax
+            else { return nil }
+            parts.append(part)
+            reader.skipSpaces(in: text)
+            guard reader.position == text.count || reader.take(0x2C, in: text) else { return nil }
+        }
+        guard !parts.isEmpty else { return nil }
+        self.parts = parts
+    }
+
+    private static func part(in text: Span<UInt8>, _ reader: inout NumberReader) -> Part? {
+        if reader.take(0x2D, in: text) { return reader.number(in: text).map { .suffix($0) } }
+        guard let first = reader.number(in: text), reader.take(0x2D, in: text) else { return nil }
+        guard reader.position < text.count, text[reader.position].isASCIIDigit else {
+            return .from(first, to: nil)
+        }
+        guard let last = reader.number(in: text), last >= first else { return nil }
+        return .from(first, to: last)
+    }
+
+    /// The ranges of a representation of `length` bytes that are sent; none if none is there.
+    ///
+    /// In the order of the request, unless some overlap or nearly touch: then in that of the
+    /// bytes, joined (§15.3.7.2).
+    package func resolved(length: UInt64) -> [Range<UInt64>] {
+        var ranges: [Range<UInt64>] = []
+        for part in parts {
+            switch part {
+            case .from(let first, let last):
+                guard first < length else { continue }
+                // `last` is at most `NumberReader.max`, so there is a number behind it.
+                ranges.append(first..<min(last.map { $0 + 1 } ?? length, length))
+            case .suffix(let count):
+                guard count > 0, length > 0 else { continue }
+                ranges.append((length - min(count, length))..<length)
+            }
+        }
+        guard ranges.count > 1 else { return ranges }
+        let joined = RangeRequest.joined(ranges)
+        return joined.count == ranges.count ? ranges : joined
+    }
+
+    private static func joined(_ ranges: [Range<UInt64>]) -> [Range<UInt64>] {
+        var joined: [Range<UInt64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = joined.last, range.lowerBound <= last.upperBound + gapMax {
+                let end = max(last.upperBound, range.upperBound)
+                joined[joined.count - 1] = last.lowerBound..<end
+            } else {
+                joined.append(range)
+            }
+        }
+        return joined
+    }
+}
+
+/// What a Content-Range field says, in bytes (§14.4).
+package struct ContentRange: Sendable, Equatable {
+    /// nil where the response says only how long the representation is (416).
+    package var range: Range<UInt64>?
+    /// nil where the origin doesn't know.
+    package var completeLength: UInt64?
+
+    package init(range: Range<UInt64>?, completeLength: UInt64?) {
+        self.range = range
+        self.completeLength = completeLength
+    }
+
+    /// The one Content-Range of a message; nil if it is not valid or there are two.
+    package init?(of fields: FieldSection) {
+        guard let line = fields.first(.contentRange), fields.count(of: .contentRange) == 1 else {
+            return nil
+        }
+        self.init(parsing: fields.storage.span.extracting(line.value.range))
+    }
+
+    /// Reads the value of a field.
+    package init?(parsing text: Span<UInt8>) {
+        var reader = NumberReader(position: 0)
+        reader.skipSpaces(in: text)
+        let start = reader.position
+        while reader.position < text.count, text[reader.position].isTokenByte {
+            reader.position += 1
+        }
+        guard text.extracting(start..<reader.position).isWord("bytes"), reader.take(0x20, in: text)
+        else { return nil }
+        reader.skipSpaces(in: text)
+        if !reader.take(0x2A, in: text) {
+            guard let first = reader.number(in: text), reader.take(0x2D, in: text),
+                let last = reader.number(in: text), last >= first
+            else { return nil }
+            range = first..<(last + 1)
+        }
+        guard reader.take(0x2F, in: text) else { return nil }
+        if !reader.take(0x2A, in: text) {
+            guard let length = reader.number(in: text) else { return nil }
+            completeLength = length
+        }
+        reader.skipSpaces(in: text)
+        guard reader.position == text.count, range != nil || completeLength != nil else {
+            return nil
+        }
+        if let range, let completeLength, range.upperBound > completeLength { return nil }
+    }
+
+    /// As a field has it.
+    package var text: String {
+        let bytes = range.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? "*"
+        return "bytes \(bytes)/\(completeLength.map(String.init) ?? "*")"
+    }
+}
+
+/// Several ranges in one response: the frames around them (§14.6).
+package struct MultipartRanges: Sendable {
+    package let ranges: [Range<UInt64>]
+    /// What goes before each range, in the same order.
+    package let heads: [[UInt8]]
+    /// What goes behind the last one.
+    package let end: [UInt8]
+    /// The whole content, frames and all.
+    package let contentLength: UInt64
+    /// The value of Content-Type.
+    package let contentType: String
+
+    /// - Parameters:
+    ///   - ranges: What is sent; each of them not empty.
+    ///   - completeLength: Bytes of the whole representation; nil where nobody knows.
+    ///   - mediaType: Its Content-Type, or nil.
+    ///   - boundary: 1 to 70 letters and digits that the content is unlikely to hold.
+    package init(
+        ranges: [Range<UInt64>],
+        completeLength: UInt64?,
+        mediaType: [UInt8]?,
+        boundary: String
+    ) {
+        self.ranges = ranges
+        contentType = "multipart/byteranges; boundary=\(boundary)"
+        var heads: [[UInt8]] = []
+        var total: UInt64 = 0
+        for range in ranges {
+            var head = Array("\(heads.isEmpty ? "" : "\r\n")--\(boundary)\r\n".utf8)
+            if let mediaType { head += Array("Content-Type: ".utf8) + mediaType + [0x0D, 0x0A] }
+            let place = ContentRange(range: range, completeLength: completeLength)
+            head += Array("Content-Range: \(place.text)\r\n\r\n".utf8)
+            total = total.addingSaturated(UInt64(head.count))
+                .addingSaturated(range.upperBound - range.lowerBound)
+            heads.append(head)
+        }
+        self.heads = heads
+        end = Array("\r\n--\(boundary)--\r\n".utf8)
+        contentLength = total.addingSaturated(UInt64(end.count))
+    }
+}
+
+/// A position in a field made of numbers and delimiters.
+private struct NumberReader {
+    /// Larger numbers are none: nothing that is stored has so many bytes.
+    static let max: UInt64 = 1 << 62
+
+    var position: Int
+
+    mutating func number(in text: Span<UInt8>) -> UInt64? {
+        let start = position
+        var value: UInt64 = 0
+        while position < text.count, text[position].isASCIIDigit {
+            value = value * 10 + UInt64(text[position] &- 0x30)
+            guard value <= NumberReader.max else { return nil }
+            position += 1
+        }
+        return position > start ? value : nil
+    }
+
+    mutating func take(_ byte: UInt8, in text: Span<UInt8>) -> Bool {
+        guard position < text.count, text[position] == byte else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func skipSpaces(in text: Span<UInt8>) {
+        while position < text.count, text[position] == 0x20 || text[position] == 0x09 {
+            position += 1
+        }
+    }
+}
+
+extension UInt64 {
+    func addingSaturated(_ other: UInt64) -> UInt64 {
+        let (sum, isOverflow) = addingReportingOverflow(other)
+        return isOverflow ? .max : sum
+    }
+}

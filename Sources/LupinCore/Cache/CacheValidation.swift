@@ -1,0 +1,277 @@
+// How stored responses are validated, and what the origin's answer does to them (RFC 9111 §4.3).
+
+/// The conditions of a request that validates stored responses (§4.3.1).
+package struct ValidationConditions: Sendable, Equatable {
+    /// Tags beyond these are left out.
+    package static let tagsMax = 64
+
+    /// The value of If-None-Match; nil for none.
+    package fileprivate(set) var ifNoneMatch: [UInt8]?
+    /// The value of If-Modified-Since, as the origin wrote it; nil for none.
+    package fileprivate(set) var ifModifiedSince: [UInt8]?
+    /// The tags that are lupin's.
+    fileprivate var ownTags: [EntityTag] = []
+
+    /// Replaces the client's conditions by these.
+    ///
+    /// Range and If-Range stay: a 304 makes them about the stored response, and what else comes is
+    /// what the client asked for.
+    package func apply(to head: inout RequestHead) {
+        head.fields.lines.removeAll {
+            $0.known == .ifNoneMatch || $0.known == .ifModifiedSince
+        }
+        if let ifNoneMatch {
+            head.fields.append(
+                name: "If-None-Match".utf8.span,
+                value: ifNoneMatch.span,
+                .ifNoneMatch
+            )
+        }
+        if let ifModifiedSince {
+            head.fields.append(
+                name: "If-Modified-Since".utf8.span,
+                value: ifModifiedSince.span,
+                .ifModifiedSince
+            )
+        }
+    }
+}
+
+/// What the origin's answer to a validation means.
+package enum ValidationOutcome: Sendable, Equatable {
+    /// The stored responses `updated` are fresh again; the client gets `serve`, as its own
+    /// conditions have it (`StoredResponse.answer`).
+    case freshen(serve: Int, updated: [Int])
+    /// The client gets the new response. It is stored if it may be, and what was selected goes in
+    /// any case; but a 206 is combined with it if it can be (`combine`).
+    case replace
+    /// The client gets the new response, which says nothing of the resource: what was selected goes
+    /// only where the new one is stored.
+    case deliver
+    /// The client gets the stored response all the same (RFC 5861 §4).
+    case serveStale
+    /// A 304 that is about nothing that is stored, nor about what the client has: the request is
+    /// sent again without conditions.
+    case askAgain
+}
+
+/// What a 200 to HEAD does to a stored response to GET (§4.3.5).
+package enum HeadEffect: Sendable, Equatable {
+    case update
+    /// It is another representation: the stored one is stale.
+    case invalidate
+    case none
+}
+
+extension StoredResponse {
+    /// The conditions that validate `candidates`, all under one key; nil where there is nothing to
+    /// validate with: then the request goes as it is.
+    ///
+    /// The tag of the selected response comes first, then those of the other variants (§4.1), and
+    /// then the client's own (§4.3.2 allows their union). A weak tag of another variant is left
+    /// out: it may stand for several codings of one thing, and the client can't read them all.
+    ///
+    /// `selected` is the response that matches the request; nil if no variant does.
+    package static func conditions(
+        for candidates: [StoredResponse],
+        selected: Int?,
+        request: RequestHead,
+        asked: CacheRequest
+    ) -> ValidationConditions? {
+        var conditions = ValidationConditions()
+        if let selected, candidates.indices.contains(selected) {
+            let response = candidates[selected]
+            if let tag = response.etag { conditions.ownTags.append(tag) }
+            if let line = response.fields.first(.lastModified), response.lastModified != nil {
+                let value = response.fields.storage.span.extracting(line.value.range)
+                conditions.ifModifiedSince = [UInt8](copying: value)
+            }
+        }
+        for i in candidates.indices where i != selected {
+            guard let tag = candidates[i].etag, !tag.isWeak, !conditions.ownTags.contains(tag),
+                candidates[i].content.isComplete,
+                conditions.ownTags.count < ValidationConditions.tagsMax
+            else { continue }
+            conditions.ownTags.append(tag)
+        }
+        guard !conditions.ownTags.isEmpty || conditions.ifModifiedSince != nil else { return nil }
+        conditions.ifNoneMatch = list(conditions.ownTags, request.fields)
+        return conditions
+    }
+
+    /// The tags and, behind them, the client's; nil where there are none of ours.
+    private static func list(_ own: [EntityTag], _ client: FieldSection) -> [UInt8]? {
+        guard !own.isEmpty else { return nil }
+        var tags = own
+        for tag in EntityTagList.tags(in: .ifNoneMatch, of: client) where !tags.contains(tag) {
+            guard tags.count < ValidationConditions.tagsMax else { break }
+            tags.append(tag)
+        }
+        var value: [UInt8] = []
+        for tag in tags {
+            if !value.isEmpty { value += [0x2C, 0x20] }
+            value += tag.bytes
+        }
+        return value
+    }
+
+    /// What an answer of the origin means; for one that never came, see `StaleUse.onError`.
+    ///
+    /// `mayServe` is what `reuse` said.
+    package static func outcome(
+        of response: ResponseHead,
+        for candidates: [StoredResponse],
+        selected: Int?,
+        conditions: ValidationConditions?,
+        request: RequestHead,
+        mayServe: StaleUse
+    ) -> ValidationOutcome {
+        guard response.status == 304 else {
+            // §4.3.3: a server error may count as no answer.
+            if StaleWindows.isError(response.status), mayServe == .onError, selected != nil {
+                return .serveStale
+            }
+            return response.status.tellsOfResource ? .replace : .deliver
+        }
+        // Without conditions of ours it answers the client's.
+        guard let conditions else { return .deliver }
+        let updated = freshened(by: response.fields, candidates, selected, conditions)
+        if let serve = updated.first(where: { $0 == selected }) ?? updated.first {
+            return .freshen(serve: serve, updated: updated)
+        }
+        return isAboutClient(response.fields, request.fields) ? .deliver : .askAgain
+    }
+
+    /// The stored responses that a 304 is about (§4.3.4).
+    ///
+    /// A strong tag is about all that have it, and about nothing else. Weak validators are about
+    /// the latest that has them all. None is about the one response whose validators were sent:
+    /// §4.3.4 speaks of one stored response without validators only, but 304s without ETag are
+    /// common, and the condition itself says which response the origin means.
+    private static func freshened(
+        by newer: FieldSection,
+        _ candidates: [StoredResponse],
+        _ selected: Int?,
+        _ conditions: ValidationConditions
+    ) -> [Int] {
+        let tag = EntityTag(of: newer)
+        if let tag, !tag.isWeak {
+            return candidates.indices.filter { candidates[$0].etag?.matchesStrongly(tag) ?? false }
+        }
+        let modified = newer.moment(.lastModified, now: Freshness.centuryReference)
+        if tag == nil, modified == nil {
+            let isAlone = conditions.ownTags.count <= 1
+            return isAlone ? selected.map { [$0] } ?? [] : []
+        }
+        let matching = candidates.indices.filter { i in
+            let response = candidates[i]
+            let hasTag = tag.map { response.etag?.matchesWeakly($0) ?? false } ?? true
+            let hasDate = modified.map { response.lastModified == $0 } ?? true
+            return hasTag && hasDate
+        }
+        if let selected, matching.contains(selected) { return [selected] }
+        let latest = matching.max { candidates[$1].isLater(than: candidates[$0]) }
+        // A weak tag of another variant is no reason to serve it: see `conditions`.
+        return latest.flatMap { selected == nil ? nil : [$0] } ?? []
+    }
+
+    /// Whether a 304 answers the client's own conditions.
+    private static func isAboutClient(_ newer: FieldSection, _ client: FieldSection) -> Bool {
+        if let tag = EntityTag(of: newer), client.first(.ifNoneMatch) != nil {
+            return EntityTagList.find(tag, in: .ifNoneMatch, of: client) == .matches
+        }
+        return client.first(.ifModifiedSince) != nil && client.first(.ifNoneMatch) == nil
+    }
+}
+
+extension StoredResponse {
+    /// The response as a 304, a 200 to HEAD or a further part makes it (§3.2, §4.3.4).
+    ///
+    /// nil if it must not be stored any more: then it is served this once and removed.
+    ///
+    /// `request` is that of the look-up, for what Vary names now is of this one; `content` is what
+    /// is held, if it has become more; the times are those of the exchange that brought `newer`.
+    package func updated(
+        by newer: ResponseHead,
+        request: RequestHead,
+        content: HeldContent? = nil,
+        policy: CachePolicy,
+        requestTimeUs: Int64,
+        responseTimeUs: Int64
+    ) -> StoredResponse? {
+        let (response, mayBeKept) = renewed(
+            by: newer,
+            request: request,
+            content: content,
+            policy: policy,
+            requestTimeUs: requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+        return mayBeKept ? response : nil
+    }
+
+    /// The same, with what is served this once even where it must not be kept.
+    package func renewed(
+        by newer: ResponseHead,
+        request: RequestHead,
+        content: HeldContent? = nil,
+        policy: CachePolicy,
+        requestTimeUs: Int64,
+        responseTimeUs: Int64
+    ) -> (response: StoredResponse, mayBeKept: Bool) {
+        let said = ResponseDirectives(newer.fields, targeted: policy.targeted)
+        var head = ResponseHead(status: status)
+        head.fields = fields.updated(
+            by: newer.fields,
+            said,
+            policy: policy,
+            receivedAt: responseTimeUs / 1_000_000
+        )
+        let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
+        let flags = directives.flags
+        let isForbidden =
+            (flags.contains(.noStore) && !policy.ignored.contains(.noStore)
+                && !flags.contains(.mustUnderstand))
+            || (flags.contains(.private) && policy.isShared && !policy.ignored.contains(.private))
+        let hasSameVary = newer.fields.first(.vary) == nil
+        let vary =
+            hasSameVary
+            ? self.vary : VaryKey(of: head.fields, request: request.fields, policy: policy)
+        let response = StoredResponse(
+            head,
+            vary: vary ?? self.vary,
+            content: content ?? self.content,
+            policy: policy,
+            requestTimeUs: requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+        return (response, !isForbidden && vary != nil)
+    }
+
+    /// What a response to HEAD says of this one (§4.3.5): the same length, ETag and Last-Modified,
+    /// as far as it has them, make it an update.
+    package func effect(ofHead newer: ResponseHead) -> HeadEffect {
+        guard newer.status == 200, status == 200 else { return .none }
+        if newer.fields.first(.etag) != nil {
+            guard let tag = EntityTag(of: newer.fields), tag == etag else { return .invalidate }
+        }
+        if newer.fields.first(.lastModified) != nil {
+            let modified = newer.fields.moment(.lastModified, now: freshness.date)
+            guard modified == lastModified else { return .invalidate }
+        }
+        if let line = newer.fields.first(.contentLength), let length = content.completeLength {
+            let text = newer.fields.storage.span.extracting(line.value.range)
+            guard String(copying: text) == String(length) else { return .invalidate }
+        }
+        return .update
+    }
+}
+
+extension UInt16 {
+    /// Whether a response of this status shows that a stored one is out of date.
+    ///
+    /// Other errors are about the client, the request or the server: 401, say, or 429.
+    fileprivate var tellsOfResource: Bool {
+        (200...399).contains(self) || self == 404 || self == 410
+    }
+}

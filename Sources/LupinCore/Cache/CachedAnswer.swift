@@ -1,0 +1,128 @@
+// The head that a client gets when a stored response is served (RFC 9111 §4, RFC 9110 §15.4.5).
+
+/// A head made from a stored one, and what follows it.
+package struct CachedAnswer: Sendable {
+    package var head: ResponseHead
+    /// The ranges of the stored content that follow, in this order; none for 304 and 416.
+    package let ranges: [Range<UInt64>]
+    /// The frames around them, where there are several.
+    package let multipart: MultipartRanges?
+    /// Bytes that follow the head of an answer to GET.
+    package let contentLength: UInt64
+}
+
+extension StoredResponse {
+    /// The head for `answer`, with Age as of now.
+    ///
+    /// `nowUs` is in microseconds since 1970. `boundary` is for several ranges: 1 to 70 letters and
+    /// digits, new for every answer.
+    package func served(
+        _ answer: CacheAnswer,
+        nowUs: Int64,
+        boundary: @autoclosure () -> String
+    ) -> CachedAnswer {
+        switch answer {
+        case .full: return full(nowUs)
+        case .notModified:
+            var head = head(304, nowUs) { self.isSentWith304($0) }
+            head.fields.set(name: "Age", value: ageText(nowUs))
+            return CachedAnswer(head: head, ranges: [], multipart: nil, contentLength: 0)
+        case .ranges(let ranges): return partial(ranges, nowUs, boundary())
+        case .rangeNotSatisfiable(let length):
+            var head = ResponseHead(status: 416)
+            let place = ContentRange(range: nil, completeLength: length)
+            if let line = fields.first(.date) { head.fields.append(line, of: fields) }
+            head.fields.add(name: "Content-Range", value: place.text)
+            head.fields.add(name: "Content-Length", value: "0")
+            return CachedAnswer(head: head, ranges: [], multipart: nil, contentLength: 0)
+        }
+    }
+
+    private func full(_ nowUs: Int64) -> CachedAnswer {
+        let length = content.completeLength ?? 0
+        var head = head(status, nowUs) { _ in true }
+        head.fields.add(name: "Age", value: ageText(nowUs))
+        if status != 204 { head.fields.add(name: "Content-Length", value: String(length)) }
+        return CachedAnswer(
+            head: head,
+            ranges: length > 0 ? [0..<length] : [],
+            multipart: nil,
+            contentLength: length
+        )
+    }
+
+    private func partial(
+        _ ranges: [Range<UInt64>],
+        _ nowUs: Int64,
+        _ boundary: String
+    ) -> CachedAnswer {
+        let isSingle = ranges.count == 1
+        var head = head(206, nowUs) { line in isSingle || line.known != .contentType }
+        head.fields.add(name: "Age", value: ageText(nowUs))
+        if let range = ranges.first, isSingle {
+            let place = ContentRange(range: range, completeLength: content.completeLength)
+            let length = range.upperBound - range.lowerBound
+            head.fields.add(name: "Content-Range", value: place.text)
+            head.fields.add(name: "Content-Length", value: String(length))
+            return CachedAnswer(head: head, ranges: ranges, multipart: nil, contentLength: length)
+        }
+        let mediaType = fields.first(.contentType).map { line in
+            [UInt8](copying: fields.storage.span.extracting(line.value.range))
+        }
+        let multipart = MultipartRanges(
+            ranges: ranges,
+            completeLength: content.completeLength,
+            mediaType: mediaType,
+            boundary: boundary
+        )
+        head.fields.add(name: "Content-Type", value: multipart.contentType)
+        head.fields.add(name: "Content-Length", value: String(multipart.contentLength))
+        return CachedAnswer(
+            head: head,
+            ranges: ranges,
+            multipart: multipart,
+            contentLength: multipart.contentLength
+        )
+    }
+
+    /// The stored fields that `isKept` keeps, without those that say how old or how long it is.
+    private func head(
+        _ status: UInt16,
+        _ nowUs: Int64,
+        _ isKept: (FieldSection.Line) -> Bool
+    ) -> ResponseHead {
+        var head = ResponseHead(status: status)
+        head.fields = fields
+        head.fields.lines.removeAll { line in
+            switch line.known {
+            case .age, .contentLength: true
+            // In a 200 it means nothing, and is the origin's all the same.
+            case .contentRange: status != 200
+            default: !isKept(line)
+            }
+        }
+        return head
+    }
+
+    private func ageText(_ nowUs: Int64) -> String { String(freshness.age(at: nowUs)) }
+
+    /// RFC 9110 §15.4.5: no representation metadata but what a 304 needs, which is
+    /// Content-Location, ETag, and Last-Modified where there is no ETag.
+    private func isSentWith304(_ line: FieldSection.Line) -> Bool {
+        switch line.known {
+        case .contentType, .contentEncoding: return false
+        case .lastModified: return etag == nil
+        case .other: break
+        default: return true
+        }
+        let name = fields.storage.span.extracting(line.name.range)
+        for metadata in StoredResponse.metadata where name.isWord(metadata) { return false }
+        return true
+    }
+
+    /// Representation metadata without a name of its own here.
+    private static let metadata = [
+        "content-language", "content-md5", "content-digest", "repr-digest", "digest",
+        "content-disposition", "accept-ranges",
+    ]
+}

@@ -1,0 +1,98 @@
+// Which stored responses a request makes out of date (RFC 9111 §4.4).
+
+/// A URL whose stored responses are no longer to be served without validation.
+package struct InvalidatedTarget: Sendable, Hashable {
+    package let origin: Origin
+    /// Begins with `/`; without a fragment.
+    package let pathAndQuery: String
+
+    package init(origin: Origin, pathAndQuery: String) {
+        self.origin = origin
+        self.pathAndQuery = pathAndQuery
+    }
+}
+
+/// What a response to an unsafe request invalidates.
+package enum Invalidation {
+    /// Methods that RFC 9110 does not define and that are registered as safe.
+    private static let otherSafeMethods = ["PROPFIND", "REPORT", "SEARCH", "QUERY"]
+
+    /// Whether a method is known to be safe (RFC 9110 §9.2.1).
+    package static func isSafe(_ method: Method) -> Bool {
+        switch method {
+        case .get, .head, .options, .trace: true
+        case .post, .put, .delete, .connect, .patch: false
+        case .other(let token): otherSafeMethods.contains(token)
+        }
+    }
+
+    /// The URLs that are invalidated, each once: those that the request was for, and those that
+    /// Location and Content-Location name at the same origin.
+    ///
+    /// None after a safe method, after CONNECT, or where the response is an error: §4.4 asks for
+    /// it after 2xx and 3xx only.
+    ///
+    /// `targets` are what the client asked for and what was sent; they differ where a step rewrote
+    /// the URL.
+    package static func targets(
+        of targets: [InvalidatedTarget],
+        method: Method,
+        response: ResponseHead
+    ) -> [InvalidatedTarget] {
+        guard !isSafe(method), method != .connect, (200...399).contains(response.status) else {
+            return []
+        }
+        var found: [InvalidatedTarget] = []
+        for target in targets where !found.contains(target) { found.append(target) }
+        for base in targets {
+            let names = ["Location", "Content-Location"]
+            for value in names.flatMap({ response.fields.lineValues(of: $0) }) {
+                guard let target = resolve(value, at: base), !found.contains(target) else {
+                    continue
+                }
+                found.append(target)
+            }
+        }
+        return found
+    }
+
+    /// What a reference names, if that is of the same origin: others have no say in it, or anybody
+    /// could empty anybody's cache.
+    private static func resolve(_ value: [UInt8], at base: InvalidatedTarget) -> InvalidatedTarget?
+    {
+        guard let reference = try? URIReference(fieldValue: value.span) else { return nil }
+        let current = URIReference(origin: base.origin, pathAndQuery: base.pathAndQuery)
+        let target = reference.resolved(against: current)
+        guard target.scheme == base.origin.scheme.name, let authority = target.authority,
+            isAuthority(authority, of: base.origin)
+        else { return nil }
+        var bytes = target.path.isEmpty ? [0x2F] : target.path
+        if let query = target.query { bytes += [0x3F] + query }
+        return InvalidatedTarget(
+            origin: base.origin,
+            pathAndQuery: String(decoding: bytes, as: UTF8.self)
+        )
+    }
+
+    /// Whether `host[:port]` is that of the origin.
+    private static func isAuthority(_ authority: [UInt8], of origin: Origin) -> Bool {
+        let bracket = authority.lastIndex(of: 0x5D) ?? 0
+        let colon = authority[bracket...].lastIndex(of: 0x3A)
+        let name = authority[..<(colon ?? authority.count)]
+        guard let host = try? Host(parsing: name.span), host == origin.host else { return false }
+        guard let colon, colon + 1 < authority.count else {
+            return origin.port == origin.scheme.defaultPort
+        }
+        return String(decoding: authority[(colon + 1)...], as: UTF8.self) == String(origin.port)
+    }
+}
+
+extension FieldSection {
+    fileprivate func lineValues(of name: String) -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        for line in lines where nameEquals(line, name.utf8.span) {
+            values.append([UInt8](copying: storage.span.extracting(line.value.range)))
+        }
+        return values
+    }
+}

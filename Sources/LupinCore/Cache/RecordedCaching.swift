@@ -1,0 +1,170 @@
+// Why the response of a recorded exchange was stored or not, as far as its record tells.
+
+/// What a cache policy makes of a response of the past.
+package struct RecordedCaching: Sendable {
+    /// nil where the record does not tell enough.
+    package private(set) var decision: StoreDecision?
+    /// Names of fields that count and whose values are not in the record, in lower case.
+    package private(set) var unknown: [String] = []
+    /// Sentences without a full stop.
+    package private(set) var lines: [String] = []
+
+    /// Judges the response of `exchange` by `policy`, the one that holds now.
+    /// - Parameters:
+    ///   - policy: nil where no rule caches.
+    ///   - exchange: The exchange.
+    ///   - request: Its request after the steps of the rules.
+    ///   - isInjected: lupin attaches credentials.
+    ///   - changesResponse: Steps change the response on its way to the client, whose fields are
+    ///     those that are recorded.
+    package init(
+        _ policy: CachePolicy?,
+        of exchange: RecordedExchange,
+        request: RequestHead,
+        isInjected: Bool,
+        changesResponse: Bool
+    ) {
+        if let status = exchange.cacheStatus { lines.append("it was told as \(status)") }
+        guard let policy else {
+            lines.append("no rule caches it now")
+            return
+        }
+        guard let response = exchange.response else {
+            lines.append("there was no response to store")
+            return
+        }
+        guard let last = exchange.attempts.last else {
+            lines.append("nothing went upstream, so there was nothing new to store")
+            return
+        }
+        unknown = response.unknown(of: Self.relevant(to: policy))
+        let decision = policy.decide(
+            response: response.head(status: last.status ?? response.status),
+            request: request,
+            asked: CacheRequest(request, hasContent: exchange.bodyBytes > 0),
+            hasInjectedCredentials: isInjected,
+            requestTimeUs: exchange.startMicroseconds,
+            responseTimeUs: exchange.startMicroseconds
+        )
+        let isKnown = response.isComplete || (unknown.isEmpty && !response.names.isEmpty)
+        guard isKnown || decision.isCertain else {
+            lines.append(Self.missing(unknown))
+            return
+        }
+        self.decision = decision
+        lines += Self.sentences(decision)
+        if changesResponse {
+            lines.append("told by the fields that the client got, which steps had changed")
+        }
+    }
+
+    /// The fields of a response that say whether it is stored.
+    private static func relevant(to policy: CachePolicy) -> [String] {
+        [
+            "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified",
+            "vary",
+        ] + policy.targeted
+    }
+
+    private static func missing(_ unknown: [String]) -> String {
+        let names = unknown.isEmpty ? "" : " (\(unknown.joined(separator: ", ")))"
+        return "whether it may be stored can't be told: values of fields are not in the record"
+            + "\(names); log: {headers: all} has them, and a running lupin for its last exchanges"
+    }
+
+    private static func sentences(_ decision: StoreDecision) -> [String] {
+        switch decision {
+        case .refuse(let reason): return ["not to be stored: \(reason.token) (\(reason.sentence))"]
+        case .store(let advice):
+            let freshness = advice.freshness
+            let source = freshness.source == .none ? "" : " (\(freshness.source.rawValue))"
+            let life =
+                freshness.lifetime == 0
+                ? "never fresh, to be validated each time"
+                : "fresh for \(UnitText.duration(min(freshness.lifetime, 1 << 40) * 1000))"
+            let overridden = advice.overridden.map(\.rawValue).joined(separator: ", ")
+            return ["to be stored: \(life)\(source)"]
+                + (overridden.isEmpty ? [] : ["OVERRIDES the origin: \(overridden)"])
+        }
+    }
+}
+
+extension StoreDecision {
+    /// Whether request and status alone led to it, so that no field could lead to another.
+    fileprivate var isCertain: Bool {
+        switch self {
+        case .refuse(.method), .refuse(.requestContent), .refuse(.interim), .refuse(.notModified),
+            .refuse(.requestNoStore):
+            true
+        case .refuse, .store: false
+        }
+    }
+}
+
+// MARK: The recorded response
+
+extension RecordedExchange {
+    /// A response as far as it is known.
+    package struct Response: Sendable {
+        /// What the client got.
+        package var status: UInt16
+        /// All fields; nil where only the log's line is known.
+        package var fields: [[String]]?
+        /// Names of fields, where values are not known; in lower case.
+        package var names: [String] = []
+        /// Values of fields by name, as far as the log has them.
+        package var values: [(name: String, values: [String])] = []
+    }
+}
+
+extension RecordedExchange.Response {
+    /// The response of a line of the log, or of an answer of the admin interface.
+    init?(_ record: JSONValue, _ json: JSONValue) {
+        let line = record["http", "response"]
+        guard let status = line?["status_code"]?.count.flatMap(UInt16.init(exactly:)) else {
+            return nil
+        }
+        self.status = status
+        names = line?["names"]?.list?.compactMap(\.string) ?? []
+        if case .object(let members)? = line?["header"] {
+            values = members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
+        }
+        guard let list = json["response", "fields"]?.list else { return }
+        fields = list.compactMap { pair in
+            let texts = pair.list?.compactMap(\.string) ?? []
+            return texts.count == 2 ? texts : nil
+        }
+    }
+
+    /// Whether every field with its value is known: `log.headers: all` leaves out the names.
+    var isComplete: Bool { fields != nil || (names.isEmpty && !values.isEmpty) }
+
+    /// Those of `names` that the response may have had and whose values are not known.
+    func unknown(of wanted: [String]) -> [String] {
+        if isComplete { return [] }
+        let known = Set(values.map { $0.name.lowercased() })
+        let there = Set(names.map { $0.lowercased() })
+        return wanted.filter { there.contains($0) && !known.contains($0) }
+    }
+
+    /// A head with what is known.
+    func head(status: UInt16) -> ResponseHead {
+        var head = ResponseHead(status: status)
+        var known =
+            fields.map { $0.map { ($0[0], $0[1]) } }
+            ?? values.flatMap { entry in entry.values.map { (entry.name, $0) } }
+        // That it is there is all that counts, and its value is in no log.
+        let setsCookie = names.contains { $0.lowercased() == "set-cookie" }
+        if fields == nil, setsCookie { known.append(("Set-Cookie", "REDACTED")) }
+        for (name, value) in known where Self.isLine(name, value) {
+            head.fields.add(name: name, value: value)
+        }
+        return head
+    }
+
+    /// Logs are files that anybody may have edited.
+    private static func isLine(_ name: String, _ value: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy(\.isTokenByte)
+            && RequestStep.problem(withFieldValue: value) == nil
+    }
+}

@@ -1,0 +1,232 @@
+// Whether a response is stored, and why not (RFC 9111 §3).
+
+/// Why a response is not stored.
+package enum NoStoreReason: Sendable, Hashable, CaseIterable {
+    case method, requestContent, interim, notModified, partial
+    case requestNoStore, noStore, mustUnderstand, isPrivate, authorization, setCookie
+    case varyAny, noLifetime, useless
+    /// The three that the store itself finds out: the body broke off and can't be combined, it
+    /// outgrew `max_object`, or it could not be written.
+    case incomplete, tooLarge, storeFailed
+    /// An embedding program's `CachedResponseHandler` wants it not stored.
+    case handler
+
+    /// For logs and for `detail` of Cache-Status.
+    package var token: String {
+        switch self {
+        case .method: "method"
+        case .requestContent: "request-content"
+        case .interim: "interim"
+        case .notModified: "not-modified"
+        case .partial: "partial"
+        case .requestNoStore: "request-no-store"
+        case .noStore: "no-store"
+        case .mustUnderstand: "must-understand"
+        case .isPrivate: "private"
+        case .authorization: "authorization"
+        case .setCookie: "set-cookie"
+        case .varyAny: "vary-any"
+        case .noLifetime: "no-lifetime"
+        case .useless: "useless"
+        case .incomplete: "incomplete"
+        case .tooLarge: "too-large"
+        case .storeFailed: "store-failed"
+        case .handler: "handler"
+        }
+    }
+
+    /// For people.
+    package var sentence: String {
+        switch self {
+        case .method: "only responses to GET are stored"
+        case .requestContent: "the request had content, which is no part of the key"
+        case .interim: "the response is not a final one"
+        case .notModified: "a 304 has no content"
+        case .partial: "it is a part of a response, and only whole ones are kept"
+        case .requestNoStore: "the request said no-store"
+        case .noStore: "the origin said no-store"
+        case .mustUnderstand: "the origin said must-understand, and the status is unknown"
+        case .isPrivate: "the origin said private, and the cache is shared"
+        case .authorization:
+            "the request was authenticated, and the origin does not allow a shared cache to keep it"
+        case .setCookie: "the response sets a cookie, and the cache is shared"
+        case .varyAny: "the origin said Vary: *"
+        case .noLifetime: "the status is not cacheable unless the origin gives a lifetime"
+        case .useless: "it is stale already and can't be validated"
+        case .incomplete: "the body broke off"
+        case .tooLarge: "the body is larger than max_object"
+        case .storeFailed: "the store could not keep it"
+        case .handler: "a handler of the embedding program wants it not stored"
+        }
+    }
+}
+
+/// What of the origin's word a policy overrode; loud, because it is the user's own deviation.
+package enum CacheOverride: String, Sendable, Hashable, CaseIterable {
+    case noStore = "no-store"
+    case isPrivate = "private"
+    case cookies, vary, ttl
+}
+
+/// What becomes of a response.
+package enum StoreDecision: Sendable, Equatable {
+    case store(StoreAdvice)
+    case refuse(NoStoreReason)
+}
+
+/// How a response is stored.
+package struct StoreAdvice: Sendable, Equatable {
+    package var directives: ResponseDirectives
+    package var freshness: Freshness
+    /// The range that a 206 holds; nil for a complete response.
+    package var range: ContentRange?
+    /// In the order of the checks.
+    package var overridden: [CacheOverride] = []
+}
+
+extension CachePolicy {
+    /// Decides about a response, first reason first.
+    ///
+    /// - Parameters:
+    ///   - response: As received, before the steps of rules.
+    ///   - request: That of the look-up: after the steps of the rules, before credentials and
+    ///     conditions of lupin. The fields that Vary names are of this one, in both places.
+    ///   - asked: What the request asks of caches; the client's, before conditions were added.
+    ///   - hasInjectedCredentials: Whether lupin attached credentials: a token or cookies of a jar.
+    ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
+    ///   - responseTimeUs: When the response came.
+    /// - Returns: How it is stored, or why not.
+    package func decide(
+        response: ResponseHead,
+        request: RequestHead,
+        asked: CacheRequest,
+        hasInjectedCredentials: Bool,
+        requestTimeUs: Int64,
+        responseTimeUs: Int64
+    ) -> StoreDecision {
+        // HEAD has no content to store; what its response does to a stored one is §4.3.5.
+        guard request.method == .get else { return .refuse(.method) }
+        if asked.bypass == .content { return .refuse(.requestContent) }
+        let directives = ResponseDirectives(response.fields, targeted: targeted)
+        var overridden: [CacheOverride] = []
+        if let reason = refusal(by: response.status, directives)
+            ?? refusal(by: asked, response, directives, &overridden)
+            ?? refusal(ofShared: request, response, directives, hasInjectedCredentials, &overridden)
+        {
+            return .refuse(reason)
+        }
+        var range: ContentRange?
+        if response.status == 206 {
+            guard let found = ContentRange(of: response.fields), found.range != nil else {
+                return .refuse(.partial)
+            }
+            range = found
+        }
+        let freshness = Freshness(
+            of: response,
+            directives: directives,
+            policy: self,
+            requestTimeUs: requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+        if let reason = refusal(by: freshness, response, directives) { return .refuse(reason) }
+        if freshness.source == .ttl { overridden.append(.ttl) }
+        return .store(
+            StoreAdvice(
+                directives: directives,
+                freshness: freshness,
+                range: range,
+                overridden: overridden
+            )
+        )
+    }
+
+    private func refusal(
+        by status: UInt16,
+        _ directives: ResponseDirectives
+    ) -> NoStoreReason? {
+        if status < 200 { return .interim }
+        if status == 304 { return .notModified }
+        let isDemanding = directives.flags.contains(.mustUnderstand)
+        return isDemanding && !status.isUnderstood ? .mustUnderstand : nil
+    }
+
+    /// What anybody may forbid.
+    private func refusal(
+        by asked: CacheRequest,
+        _ response: ResponseHead,
+        _ directives: ResponseDirectives,
+        _ overridden: inout [CacheOverride]
+    ) -> NoStoreReason? {
+        if asked.directives.isNoStore { return .requestNoStore }
+        // must-understand is written for caches that know it, no-store for the others (§5.2.2.3).
+        if directives.flags.contains(.noStore), !directives.flags.contains(.mustUnderstand) {
+            guard ignored.contains(.noStore) else { return .noStore }
+            overridden.append(.noStore)
+        }
+        if VaryKey.isAny(response.fields) {
+            guard ignored.contains(.vary) else { return .varyAny }
+        }
+        if ignored.contains(.vary), response.fields.first(.vary) != nil { overridden.append(.vary) }
+        return nil
+    }
+
+    /// What only a shared cache must not keep.
+    private func refusal(
+        ofShared request: RequestHead,
+        _ response: ResponseHead,
+        _ directives: ResponseDirectives,
+        _ hasInjectedCredentials: Bool,
+        _ overridden: inout [CacheOverride]
+    ) -> NoStoreReason? {
+        guard isShared else { return nil }
+        let flags = directives.flags
+        if flags.contains(.private) {
+            guard ignored.contains(.private) else { return .isPrivate }
+            overridden.append(.isPrivate)
+        }
+        let isAuthenticated = hasInjectedCredentials || request.fields.first(.authorization) != nil
+        let isForAll =
+            flags.contains(.public) || flags.contains(.mustRevalidate) || directives.sMaxAge != nil
+        // §3.5; no `ignore:` is about this one.
+        if isAuthenticated, !isForAll { return .authorization }
+        // RFC 9111 §7.3 leaves it to the origin; too many of them forget it.
+        if response.fields.first(.setCookie) != nil, !flags.contains(.public) {
+            guard ignored.contains(.cookies) else { return .setCookie }
+            overridden.append(.cookies)
+        }
+        return nil
+    }
+
+    /// What could never be used again.
+    private func refusal(
+        by freshness: Freshness,
+        _ response: ResponseHead,
+        _ directives: ResponseDirectives
+    ) -> NoStoreReason? {
+        let isCacheable =
+            freshness.isExplicit || freshness.source == .ttl || directives.flags.contains(.public)
+            || (!isShared && directives.flags.contains(.private))
+            || response.status.isHeuristicallyCacheable
+        guard isCacheable else { return .noLifetime }
+        let hasValidator =
+            EntityTag(of: response.fields) != nil
+            || response.fields.moment(.lastModified, now: freshness.date) != nil
+        let isFresh = freshness.isFresh(at: freshness.responseTimeUs)
+        if hasValidator || (isFresh && !directives.flags.contains(.noCache)) { return nil }
+        if freshness.source == .ttl, freshness.lifetime > 0 { return nil }
+        let windows = StaleWindows(directives, policy: self)
+        return windows.whileRevalidate > 0 || windows.ifError > 0 ? nil : .useless
+    }
+}
+
+extension UInt16 {
+    /// Whether lupin knows what caches have to do about the status: all that RFC 9110 §15 defines,
+    /// and 308.
+    fileprivate var isUnderstood: Bool {
+        switch self {
+        case 200...206, 300...305, 307, 308, 400...417, 421, 422, 426, 500...505: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// Which fields of a response are stored, and how a newer one updates them (RFC 9111 §3.1, §3.2).
+
+extension FieldSection {
+    /// The fields that lie in the store: a copy with bytes of its own, without what must not be
+    /// kept.
+    ///
+    /// - Parameters:
+    ///   - directives: What governs the response; the fields that its `no-cache` and `private` list
+    ///     stay behind, the latter in a shared cache only.
+    ///   - policy: Whose cache it is.
+    ///   - receivedAt: Seconds since 1970; the Date of a response without one (RFC 9110 §6.6.1).
+    /// - Returns: The copy, which shares nothing with the head that came.
+    package func stored(
+        _ directives: ResponseDirectives,
+        policy: CachePolicy,
+        receivedAt: Int64
+    ) -> FieldSection {
+        let excluded = excludedNames(directives, policy: policy)
+        var copy = FieldSection()
+        for line in lines where !isExcluded(line, excluded, policy) { copy.append(line, of: self) }
+        if copy.first(.date) == nil { copy.add(name: "Date", value: HTTPDate.text(receivedAt)) }
+        return copy
+    }
+
+    /// The stored fields as a 304, or a 200 to HEAD, makes them (§3.2).
+    ///
+    /// Every field of `newer` replaces what is stored under its name, with the exceptions of §3.2:
+    /// what §3.1 keeps out of the store, and Content-Length. Content-Encoding and Content-Range are
+    /// what «the cache's stored response depends upon»: the bytes lie here as they came. Age is
+    /// about the message that it came in, so the stored one goes even if there is no newer one;
+    /// and so does Date.
+    package func updated(
+        by newer: FieldSection,
+        _ directives: ResponseDirectives,
+        policy: CachePolicy,
+        receivedAt: Int64
+    ) -> FieldSection {
+        let additions = newer.stored(directives, policy: policy, receivedAt: receivedAt)
+        var copy = FieldSection()
+        for line in lines {
+            if line.known == .age || additions.replaces(line, of: self) { continue }
+            copy.append(line, of: self)
+        }
+        for line in additions.lines where !line.known.isBoundToContent {
+            copy.append(line, of: additions)
+        }
+        return copy
+    }
+
+    private func replaces(_ line: Line, of other: FieldSection) -> Bool {
+        if line.known.isBoundToContent { return false }
+        if line.known != .other { return first(line.known) != nil }
+        let name = other.storage.span.extracting(line.name.range)
+        for own in lines where own.known == .other && nameEquals(own, name) { return true }
+        return false
+    }
+
+    /// What Connection, `no-cache` and `private` list, in lower case.
+    private func excludedNames(
+        _ directives: ResponseDirectives,
+        policy: CachePolicy
+    ) -> [String] {
+        var names = directives.noCacheFields
+        if policy.isShared, !policy.ignored.contains(.private) {
+            names += directives.privateFields
+        }
+        forEachMember(of: .connection) { names.append(String(copying: $0).lowercased()) }
+        return names
+    }
+
+    private func isExcluded(_ line: Line, _ names: [String], _ policy: CachePolicy) -> Bool {
+        if line.isHopByHop || line.known.isNeverStored { return true }
+        if line.known == .setCookie, policy.isShared, policy.ignored.contains(.cookies) {
+            // Stored against the origin's will, and without what is meant for one user.
+            return true
+        }
+        for name in names where nameEquals(line, name.utf8.span) { return true }
+        return false
+    }
+
+    /// Appends a line of another section, byte by byte: values need not be UTF-8.
+    mutating func append(_ line: Line, of other: FieldSection) {
+        let name = other.storage.span.extracting(line.name.range)
+        append(name: name, value: other.storage.span.extracting(line.value.range), line.known)
+    }
+
+    mutating func append(name: Span<UInt8>, value: Span<UInt8>, _ known: FieldName) {
+        let start = storage.count
+        storage.append(copying: name)
+        storage.append(0x3A)
+        storage.append(0x20)
+        let valueStart = storage.count
+        storage.append(copying: value)
+        let end = storage.count
+        storage.append(0x0D)
+        storage.append(0x0A)
+        names.insert(known)
+        let line = Line(
+            name: ByteRange(start: start, count: name.count),
+            value: ByteRange(valueStart..<end),
+            known: known,
+            isContiguous: true
+        )
+        lines.append(line)
+    }
+}
+
+extension FieldName {
+    /// What belongs to the connection (RFC 9110 §7.6.1) or to a proxy on the way (RFC 9111 §3.1).
+    fileprivate var isNeverStored: Bool {
+        switch self {
+        case .connection, .keepAlive, .proxyConnection, .te, .transferEncoding, .upgrade, .trailer,
+            .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization:
+            true
+        default: false
+        }
+    }
+
+    /// What describes the stored bytes, so that no other response may change it.
+    fileprivate var isBoundToContent: Bool {
+        switch self {
+        case .contentLength, .contentEncoding, .contentRange: true
+        default: false
+        }
+    }
+}

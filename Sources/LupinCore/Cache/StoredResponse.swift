@@ -1,0 +1,159 @@
+// What the store knows of a response without its body: enough to decide about every request.
+
+/// The head of a stored response and what follows from it.
+///
+/// Everything that is asked on a hit is worked out once, when the response is stored or read from
+/// disk. It depends on the policy, so it is worked out anew when another policy asks.
+package struct StoredResponse: Sendable {
+    package let status: UInt16
+    /// As they lie in the store: see `FieldSection.stored`.
+    package let fields: FieldSection
+    package let directives: ResponseDirectives
+    package let freshness: Freshness
+    /// nil where there is no valid one.
+    package let etag: EntityTag?
+    /// Seconds since 1970.
+    package let lastModified: Int64?
+    package let vary: VaryKey
+    package let content: HeldContent
+    /// When the request that it answers was sent, in microseconds since 1970.
+    package let requestTimeUs: Int64
+
+    /// The facts about a response; nil if its Vary lets no request have it.
+    ///
+    /// - Parameters:
+    ///   - head: As received, or as read from the store.
+    ///   - vary: What it was chosen for. For a new one: `VaryKey(of:request:policy:)`
+    ///     with the request of the look-up.
+    ///   - content: What of the body is held.
+    ///   - policy: Whose cache it is.
+    ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
+    ///   - responseTimeUs: When the response came.
+    package init(
+        _ head: ResponseHead,
+        vary: VaryKey,
+        content: HeldContent,
+        policy: CachePolicy,
+        requestTimeUs: Int64,
+        responseTimeUs: Int64
+    ) {
+        let directives = ResponseDirectives(head.fields, targeted: policy.targeted)
+        freshness = Freshness(
+            of: head,
+            directives: directives,
+            policy: policy,
+            requestTimeUs: requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+        // Parts that make the whole are the whole (RFC 9111 §3.4).
+        status = head.status == 206 && content.isComplete ? 200 : head.status
+        let receivedAt = responseTimeUs / 1_000_000
+        var fields = head.fields.stored(directives, policy: policy, receivedAt: receivedAt)
+        if status != head.status { fields.remove(name: "Content-Range") }
+        self.fields = fields
+        self.directives = directives
+        etag = EntityTag(of: head.fields)
+        lastModified = head.fields.moment(.lastModified, now: receivedAt)
+        self.vary = vary
+        self.content = content
+        self.requestTimeUs = requestTimeUs
+    }
+
+    /// The stored head.
+    package var head: ResponseHead {
+        var head = ResponseHead(status: status)
+        head.fields = fields
+        return head
+    }
+
+    /// Whether the origin wants every use to be validated; a `ttl` of the user overrides that.
+    package var mustValidate: Bool {
+        directives.flags.contains(.noCache) && freshness.source != .ttl
+    }
+
+    /// Whether there is something to validate with.
+    package var hasValidator: Bool { etag != nil || lastModified != nil }
+
+    /// The one of `candidates`, all under one key, that a request gets: of those whose nominated
+    /// fields match, the latest by Date (RFC 9111 §4, §4.1), and of equal ones the last received.
+    package static func selected(
+        from candidates: [StoredResponse],
+        for request: FieldSection
+    ) -> Int? {
+        var best: Int?
+        for i in candidates.indices where candidates[i].vary.matches(request) {
+            if let current = best, candidates[current].isLater(than: candidates[i]) { continue }
+            best = i
+        }
+        return best
+    }
+
+    func isLater(than other: StoredResponse) -> Bool {
+        (freshness.date, freshness.responseTimeUs)
+            > (other.freshness.date, other.freshness.responseTimeUs)
+    }
+}
+
+/// What a request asks of caches; read once and good for every candidate.
+package struct CacheRequest: Sendable, Equatable {
+    package var directives: RequestDirectives
+    /// Why no stored response answers it; nil if one may.
+    package var bypass: BypassReason?
+    package var isHead: Bool
+    /// nil where it asks for no range, or not with GET (RFC 9110 §14.2).
+    package var ranges: RangeRequest?
+    /// nil where there is none.
+    package var ifRange: IfRange?
+
+    /// Reads a request; `hasContent` says that a body follows, whose meaning for GET nobody knows.
+    package init(_ head: RequestHead, hasContent: Bool) {
+        directives = RequestDirectives(head.fields)
+        isHead = head.method == .head
+        ranges = head.method == .get ? RangeRequest(of: head.fields) : nil
+        ifRange = ranges == nil ? nil : IfRange(of: head.fields)
+        bypass = BypassReason(head, directives, hasContent: hasContent)
+    }
+
+    /// Whether a request like this one may wait for its answer, and it for theirs: it asks for the
+    /// whole, and for nothing that another client didn't.
+    package var isCollapsible: Bool {
+        bypass == nil && !isHead && ranges == nil && mayForward && !directives.isNoCache
+            && directives.maxAge == nil && directives.minFresh == nil
+    }
+
+    /// Whether the request may go to the origin; if not, it gets 504 (RFC 9111 §5.2.1.7).
+    package var mayForward: Bool { !directives.isOnlyIfCached }
+}
+
+/// Why a request is not answered from the store.
+package enum BypassReason: String, Sendable, Hashable, CaseIterable {
+    /// Neither GET nor HEAD, or about the whole server.
+    case method
+    /// The request has content.
+    case content = "request-content"
+    case upgrade
+    /// The client wants nothing to do with stores: it gets no stored response either.
+    case requestNoStore = "request-no-store"
+    /// If-Match and If-Unmodified-Since are for the origin (RFC 9111 §4.3.2).
+    case precondition
+
+    init?(_ head: RequestHead, _ directives: RequestDirectives, hasContent: Bool) {
+        if (head.method != .get && head.method != .head) || head.form == .asterisk {
+            self = .method
+        } else if hasContent {
+            self = .content
+        } else if head.fields.first(.upgrade) != nil,
+            head.fields.lists("upgrade", in: .connection)
+        {
+            self = .upgrade
+        } else if directives.isNoStore {
+            self = .requestNoStore
+        } else if head.fields.first(.ifMatch) != nil
+            || head.fields.first(.ifUnmodifiedSince) != nil
+        {
+            self = .precondition
+        } else {
+            return nil
+        }
+    }
+}

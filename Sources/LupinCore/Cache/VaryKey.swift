@@ -1,0 +1,199 @@
+// Which requests a stored response was chosen for: the fields that Vary names (RFC 9111 §4.1).
+
+/// The nominated fields of one request, normalised, and whether another request has the same.
+///
+/// §4.1 lets caches normalise as far as the meaning stays: lines of one field are joined, and
+/// spaces around commas and at both ends don't count. Members are not sorted, because their order
+/// decides where weights are equal.
+package struct VaryKey: Sendable, Hashable {
+    /// Lines beyond these make the response match nothing, as `*` does.
+    package static let namesMax = 32
+
+    /// What is between two names; no value holds it, for no field value may.
+    private static let end: UInt8 = 0
+
+    /// Names in lower case, sorted, each once.
+    package let names: [String]
+    private let known: [FieldName]
+    /// For each name: 1 and the normalised value, or 0 where the request had no such line; then
+    /// `end`.
+    private let values: [UInt8]
+
+    /// For a response that all requests get.
+    package static let empty = VaryKey(names: [], request: FieldSection())
+
+    /// What a response's Vary means for the request that it answers; nil if no request may have it.
+    package init?(of response: FieldSection, request: FieldSection, policy: CachePolicy) {
+        guard !policy.ignored.contains(.vary), response.names.contains(.vary) else {
+            self = VaryKey.empty
+            return
+        }
+        var names: [String] = []
+        response.forEachMember(of: .vary) { names.append(String(copying: $0).lowercased()) }
+        names = Set(names).sorted()
+        guard !names.contains("*"), names.count <= VaryKey.namesMax else { return nil }
+        self.init(names: names, request: request)
+    }
+
+    /// The values that `request` has for `names`, which are in lower case.
+    package init(names: [String], request: FieldSection) {
+        self.names = names
+        known = names.map { FieldName($0.utf8.span) }
+        var values: [UInt8] = []
+        for (name, known) in zip(names, known) {
+            if request.hasLine(name, known) { values.append(1) } else { values.append(0) }
+            var reader = NormalValueReader(name, known)
+            while let byte = reader.next(in: request) { values.append(byte) }
+            values.append(VaryKey.end)
+        }
+        self.values = values
+    }
+
+    /// Whether Vary holds `*`, in whatever company.
+    package static func isAny(_ response: FieldSection) -> Bool { response.lists("*", in: .vary) }
+
+    /// Whether a request has the same values; allocates nothing.
+    package func matches(_ request: FieldSection) -> Bool {
+        if names.isEmpty { return true }
+        var position = 0
+        for i in names.indices {
+            let isThere = request.hasLine(names[i], known[i])
+            guard (values[position] == 1) == isThere else { return false }
+            position += 1
+            if isThere {
+                var reader = NormalValueReader(names[i], known[i])
+                while let byte = reader.next(in: request) {
+                    // A value without an end differs at the latest where the stored one ends.
+                    guard byte == values[position], byte != VaryKey.end else { return false }
+                    position += 1
+                }
+            }
+            guard values[position] == VaryKey.end else { return false }
+            position += 1
+        }
+        return true
+    }
+
+    package static func == (a: Self, b: Self) -> Bool {
+        a.values == b.values && a.names == b.names
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(names)
+        hasher.combine(values)
+    }
+}
+
+extension VaryKey: CustomStringConvertible {
+    /// The names only: a value may be a credential.
+    package var description: String { names.joined(separator: ", ") }
+}
+
+extension FieldSection {
+    fileprivate func hasLine(_ name: String, _ known: FieldName) -> Bool {
+        if known != .other { return first(known) != nil }
+        for line in lines where line.known == .other && nameEquals(line, name.utf8.span) {
+            return true
+        }
+        return false
+    }
+}
+
+/// The bytes of a field's normalised value, one after the other, without making it.
+private struct NormalValueReader {
+    private let name: String
+    private let known: FieldName
+    /// Language tags (RFC 5646 §2.1.1), codings and charsets are the same in any case.
+    private let foldsCase: Bool
+    private var line = -1
+    private var position = 0
+    private var isQuoted = false
+    private var isEscaped = false
+    /// A comma between two lines is due.
+    private var isBetween = false
+    /// Spaces that were passed by and stand if no comma and no end follows.
+    private var spaces = 0
+
+    init(_ name: String, _ known: FieldName) {
+        self.name = name
+        self.known = known
+        foldsCase =
+            known == .acceptEncoding || name == "accept-language" || name == "accept-charset"
+    }
+
+    mutating func next(in fields: FieldSection) -> UInt8? {
+        if line < 0, !advance(in: fields) { return nil }
+        while true {
+            let value = fields.storage.span.extracting(fields.lines[line].value.range)
+            if isBetween {
+                isBetween = false
+                isQuoted = false
+                isEscaped = false
+                skipSpaces(in: value)
+                return 0x2C
+            }
+            if spaces > 0 {
+                spaces -= 1
+                return 0x20
+            }
+            guard position < value.count else {
+                guard advance(in: fields) else {
+                    line = fields.lines.count
+                    return nil
+                }
+                isBetween = true
+                continue
+            }
+            let byte = value[position]
+            position += 1
+            if isQuoted {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == 0x5C {
+                    isEscaped = true
+                } else if byte == 0x22 {
+                    isQuoted = false
+                }
+                return byte
+            }
+            switch byte {
+            case 0x22:
+                isQuoted = true
+                return byte
+            case 0x2C:
+                skipSpaces(in: value)
+                return byte
+            case 0x20, 0x09:
+                // Kept unless it leads to a comma or to the end.
+                let start = position - 1
+                skipSpaces(in: value)
+                if position < value.count, value[position] != 0x2C { spaces = position - start }
+            default: return foldsCase ? byte.asciiLowercased : byte
+            }
+        }
+    }
+
+    private mutating func skipSpaces(in value: Span<UInt8>) {
+        while position < value.count, value[position] == 0x20 || value[position] == 0x09 {
+            position += 1
+        }
+    }
+
+    /// To the next line of the field; its value begins behind spaces.
+    private mutating func advance(in fields: FieldSection) -> Bool {
+        var i = max(line, -1) + 1
+        while i < fields.lines.count {
+            let candidate = fields.lines[i]
+            if candidate.known == known,
+                known != .other || fields.nameEquals(candidate, name.utf8.span)
+            {
+                line = i
+                position = 0
+                skipSpaces(in: fields.storage.span.extracting(candidate.value.range))
+                return true
+            }
+            i += 1
+        }
+        return false
+    }
+}

@@ -1,0 +1,237 @@
+// How a response is delivered and stored at once, and stored to its end if its client leaves.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Delivers a response, and stores it where policy allows.
+    func deliverStoring(
+        _ use: CacheUse,
+        _ obtained: ObtainedResponse
+    ) async throws(LupinError) {
+        let response = obtained.response
+        let decision = use.policy.decide(
+            response: response.head,
+            request: use.base.head,
+            asked: use.asked,
+            hasInjectedCredentials: injectsCredentials,
+            requestTimeUs: use.requestTimeUs,
+            responseTimeUs: resources.wallNow
+        )
+        let length = response.framing.knownLength
+        let bytesMax = UInt64(snapshot.settings.cacheStore.objectBytesMax)
+        var refusal: NoStoreReason?
+        var stored: (head: ResponseHead, vary: VaryKey)?
+        switch decision {
+        case .refuse(let reason): refusal = reason
+        case .store(let advice):
+            // Parts are not kept; what is larger than the room is not either.
+            if advice.range != nil { refusal = .partial }
+            if let length, length > bytesMax { refusal = .tooLarge }
+            if refusal == nil { stored = try await modified(response.head, use) }
+            if refusal == nil, stored == nil { refusal = .handler }
+        }
+        guard let stored else {
+            if use.status.forward != .method { use.status.detail = refusal?.token }
+            // A method that is never stored says nothing of those that are.
+            land(use, .released, isAlone: request.method == .get)
+            return try await deliverPast(use, obtained)
+        }
+        use.status.isStored = true
+        if use.conditions != nil { use.status.forwardStatus = response.status }
+        let storing = Storing(
+            head: stored.head,
+            vary: stored.vary,
+            responseTimeUs: resources.wallNow,
+            body: GrowingBody()
+        )
+        if let length {
+            let facts = storing.facts(use, length: length)
+            use.flight?.resolve(.joinable(facts, storing.body, length: length))
+        }
+        noteCache(use)
+        try await deliver(obtained, use, storing, bytesMax)
+    }
+
+    /// What is stored of a response: as received, plus what `cache.modify` and an embedding
+    /// program's handler say; nil for nothing.
+    private func modified(
+        _ response: ResponseHead,
+        _ use: CacheUse
+    ) async throws(LupinError) -> (ResponseHead, VaryKey)? {
+        var head = response
+        if !use.policy.modify.isEmpty {
+            do throws(StepProblem) {
+                _ = try ResponseSteps.apply(
+                    use.policy.modify,
+                    to: &head.fields,
+                    original: request,
+                    id: record.id
+                )
+            } catch {
+                return nil
+            }
+        }
+        if let handler = resources.shared.cachedResponseHandler {
+            guard let changed = await handler.willCache(head, for: use.base.request) else {
+                return nil
+            }
+            head = changed
+        }
+        let vary = VaryKey(
+            of: response.fields,
+            request: use.base.head.fields,
+            policy: use.policy
+        )
+        return vary.map { (head, $0) }
+    }
+
+    /// Delivers a response that is not stored.
+    func deliverPast(_ use: CacheUse, _ obtained: ObtainedResponse) async throws(LupinError) {
+        noteCache(use)
+        // What is fetched for the store alone is of no use outside it, and may have no end.
+        if downstream is NoClient { return try await letGo(of: obtained) }
+        try await deliver(obtained)
+    }
+
+    private func deliver(
+        _ obtained: ObtainedResponse,
+        _ use: CacheUse,
+        _ storing: Storing,
+        _ bytesMax: UInt64
+    ) async throws(LupinError) {
+        let response = obtained.response
+        let length = response.framing.knownLength
+        let reader = JoinedBody(storing.body, length: length) {}
+        let filler = StoreSink(
+            storing.body,
+            bytesMax: bytesMax,
+            reader: downstream is NoClient ? nil : reader
+        )
+        let sink = try present(
+            response.takeHead(),
+            response.framing,
+            contentLength: response.contentLength
+        )
+        filling = BodyRelay(from: obtained.body, to: filler, slot: slot)
+        let relay = BodyRelay(from: reader, to: sink, slot: slot)
+        download = relay
+        isServedFromStore = true
+        pumpBodies()
+        let failure: LupinError
+        do throws(LupinError) {
+            while !relay.isOver {
+                try await lookAfterFilling(obtained, use, storing, filler)
+                if !relay.isOver { try await awaitMore(of: relay) }
+            }
+            try await lookAfterFilling(obtained, use, storing, filler)
+            switch relay.state {
+            case .running, .finishing, .finished:
+                if let upload, !upload.isOver { upload.cancel() }
+                return
+            case .sourceFailed(let error), .sinkFailed(let error): failure = error
+            }
+        } catch {
+            failure = error
+        }
+        if failure != .stopping, use.flight?.hasFollowers ?? false {
+            await finishFilling(use, storing, filler)
+        }
+        storing.body.finish(.failed(failure.toReaders))
+        throw failure
+    }
+
+    /// What the origin's side came to meanwhile: stored, broken off, gone on with.
+    private func lookAfterFilling(
+        _ obtained: ObtainedResponse,
+        _ use: CacheUse,
+        _ storing: Storing,
+        _ filler: StoreSink
+    ) async throws(LupinError) {
+        guard let filling else { return }
+        switch filling.state {
+        case .running, .finishing: return
+        case .finished: store(use, storing)
+        case .sourceFailed(let error), .sinkFailed(let error):
+            self.filling = nil
+            do throws(LupinError) {
+                guard case .sourceFailed = filling.state, let resumable = obtained.resumable
+                else { throw error }
+                let received = storing.body.count
+                let source = try await resume(resumable, received: received, after: error)
+                self.filling = BodyRelay(from: source, to: filler, slot: slot)
+                pumpBodies()
+            } catch {
+                land(use, .released)
+                storing.body.finish(.failed(error.toReaders))
+                pumpBodies()
+            }
+        }
+    }
+
+    /// The whole body is there: it goes into the store, and the connection to others.
+    private func store(_ use: CacheUse, _ storing: Storing) {
+        filling = nil
+        if let content = storing.body.content {
+            resources.shared.responses.insert(
+                use.key,
+                storing.facts(use, length: content.count),
+                content,
+                policy: use.policy
+            )
+            land(use, .landed)
+        } else {
+            land(use, .released, isAlone: true)
+        }
+        passUpstreamOn(isResponseComplete: true)
+    }
+
+    /// The client has left, and others read along.
+    private func finishFilling(_ use: CacheUse, _ storing: Storing, _ filler: StoreSink) async {
+        while let filling {
+            switch filling.state {
+            case .finished: return store(use, storing)
+            case .sourceFailed(let error), .sinkFailed(let error):
+                storing.body.finish(.failed(error))
+                return self.filling = nil
+            case .running, .finishing:
+                let deadline = min(filling.lastActivity &+ waits.idle, totalDeadline)
+                let woken = await slot.park(for: .relayEnded | .cut, until: deadline)
+                if woken.meets(.cut) || slot.loop.now >= deadline { return filling.cancel() }
+            }
+        }
+    }
+}
+
+extension LupinError {
+    /// The same as those see it who read along: that another one's client left is no news of
+    /// theirs.
+    fileprivate var toReaders: LupinError {
+        guard self == .clientGone else { return self }
+        return LupinError(
+            .connectionTerminated,
+            detail: "The request that fetched the response for several was given up.",
+            retry: .never
+        )
+    }
+}
+
+/// A response on its way into the store.
+struct Storing {
+    /// As received.
+    let head: ResponseHead
+    let vary: VaryKey
+    let responseTimeUs: Int64
+    let body: GrowingBody
+
+    func facts(_ use: CacheUse, length: UInt64) -> StoredResponse {
+        StoredResponse(
+            head,
+            vary: vary,
+            content: HeldContent(complete: length),
+            policy: use.policy,
+            requestTimeUs: use.requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+    }
+}

@@ -1,0 +1,179 @@
+// What becomes of the origin's answer: it renews what is stored, replaces it, or is stored itself.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Asks the origin, delivers what it says, and stores what may be stored.
+    func forward(_ use: CacheUse, to target: KnownTarget) async throws(LupinError) {
+        defer { land(use, .released) }
+        use.requestTimeUs = resources.wallNow
+        resources.shared.responses.count { $0.misses += 1 }
+        let failure: LupinError
+        do throws(LupinError) {
+            guard let obtained = try await obtainResponse(to: target, prepared: use.base) else {
+                if let canned = plan?.respond { try await answer(canned) }
+                return
+            }
+            if obtained.response.status == 101 { return try await upgrade(obtained.response) }
+            return try await conclude(use, obtained, target)
+        } catch {
+            failure = error
+        }
+        guard !downstream.isCommitted, failure.side == .upstream, use.mayServe == .onError,
+            let selected = use.selected
+        else { throw failure }
+        dropUpstream()
+        try await serveStale(use, selected, because: failure.kind.token)
+    }
+
+    private func serveStale(
+        _ use: CacheUse,
+        _ selected: Int,
+        because reason: String
+    ) async throws(LupinError) {
+        use.status.ttl = use.candidates[selected].facts.freshness.remaining(at: resources.wallNow)
+        use.status.detail = "stale-if-error: \(reason)"
+        try await serve(use.candidates[selected], use)
+    }
+
+    private func serveStale(
+        _ use: CacheUse,
+        _ selected: Int,
+        insteadOf obtained: ObtainedResponse
+    ) async throws(LupinError) {
+        let status = obtained.response.status
+        use.status.forwardStatus = status
+        try await letGo(of: obtained)
+        try await serveStale(use, selected, because: "status \(status)")
+    }
+
+    private func conclude(
+        _ use: CacheUse,
+        _ obtained: ObtainedResponse,
+        _ target: KnownTarget
+    ) async throws(LupinError) {
+        // What a followed redirect brought lies under another URL.
+        guard !hasMoved else {
+            use.status.detail = "redirected"
+            return try await deliverPast(use, obtained)
+        }
+        let head = obtained.response.head
+        invalidate(by: head, use)
+        if use.selected == nil, use.conditions == nil {
+            return try await deliverStoring(use, obtained)
+        }
+        let outcome = StoredResponse.outcome(
+            of: head,
+            for: use.facts,
+            selected: use.selected,
+            conditions: use.conditions,
+            request: use.base.head,
+            mayServe: use.mayServe
+        )
+        switch outcome {
+        case .freshen(let serve, let updated):
+            let response = head
+            try await letGo(of: obtained)
+            let facts = renew(use, updated, by: response, serve)
+            use.status.forwardStatus = 304
+            use.status.ttl = facts.freshness.remaining(at: resources.wallNow)
+            land(use, .landed)
+            try await self.serve(use.candidates[serve], as: facts, use)
+        case .serveStale:
+            guard let selected = use.selected else { return try await deliverPast(use, obtained) }
+            try await serveStale(use, selected, insteadOf: obtained)
+        case .replace:
+            replace(use, by: head)
+            try await deliverStoring(use, obtained)
+        case .deliver: try await deliverStoring(use, obtained)
+        case .askAgain:
+            try await letGo(of: obtained)
+            use.conditions = nil
+            try await forward(use, to: target)
+        }
+    }
+
+    /// A newer response takes the place of the selected one, whether or not it is stored itself.
+    private func replace(_ use: CacheUse, by head: ResponseHead) {
+        guard let selected = use.selected else { return }
+        if request.method == .head { return note(head: head, use) }
+        // A part of what is there whole is nothing new.
+        if head.status == 206, case .combine = use.candidates[selected].facts.combine(head) {
+            return
+        }
+        resources.shared.responses.remove([use.candidates[selected]])
+    }
+
+    /// Makes stored responses fresh by what a 304 says; the facts of the one that is served.
+    private func renew(
+        _ use: CacheUse,
+        _ updated: [Int],
+        by response: ResponseHead,
+        _ served: Int
+    ) -> StoredResponse {
+        let store = resources.shared.responses
+        store.count { $0.validated += 1 }
+        var result = use.candidates[served].facts
+        for i in updated {
+            let (newer, mayBeKept) = use.candidates[i].facts.renewed(
+                by: response,
+                request: use.base.head,
+                policy: use.policy,
+                requestTimeUs: use.requestTimeUs,
+                responseTimeUs: resources.wallNow
+            )
+            if i == served { result = newer }
+            guard mayBeKept else {
+                store.remove([use.candidates[i]])
+                continue
+            }
+            store.insert(
+                use.key,
+                newer,
+                use.candidates[i].content,
+                policy: use.policy,
+                replacing: [use.candidates[i]]
+            )
+        }
+        return result
+    }
+
+    /// What a response to HEAD says of the one to GET (RFC 9111 §4.3.5).
+    private func note(head: ResponseHead, _ use: CacheUse) {
+        guard let selected = use.selected else { return }
+        let store = resources.shared.responses
+        switch use.candidates[selected].facts.effect(ofHead: head) {
+        case .none: break
+        case .invalidate: store.remove([use.candidates[selected]])
+        case .update: _ = renew(use, [selected], by: head, selected)
+        }
+    }
+
+    /// Unsafe methods that succeed make what is stored of their URLs out of date (RFC 9111 §4.4):
+    /// of the client's URL and of the one that steps made of it.
+    private func invalidate(by head: ResponseHead, _ use: CacheUse) {
+        guard !Invalidation.isSafe(request.method) else { return }
+        var targets = [
+            InvalidatedTarget(origin: use.base.origin, pathAndQuery: use.base.head.pathText)
+        ]
+        if let origin = record.origin {
+            targets.append(InvalidatedTarget(origin: origin, pathAndQuery: request.pathText))
+        }
+        let found = Invalidation.targets(of: targets, method: request.method, response: head)
+        for target in found {
+            let path = Array(target.pathAndQuery.utf8)
+            let key = CacheKey(origin: target.origin, pathAndQuery: path.span, partition: "")
+            resources.shared.responses.invalidate(key.url)
+        }
+    }
+
+    /// Tells those who wait for this exchange's fetch, once.
+    func land(_ use: CacheUse, _ outcome: Flight.Outcome, isAlone: Bool = false) {
+        guard let flight = use.flight else { return }
+        use.flight = nil
+        // First out of the store, so that whoever comes now finds what was stored or fetches.
+        resources.shared.responses.land(use.key, flight, isAlone: isAlone, now: slot.loop.now)
+        flight.resolve(outcome)
+    }
+}

@@ -1,0 +1,146 @@
+// Whether a request is answered from the cache, waits for another one's answer, or goes on.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Answers a request whose plan has a cache: from it, by way of it, or past it.
+    func answerThroughCache(
+        _ policy: CachePolicy,
+        to target: KnownTarget
+    ) async throws(LupinError) {
+        let base: AdaptedRequest
+        if let plain = try unadapted(for: target) {
+            base = plain
+        } else {
+            base = try await adaptSteps(for: target)
+        }
+        // Whose responses they are is asked also where everybody may use the credentials.
+        if !policy.isShared, client.user == nil { _ = await clientNumber() }
+        let use = cacheUse(policy, base)
+        caching = use
+        let store = resources.shared.responses
+        if let reason = use.asked.bypass {
+            guard use.asked.mayForward else { return try await answerNothingStored(use) }
+            use.status = .forward(reason == .method ? .method : .bypass)
+            if reason != .method { use.status.detail = reason.rawValue }
+            return try await forward(use, to: target)
+        }
+        var mayWait = use.asked.isCollapsible && policy.isCollapsing
+        while true {
+            use.look(in: store)
+            if try await answerFromStore(use, to: target) { return }
+            guard use.asked.mayForward else { return try await answerNothingStored(use) }
+            guard mayWait, let (flight, isLeader) = store.join(use.key, now: slot.loop.now) else {
+                break
+            }
+            if isLeader {
+                use.flight = flight
+                break
+            }
+            use.status.isCollapsed = true
+            switch try await wait(for: flight) {
+            case .joinable(let facts, let body, let length):
+                let isForUs = facts.vary.matches(use.base.head.fields)
+                if isForUs { return try await readAlong(use, facts, body, length, flight) }
+                mayWait = false
+            case .landed: mayWait = false
+            case .pending, .released:
+                mayWait = false
+                use.status.isCollapsed = false
+            }
+        }
+        try await forward(use, to: target)
+    }
+
+    /// Serves what is stored, where that answers the request.
+    /// - Returns: Whether it did; else `use` says what to ask the origin.
+    private func answerFromStore(
+        _ use: CacheUse,
+        to target: KnownTarget
+    ) async throws(LupinError) -> Bool {
+        guard let selected = use.selected else {
+            let isCollapsed = use.status.isCollapsed
+            use.status = .forward(use.candidates.isEmpty ? .uriMiss : .varyMiss)
+            use.status.isCollapsed = isCollapsed
+            if !use.candidates.isEmpty { prepareValidation(use) }
+            return false
+        }
+        let decision = use.candidates[selected].facts.reuse(
+            for: use.asked,
+            policy: use.policy,
+            nowUs: resources.wallNow
+        )
+        switch decision {
+        case .fresh(_, let ttl), .stale(_, let ttl, .now):
+            use.status = .hit(ttl: ttl)
+            try await serve(use.candidates[selected], use)
+            return true
+        case .stale(_, let ttl, .whileRevalidating):
+            use.status = .hit(ttl: ttl)
+            validateInBackground(use, target)
+            try await serve(use.candidates[selected], use)
+            return true
+        case .stale(_, _, let mayServe), .validate(_, _, _, let mayServe):
+            use.status = .forward(decision.forward ?? .stale)
+            use.mayServe = mayServe
+            prepareValidation(use)
+        case .incomplete: use.status = .forward(.partial)
+        case .bypass: use.status = .forward(.bypass)
+        case .gatewayTimeout:
+            use.status = .forward(.miss)
+            try await answerNothingStored(use)
+            return true
+        }
+        return false
+    }
+
+    /// The conditions with which the origin is asked.
+    private func prepareValidation(_ use: CacheUse) {
+        use.conditions = StoredResponse.conditions(
+            for: use.facts,
+            selected: use.selected,
+            request: use.base.head,
+            asked: use.asked
+        )
+    }
+
+    /// `only-if-cached`, and there is nothing (RFC 9111 §5.2.1.7).
+    private func answerNothingStored(_ use: CacheUse) async throws(LupinError) {
+        var response = GeneratedResponse(
+            status: 504,
+            contentType: "text/plain; charset=utf-8",
+            body: "lupin has no stored response for this, and the request wants no other.\n"
+        )
+        use.status.detail = "only-if-cached"
+        noteCache(use)
+        if let field = use.field { response.head.fields.add(name: "Cache-Status", value: field) }
+        try await send(response)
+    }
+
+    // MARK: Waiting for another one's answer
+
+    private func wait(for flight: Flight) async throws(LupinError) -> Flight.Outcome {
+        flight.follow()
+        defer { flight.leave() }
+        resources.shared.responses.count { $0.collapsed += 1 }
+        let executor = slot.loop.executor
+        let local = LoopLocal(slot, of: executor)
+        let deadline = min(slot.loop.deadline(in: Self.followingMax), totalDeadline)
+        while true {
+            let outcome = flight.outcome {
+                executor.mailbox.post { local.value.wake(.answered) }
+            }
+            guard case .pending = outcome else { return outcome }
+            let woken = await slot.park(for: .answered | interruptions, until: deadline)
+            if woken.meets(.cut) { throw .stopping }
+            if woken.meets(interruptions) { throw .clientGone }
+            if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
+            // An origin that is slow with one may be quick with another.
+            if slot.loop.now >= deadline { return .released }
+        }
+    }
+
+    /// How long a request waits for another one's response head.
+    private static let followingMax = Duration.seconds(60)
+}

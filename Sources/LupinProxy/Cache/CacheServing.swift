@@ -1,0 +1,117 @@
+// How stored responses get to clients: whole, in part, or as the news that nothing has changed.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Serves a stored response, as the request's conditions and ranges want it; `renewed` is what
+    /// the origin has just made of it.
+    func serve(
+        _ cached: CachedResponse,
+        as renewed: StoredResponse? = nil,
+        _ use: CacheUse
+    ) async throws(LupinError) {
+        resources.shared.responses.noteHit(cached)
+        noteCache(use)
+        let served = renewed.map { self.served($0, use) } ?? self.served(cached.facts, use)
+        let sink = try present(served.head, .length(served.contentLength), for: use, served)
+        let isBodiless = ResponseParser.hasNoBody(
+            status: served.head.status,
+            method: request.method
+        )
+        let source: any BodySource =
+            isBodiless ? BytesBody([]) : StoredBody(cached.content, served)
+        try await relay(from: source, to: sink)
+    }
+
+    /// Serves a response that another exchange is fetching, while it comes.
+    func readAlong(
+        _ use: CacheUse,
+        _ facts: StoredResponse,
+        _ body: GrowingBody,
+        _ length: UInt64,
+        _ flight: Flight
+    ) async throws(LupinError) {
+        flight.follow()
+        defer { flight.leave() }
+        noteCache(use)
+        let served = served(facts, use)
+        let sink = try present(served.head, .length(served.contentLength), for: use, served)
+        guard served.contentLength > 0,
+            !ResponseParser.hasNoBody(status: served.head.status, method: request.method)
+        else { return try await relay(from: BytesBody([]), to: sink) }
+        let executor = slot.loop.executor
+        let local = LoopLocal(self, of: executor)
+        let reader = JoinedBody(body, length: length) {
+            executor.mailbox.post { local.value.pumpBodies() }
+        }
+        try await relay(from: reader, to: sink)
+    }
+
+    private func served(_ facts: StoredResponse, _ use: CacheUse) -> CachedAnswer {
+        facts.served(
+            facts.answer(to: use.base.head, use.asked),
+            nowUs: resources.wallNow,
+            boundary: record.id.text
+        )
+    }
+
+    private func present(
+        _ head: ResponseHead,
+        _ framing: BodyFraming,
+        for use: CacheUse,
+        _ served: CachedAnswer
+    ) throws(LupinError) -> any BodySink {
+        // A 304 has no length of its own.
+        let length = head.status == 304 ? nil : served.contentLength
+        return try present(head, framing, contentLength: length)
+    }
+
+    /// Fetches what is stale anew while the client has it already (RFC 5861 §3).
+    func validateInBackground(_ use: CacheUse, _ target: KnownTarget) {
+        let store = resources.shared.responses
+        guard !resources.isDraining, store.beginValidation(use.key) else { return }
+        let slot = ParkingSlot(on: slot.loop)
+        let inner = Exchange(ofOurOwn: slot, resources, snapshot)
+        inner.standIn(for: self)
+        let key = use.key
+        let local = LoopLocal((inner, use.policy, target), of: slot.loop.executor)
+        resources.beginOwnWork(slot)
+        Task.immediate(executorPreference: slot.loop.executor) {
+            let (inner, policy, target) = local.value
+            await inner.validate(by: policy, at: target)
+            store.endValidation(key)
+            inner.resources.endOwnWork(inner.slot)
+            inner.slot.retire()
+        }
+    }
+
+    /// Asks the origin for lupin's own sake, and stores what comes.
+    private func validate(by policy: CachePolicy, at target: KnownTarget) async {
+        do throws(LupinError) {
+            // The client's own conditions and range are about what the client has.
+            for field in ["Range", "If-Range", "If-None-Match", "If-Modified-Since"] {
+                request.fields.remove(name: field)
+            }
+            let plain = try unadapted(for: target)
+            let base: AdaptedRequest
+            if let plain { base = plain } else { base = try await adaptSteps(for: target) }
+            let use = cacheUse(policy, base)
+            caching = use
+            use.look(in: resources.shared.responses)
+            use.status = .forward(.stale)
+            use.conditions = StoredResponse.conditions(
+                for: use.facts,
+                selected: use.selected,
+                request: use.base.head,
+                asked: use.asked
+            )
+            try await forward(use, to: target)
+        } catch {
+            record.error = error
+            record.outcome = .error
+            dropUpstream()
+        }
+        _ = finish()
+    }
+}

@@ -1,0 +1,101 @@
+// What one exchange knows of the cache: its key, what it found there, what it says of it.
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+
+/// One exchange's use of the cache.
+final class CacheUse {
+    let policy: CachePolicy
+    let key: CacheKey
+    let asked: CacheRequest
+    /// The request of the look-up: after the steps of rules, before credentials and conditions.
+    let base: AdaptedRequest
+    private(set) var candidates: [CachedResponse] = []
+    var selected: Int?
+    var conditions: ValidationConditions?
+    /// What the stored response may do where the origin fails.
+    var mayServe = StaleUse.nothing
+    /// The fetch that this exchange leads.
+    var flight: Flight?
+    var status = CacheStatus.forward(.miss)
+    /// The status as it was last told.
+    fileprivate(set) var text = ""
+    /// When the request went out, in microseconds since 1970.
+    var requestTimeUs: Int64 = 0
+
+    init(_ policy: CachePolicy, _ key: CacheKey, _ asked: CacheRequest, _ base: AdaptedRequest) {
+        self.policy = policy
+        self.key = key
+        self.asked = asked
+        self.base = base
+    }
+
+    /// Looks at what is stored by now.
+    func look(in store: ResponseStore) {
+        candidates = store.responses(key)
+        if !candidates.allSatisfy({ $0.policy == policy }) {
+            candidates = candidates.map { $0.seen(by: policy) }
+        }
+        if candidates.count == 1 {
+            selected = candidates[0].facts.vary.matches(base.head.fields) ? 0 : nil
+        } else {
+            selected = StoredResponse.selected(from: facts, for: base.head.fields)
+        }
+    }
+
+    /// What is known of all candidates; a copy, for who must have them together.
+    var facts: [StoredResponse] { candidates.map(\.facts) }
+
+    /// What `Cache-Status` says, if anything.
+    var field: String? {
+        guard let name = policy.statusName else { return nil }
+        return name == CachePolicy.defaultStatusName ? text : status.text(name: name)
+    }
+}
+
+extension Exchange {
+    /// The use of the cache for a request of this exchange.
+    func cacheUse(_ policy: CachePolicy, _ base: AdaptedRequest) -> CacheUse {
+        let key = CacheKey(
+            base.head,
+            to: base.origin,
+            partition: partition(policy, base)
+        )
+        let asked = CacheRequest(base.head, hasContent: !framing.isEmpty)
+        return CacheUse(policy, key, asked, base)
+    }
+
+    /// Whether lupin attaches credentials: then the response is somebody's.
+    var injectsCredentials: Bool { plan?.injectsCredentials ?? false }
+
+    /// Whose responses these are: everybody's, or those of whoever has these credentials.
+    ///
+    /// Only a digest of them is kept.
+    private func partition(_ policy: CachePolicy, _ base: AdaptedRequest) -> String {
+        let injects = injectsCredentials
+        guard injects || !policy.isShared else { return "" }
+        var text = ""
+        if !policy.isShared {
+            text += "user \(client.user ?? client.number.map(String.init) ?? "")\n"
+            for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
+            for value in base.head.fields.values(of: "Cookie") { text += "cookie \(value)\n" }
+        }
+        if let plan, injects {
+            text += "tokens \(plan.auth.joined(separator: " "))"
+            text += " \(plan.namedTokens.joined(separator: " "))\n"
+            text += "jar \(plan.cookieJar ?? "")\n"
+            // What a token is may change with the rules, and so may the secrets of steps.
+            if plan.holdsSecret { text += "rules \(snapshot.version) \(plan.names)\n" }
+        }
+        let digest = resources.shared.partitions.sha256(text.utf8.span)
+        return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
+    }
+
+    /// What the record and `Cache-Status` say.
+    func noteCache(_ use: CacheUse) {
+        use.text = use.status.text()
+        record.cache = use.text
+        note(.cached(use.text))
+    }
+}

@@ -1,0 +1,238 @@
+// How further attempts run beside one that is slow, and which of them wins.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Whether attempts run beside the one under way.
+enum Race {
+    case over
+    /// A good answer elsewhere ends the exchange's own attempt.
+    case running
+    /// Its own attempt has ended; any end of another one is of interest.
+    case waiting
+}
+
+extension Exchange {
+    /// What the plan says of hedging, where this request may be hedged: idempotent, and without a
+    /// body that could be sent only once.
+    var hedge: RetryPolicy.Hedge? {
+        guard let hedge = plan?.hedge, framing.isEmpty, request.method.isIdempotent,
+            wishes.upgrade == nil, !downstream.isCommitted
+        else { return nil }
+        return hedge
+    }
+
+    /// Runs an attempt, and others beside it when it takes its time; the first answer wins.
+    ///
+    /// An answer that the policy would not deliver wins only when no attempt is left that may bring
+    /// a better one. `attempt` becomes the one that won; the others are in the record.
+    func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
+        guard let hedge, let delay = delay(of: hedge, for: attempt) else {
+            return try await attempt.run()
+        }
+        let hedges = (1...hedge.max).map {
+            HedgedAttempt(attempt.adapted, beside: self, after: delay * $0)
+        }
+        slot.forget(.outrun)
+        race = .running
+        let own: Result<ParsedResponse, LupinError>
+        do throws(LupinError) {
+            own = .success(try await attempt.run())
+        } catch {
+            own = .failure(error)
+        }
+        race = .waiting
+        let winner = await winner(among: hedges, own)
+        race = .over
+        slot.forget(.outrun)
+        for hedge in hedges where hedge !== winner { hedge.cancel() }
+        guard let winner, case .answered(let response) = winner.state else {
+            note(hedges, but: nil)
+            return try own.get()
+        }
+        switch own {
+        case .failure(let error) where !isOutrun(error):
+            attempt.close(error: error, decision: .giveUp, reason: Self.outrun)
+        case .success(let response):
+            attempt.close(status: response.status, decision: .giveUp, reason: Self.outrun)
+        case .failure: attempt.close(decision: .giveUp, reason: Self.outrun)
+        }
+        dropUpstream()
+        note(hedges, but: winner)
+        attempt = winner.handOver()
+        return response
+    }
+
+    fileprivate static let outrun = "another attempt answered first"
+
+    /// Whether an attempt was ended because another one came first, which looks as if the client
+    /// had left.
+    private func isOutrun(_ error: LupinError) -> Bool {
+        error == .clientGone && !downstream.isClientGone
+    }
+
+    /// When the next attempt begins beside a slow one; nil where nobody knows what slow is.
+    private func delay(of hedge: RetryPolicy.Hedge, for attempt: Attempt) -> Duration? {
+        switch hedge.after {
+        case .fixed(let delay): return delay
+        case .percentile95:
+            let now = slot.loop.now
+            return attempt.health(now: now).use { $0.percentile95(now) }
+        }
+    }
+
+    /// The hedge that wins; nil where the attempt itself does, or where all of them failed.
+    private func winner(
+        among hedges: [HedgedAttempt],
+        _ own: Result<ParsedResponse, LupinError>
+    ) async -> HedgedAttempt? {
+        switch own {
+        case .success(let response):
+            if !isBad(response) { return nil }
+        case .failure(let error):
+            if downstream.isClientGone || error == .stopping { return nil }
+        }
+        while true {
+            if let good = hedges.first(where: { $0.answer.map { !isBad($0) } ?? false }) {
+                return good
+            }
+            guard hedges.contains(where: \.isUnderWay) else { break }
+            let woken = await slot.park(for: interruptions)
+            if woken.meets(.cut) || downstream.isClientGone { return nil }
+        }
+        // Nobody was answered well: an answer is better than none.
+        if case .success = own { return nil }
+        return hedges.first { $0.answer != nil }
+    }
+
+    /// Whether the policy would rather have another answer.
+    fileprivate func isBad(_ response: ParsedResponse) -> Bool {
+        retryPolicy.status.contains(response.status)
+    }
+
+    /// Puts the attempts that lost into the record, as far as they began.
+    private func note(_ hedges: [HedgedAttempt], but winner: HedgedAttempt?) {
+        for hedge in hedges where hedge !== winner {
+            guard let facts = hedge.facts else { continue }
+            attempts.append(facts)
+            noteAttemptEnd()
+            record.bytes.upstreamIn &+= hedge.bytes.received
+            record.bytes.upstreamOut &+= hedge.bytes.sent
+        }
+    }
+}
+
+/// An attempt beside another one: the same request, on a connection and in a task of its own.
+final class HedgedAttempt {
+    enum State {
+        /// Its time has not come.
+        case waiting
+        case running
+        case answered(ParsedResponse)
+        case failed
+        case cancelled
+    }
+
+    private(set) var state = State.waiting
+    private let outer: Exchange
+    /// What it runs in: an exchange without a client.
+    private let inner: Exchange
+    private let attempt: Attempt
+
+    init(_ adapted: AdaptedRequest, beside outer: Exchange, after delay: Duration) {
+        self.outer = outer
+        let slot = ParkingSlot(on: outer.slot.loop)
+        inner = Exchange(ofOurOwn: slot, outer.resources, outer.snapshot)
+        inner.standIn(for: outer)
+        attempt = Attempt(adapted, of: inner, because: .hedge, replay: nil)
+        let local = LoopLocal(self, of: slot.loop.executor)
+        let begin = slot.loop.deadline(in: delay)
+        Task.immediate(executorPreference: slot.loop.executor) {
+            await local.value.run(at: begin)
+        }
+    }
+
+    /// What it was answered, while nobody has taken it.
+    var answer: ParsedResponse? {
+        if case .answered(let response) = state { return response }
+        return nil
+    }
+
+    /// Whether an answer may still come.
+    var isUnderWay: Bool {
+        if case .running = state { return true }
+        return false
+    }
+
+    /// What the record says of it, where it began and lost.
+    var facts: AttemptRecord? { inner.attempts.last }
+
+    /// Bytes that moved for nothing.
+    var bytes: (received: UInt64, sent: UInt64) {
+        (inner.record.bytes.upstreamIn, inner.record.bytes.upstreamOut)
+    }
+
+    /// Ends it, whatever it is doing.
+    func cancel() {
+        switch state {
+        case .waiting, .running:
+            if isUnderWay {
+                attempt.close(decision: .giveUp, reason: Exchange.outrun)
+            }
+            state = .cancelled
+            // At once, so that what it moved for nothing is in the record.
+            inner.dropUpstream()
+            inner.slot.wake(.cut)
+        case .answered(let response):
+            attempt.close(
+                status: response.status,
+                decision: .giveUp,
+                reason: Exchange.outrun
+            )
+            inner.dropUpstream()
+            state = .cancelled
+        case .failed, .cancelled: break
+        }
+    }
+
+    /// Gives attempt and connection to the exchange that it ran for.
+    func handOver() -> Attempt {
+        state = .cancelled
+        attempt.move(to: outer)
+        outer.takeUpstream(of: inner)
+        outer.record.trust = inner.record.trust
+        return attempt
+    }
+
+    private func run(at begin: UInt64) async {
+        let slot = inner.slot
+        defer { slot.retire() }
+        while slot.loop.now < begin {
+            if await slot.park(for: .cut, until: begin).meets(.cut) { return }
+        }
+        guard case .waiting = state,
+            outer.refusal(ofRetryAt: attempt.adapted.origin) == nil
+        else { return }
+        state = .running
+        attempt.facts.noteWait(attempt.elapsed)
+        do throws(LupinError) {
+            let response = try await attempt.run()
+            guard isUnderWay else { return inner.dropUpstream() }
+            state = .answered(response)
+            outer.hedgeEnded(isGood: !outer.isBad(response))
+        } catch {
+            guard isUnderWay else { return inner.dropUpstream() }
+            attempt.close(error: error, decision: .giveUp, reason: "")
+            inner.dropUpstream()
+            state = .failed
+            outer.hedgeEnded(isGood: false)
+        }
+    }
+}
+
+extension Exchange {
+    /// Tells the task of the exchange, unless it is better off not to know.
+    fileprivate func hedgeEnded(isGood: Bool) {
+        if isGood || race == .waiting { slot.wake(.outrun) }
+    }
+}

@@ -1,0 +1,311 @@
+// Whether a failed attempt is made again: who is asked, what it may cost, how long it waits.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// What is remembered from one failed attempt to the next.
+struct RetryProgress {
+    /// Attempts that were made again because they failed.
+    var retries = 0
+    /// Statuses that led to another attempt.
+    var statuses: [UInt16] = []
+    /// The wait before the attempt under way.
+    var delay = Duration.zero
+    /// A network that was not there has been waited for.
+    var hasWaitedForNetwork = false
+}
+
+/// Why a host gets no retry now.
+enum RetryRefusal: Sendable {
+    /// It has failed too often in a row.
+    case open(String)
+    /// Its budget is spent, for what is left of a window.
+    case spent(String, Duration)
+
+    var reason: String {
+        switch self {
+        case .open(let reason), .spent(let reason, _): reason
+        }
+    }
+}
+
+extension Exchange {
+    /// Whatever rules and retriers want, an exchange ends after so many attempts.
+    private static let attemptsMax = 50
+
+    /// What the rules say of failures.
+    var retryPolicy: RetryPolicy { plan?.retry ?? .safe }
+
+    /// Asks who decides about a failed attempt, and closes it in the record.
+    /// - Returns: How long to wait before the next one.
+    /// - Throws: What ends the exchange.
+    func evaluate(
+        _ error: LupinError,
+        of attempt: Attempt
+    ) async throws(LupinError) -> Duration {
+        noteOutcome(of: attempt, failure: error)
+        if let waited = try await waitForNetwork(after: error) {
+            attempt.close(error: error, decision: .retry, reason: waited)
+            retry.delay = .zero
+            return .zero
+        }
+        let failure = attempt.failure(error)
+        switch try await decide(on: failure, of: attempt) {
+        case .retry(let reason):
+            attempt.close(error: error, decision: .retry, reason: reason)
+            return noteRetry()
+        case .retryWithDelay(let delay, let reason):
+            attempt.close(error: error, decision: .retry, reason: reason, delay: delay)
+            return noteRetry(delay)
+        case .doNotRetry(let reason):
+            attempt.close(error: error, decision: .giveUp, reason: reason)
+            throw error.withRoutes
+        case .doNotRetryWithError(let other):
+            let isLate = other as? LupinError == .totalTimeIsOver(attempt.adapted.origin)
+            let reason = isLate ? Self.noTimeIsLeft : Self.retrierSaidSo
+            attempt.close(error: error, decision: .giveUp, reason: reason)
+            throw .said(byRetrier: other)
+        }
+    }
+
+    /// Asks who decides about a response: an embedding program's retrier, then the policy.
+    ///
+    /// With `validationFailure` the response is not what `validate` demands.
+    func askRetriers(
+        _ obtained: ObtainedResponse,
+        _ attempt: Attempt,
+        validationFailure: String? = nil
+    ) async throws(LupinError) -> Verdict? {
+        let response = obtained.response
+        let isMinded = validationFailure != nil || retryPolicy.minds(response.status)
+        guard isMinded || resources.shared.interceptor != nil else { return nil }
+        var failure = attempt.failure(nil)
+        failure.response = response.head
+        failure.validationFailure = validationFailure
+        failure.retryAfter = RetryAfterField.delay(
+            of: response.head.fields,
+            now: resources.wallNow
+        )
+        switch try await decide(on: failure, of: attempt) {
+        case .retry(let reason):
+            retry.statuses.append(response.status)
+            return .again(.retry, .retry, reason: reason, delay: noteRetry())
+        case .retryWithDelay(let delay, let reason):
+            retry.statuses.append(response.status)
+            return .again(.retry, .retry, reason: reason, delay: noteRetry(delay))
+        case .doNotRetry(let reason): return isMinded ? .deliver(reason: reason) : nil
+        case .doNotRetryWithError(let error):
+            attempt.close(
+                status: response.status,
+                decision: .giveUp,
+                reason: Self.retrierSaidSo
+            )
+            throw .said(byRetrier: error)
+        }
+    }
+
+    private static let retrierSaidSo = "a retrier said so"
+    private static let noTimeIsLeft = "timeouts.total would be over before the next attempt"
+
+    private func noteRetry(_ delay: Duration = .zero) -> Duration {
+        retry.retries += 1
+        retry.delay = delay
+        return delay
+    }
+
+    /// The embedding program's retriers come first; where they don't mind, the policy decides, as
+    /// far as the host's budget goes.
+    private func decide(
+        on failure: FailedAttempt,
+        of attempt: Attempt
+    ) async throws(LupinError) -> RetryResult {
+        guard attempts.count + 1 < Self.attemptsMax else {
+            return .doNotRetry(reason: "\(Self.attemptsMax) attempts are enough")
+        }
+        let error = failure.error
+        // What lupin itself or the client ended is not for others to repair.
+        let isForOthers = error.map { $0.retry != .never || !$0.isOurs } ?? true
+        var asked = failure
+        if let interceptor = resources.shared.interceptor, isForOthers, attempt.isReplayable,
+            !failure.isCommitted
+        {
+            let result = await interceptor.retry(attempt.adapted.request, after: failure)
+            // Meanwhile the client may have sent more of its body than is kept.
+            if !attempt.isReplayable { (asked.isReplayable, asked.hasSentBytes) = (false, true) }
+            switch result {
+            case .doNotRetry: break
+            case .doNotRetryWithError: return result
+            case .retry, .retryWithDelay:
+                guard attempt.isReplayable else {
+                    return .doNotRetry(reason: "the body was not kept")
+                }
+                return result
+            }
+        }
+        asked.previousDelay = retry.delay
+        asked.chance = resources.chance()
+        return try await afford(retryPolicy.evaluate(asked), of: attempt, after: error)
+    }
+
+    /// Whether there is time for a retry, and whether the host's budget allows it.
+    private func afford(
+        _ result: RetryResult,
+        of attempt: Attempt,
+        after error: LupinError?
+    ) async throws(LupinError) -> RetryResult {
+        var wait = Duration.zero
+        switch result {
+        case .retry: break
+        case .retryWithDelay(let delay, _): wait = delay
+        case .doNotRetry, .doNotRetryWithError: return result
+        }
+        let origin = attempt.adapted.origin
+        if slot.loop.deadline(in: wait) >= totalDeadline {
+            // The last response is better than none.
+            guard error != nil else {
+                return .doNotRetry(reason: Self.noTimeIsLeft)
+            }
+            return .doNotRetryWithError(LupinError.totalTimeIsOver(origin))
+        }
+        var refusal = refusal(ofRetryAt: origin)
+        if error != nil, case .spent(_, let window)? = refusal, retryPolicy.backoff != nil {
+            // An origin that answers others is worth waiting for; a response in hand is not to be
+            // given away for a chance.
+            attempt.observeUpstream()
+            dropUpstream()
+            let deadline = slot.loop.deadline(in: window * 2)
+            while case .spent? = refusal, slot.loop.now < deadline {
+                try await pause(Self.budgetPause)
+                refusal = self.refusal(ofRetryAt: origin)
+            }
+        }
+        return refusal.map { .doNotRetry(reason: $0.reason) } ?? result
+    }
+
+    /// How often a retry that waits for its host's budget asks again.
+    private static let budgetPause = Duration.milliseconds(250)
+
+    /// Why one more attempt would be too much for the host; nil where it is not, and then it is
+    /// counted.
+    func refusal(ofRetryAt origin: Origin) -> RetryRefusal? {
+        guard let budget = plan?.retry.budget else { return nil }
+        let now = slot.loop.now
+        return resources.shared.health.record(of: origin, now: now).use { health in
+            if health.isOpen(now) {
+                let count = OriginHealth.failuresMax
+                return .open("the last \(count) attempts at \(origin.authority) failed")
+            }
+            guard case .spent(let retries, let allowed) = health.admitRetry(budget, now) else {
+                return nil
+            }
+            let window = UnitText.duration(budget.window.milliseconds)
+            let spent = "\(retries) of \(allowed) in \(window)"
+            let reason = "the retry budget of \(origin.authority) is spent: \(spent)"
+            return .spent(reason, budget.window)
+        }
+    }
+
+    /// Notes what came of an attempt, for the host's budget and circuit.
+    func noteOutcome(
+        of attempt: Attempt,
+        status: UInt16 = 0,
+        failure: LupinError? = nil
+    ) {
+        guard let plan, plan.countsAttempts else { return }
+        // The client's leaving says nothing about the host.
+        if let failure, failure.isOurs { return }
+        let now = slot.loop.now
+        let isFailure = failure != nil || plan.isFailure(status)
+        let isRequest = attempt.facts.cause.isRequest
+        let elapsed = plan.hedge != nil && failure == nil ? attempt.elapsed : nil
+        attempt.health(now: now).use { health in
+            if isRequest { health.noteRequest(now) }
+            health.noteOutcome(isFailure: isFailure, now)
+            if let elapsed { health.noteResponse(afterMicroseconds: elapsed, now) }
+        }
+    }
+
+    /// Waits with nothing in hand but the replay.
+    func pause(_ time: Duration) async throws(LupinError) {
+        let deadline = min(slot.loop.deadline(in: time), totalDeadline)
+        while slot.loop.now < deadline {
+            let woken = await slot.park(for: interruptions, until: deadline)
+            if woken.meets(.cut) { throw .stopping }
+            if woken.meets(interruptions) { throw .clientGone }
+        }
+        if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
+    }
+
+    /// Where the machine has no network, waits until it has: Alamofire's `OfflineRetrier`.
+    /// - Returns: What became of it, in words; nil where there is nothing to wait for, or where the
+    ///   network did not come.
+    private func waitForNetwork(
+        after error: LupinError
+    ) async throws(LupinError) -> String? {
+        guard let plan, plan.retry.offlineWait > .zero, plan.retry.limit > 0,
+            !retry.hasWaitedForNetwork, error.isOffline
+        else { return nil }
+        retry.hasWaitedForNetwork = true
+        let began = slot.loop.now
+        let deadline = min(slot.loop.deadline(in: plan.retry.offlineWait), totalDeadline)
+        let waiters = resources.networkWaiters
+        waiters.add(slot)
+        defer { waiters.remove(slot) }
+        while slot.loop.now < deadline {
+            let woken = await slot.park(for: .answered | interruptions, until: deadline)
+            if woken.meets(.cut) { throw .stopping }
+            if woken.meets(interruptions) { throw .clientGone }
+            guard NetworkRoutes.hasDefault() else { continue }
+            let waited = UnitText.duration(Int64((slot.loop.now &- began) / 1000))
+            return "the network is back after \(waited)"
+        }
+        return nil
+    }
+}
+
+extension AttemptRecord.Cause {
+    /// Whether the attempt counts as a request of its own, and not as a retry.
+    ///
+    /// A hedge that won stands for the attempt beside which it began, and what fetches the rest of
+    /// a body is a request like others.
+    fileprivate var isRequest: Bool {
+        switch self {
+        case .first, .redirect, .hedge, .resume, .revalidate, .collapseLeader: true
+        case .retry, .auth: false
+        }
+    }
+}
+
+extension LupinError {
+    /// Whether lupin itself, or the client's leaving, ended the attempt.
+    var isOurs: Bool { side == .lupin || side == .downstream }
+
+    /// Whether the machine has no way to anywhere, which is why the attempt failed.
+    fileprivate var isOffline: Bool {
+        (kind == .destinationIPUnroutable || kind == .dnsError || kind == .dnsTimeout)
+            && !NetworkRoutes.hasDefault()
+    }
+
+    /// The same, saying so where the machine has no network.
+    fileprivate var withRoutes: LupinError {
+        guard isOffline else { return self }
+        var error = self
+        error.detail += error.detail.isEmpty ? "" : " "
+        error.detail += "This machine has no default route."
+        return error
+    }
+
+    /// What a retrier wants the exchange to fail with.
+    fileprivate static func said(byRetrier error: any Error) -> LupinError {
+        error as? LupinError
+            ?? LupinError(.proxyInternalError, detail: "A retrier failed: \(error)", status: 502)
+    }
+
+    static func totalTimeIsOver(_ origin: Origin?) -> LupinError {
+        LupinError(
+            .httpResponseTimeout,
+            host: origin?.host.text,
+            detail: "timeouts.total is over."
+        )
+    }
+}

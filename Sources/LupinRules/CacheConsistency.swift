@@ -1,0 +1,56 @@
+// What `cache:` of a rule says against the rest of the rule: overrides that go too far, caches that
+// nothing gets into.
+
+import LupinCore
+
+struct CacheConsistency {
+    let context: DecodingContext
+
+    /// Tells what does not fit in rules; they come with what the file has for them.
+    func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        for (rule, entries) in rules {
+            guard let policy = rule.cache ?? nil,
+                let entry = entries.first(where: { $0.key == "cache" })
+            else { continue }
+            checkOverrides(policy, rule, entry)
+            checkMethods(rule, entry)
+        }
+    }
+
+    /// A warning: who overrides the word of an origin should have that origin in mind.
+    private func checkOverrides(_ policy: CachePolicy, _ rule: Rule, _ entry: YAMLNode.Entry) {
+        guard !policy.overrides.isEmpty, !rule.namesHosts else { return }
+        let overrides = policy.overrides.joined(separator: ", ")
+        var place = entry
+        if case .map(let inside) = entry.value.content,
+            let own = inside.first(where: { $0.key == "ttl" || $0.key == "ignore" })
+        {
+            place = own
+        }
+        context.warning(
+            .cache,
+            "the rule \"\(rule.name)\" overrides what origins say (\(overrides)), and does not "
+                + "name its hosts",
+            atKey: place,
+            hint: "write host: api.example in its match"
+        )
+    }
+
+    /// A warning: only what GET brings is stored.
+    private func checkMethods(_ rule: Rule, _ entry: YAMLNode.Entry) {
+        guard !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET) else { return }
+        context.warning(
+            .cache,
+            "the rule \"\(rule.name)\" has nothing to cache: it matches no GET",
+            atKey: entry,
+            hint: "write method: GET in its match, or take cache out"
+        )
+    }
+}
+
+extension Rule {
+    /// Whether every alternative says in words where its hosts are.
+    var namesHosts: Bool {
+        matches.allSatisfy { $0.hosts?.allSatisfy(\.isExplicit) ?? false }
+    }
+}

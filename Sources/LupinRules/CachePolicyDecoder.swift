@@ -1,0 +1,248 @@
+// The keys of one cache policy: each checked alone, then against the others.
+
+import LupinCore
+
+struct CachePolicyDecoder {
+    let context: DecodingContext
+    /// Whether `use` may stand among the keys.
+    var isOfRule = false
+
+    /// The policy with the values of `entries` in the place of its own; nil when a problem was
+    /// told.
+    func policy(_ entries: [YAMLNode.Entry], startingFrom base: CachePolicy) -> CachePolicy? {
+        var policy = base
+        var isComplete = true
+        for entry in entries where !decode(entry, into: &policy) { isComplete = false }
+        guard isComplete else { return nil }
+        warnOfIdle(policy, entries)
+        return policy
+    }
+
+    /// Whether the key was understood; else a problem was told.
+    private func decode(_ entry: YAMLNode.Entry, into policy: inout CachePolicy) -> Bool {
+        let keys = CacheKeyTable.policy
+        guard let setting = keys.first(where: { $0.key == entry.key }) else {
+            let known = (isOfRule ? ["use"] : []) + keys.map(\.key)
+            context.unknownKey(entry, in: "cache", known: known)
+            return false
+        }
+        let node = entry.value
+        switch entry.key {
+        case "mode":
+            return set(&policy.mode, context.choice(node, setting).flatMap(CachePolicy.Mode.init))
+        case "heuristic": return set(&policy.heuristic, share(node))
+        case "stale_if_error": return set(&policy.staleIfError, seconds(node, setting))
+        case "stale_while_revalidate":
+            return set(&policy.staleWhileRevalidate, seconds(node, setting))
+        case "collapse": return set(&policy.isCollapsing, context.boolean(node))
+        case "targeted": return set(&policy.targeted, targeted(node, setting))
+        case "ttl": return set(&policy.ttl, lifetime(node))
+        case "ignore": return set(&policy.ignored, ignored(node, setting))
+        case "variants": return set(&policy.variantsMax, context.number(node, setting) ?? nil)
+        case "status_header": return set(&policy.statusName, statusName(node))
+        case "modify": return set(&policy.modify, modifications(node))
+        default: return false
+        }
+    }
+
+    private func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
+        guard let value else { return false }
+        target = value
+        return true
+    }
+
+    // MARK: Single values
+
+    /// A share of 0 to 1.
+    private func share(_ node: YAMLNode) -> Double? {
+        guard let text = context.text(node, expected: "a share", example: "10%") else { return nil }
+        if text == "0" { return 0 }
+        if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
+            let message = "heuristic \(text) is out of range"
+            context.error(.range, message, at: node, hint: "allowed: 0% to 100%")
+            return nil
+        }
+        do {
+            return Double(try Units.percent(text)) / 100
+        } catch {
+            let hint = error.hint == "write 20%" ? "write 10%" : error.hint
+            context.error(.type, error.message, at: node, hint: hint)
+            return nil
+        }
+    }
+
+    /// A time in whole seconds, as RFC 9111 §1.2.2 counts.
+    private func seconds(_ node: YAMLNode, _ setting: Setting) -> Duration? {
+        guard let time = context.duration(node, setting) ?? nil else { return nil }
+        guard time.milliseconds.isMultiple(of: 1000) else {
+            let message =
+                "\(setting.key) \(UnitText.duration(time.milliseconds)) is no whole second"
+            context.error(.range, message, at: node, hint: "caches count seconds: write 1s")
+            return nil
+        }
+        return time
+    }
+
+    /// `.some(nil)` is `origin`.
+    private func lifetime(_ node: YAMLNode) -> Duration?? {
+        if node.scalarText == "origin" { return .some(nil) }
+        let setting = CacheKeyTable.lifetime
+        let expected = "origin or a duration"
+        guard let text = context.text(node, expected: expected, example: "origin or 1h") else {
+            return nil
+        }
+        if text == "origin" { return .some(nil) }
+        guard text.utf8.first.map({ $0.isASCIIDigit || $0 == 0x2D }) == true else {
+            let message = "\"\(text)\" is neither origin nor a duration"
+            context.error(.type, message, at: node, hint: "write origin or 1h")
+            return nil
+        }
+        return seconds(node, setting).map { .some($0) }
+    }
+
+    /// A name that Cache-Status can have without quotes (RFC 9211 §2); `.some(nil)` is `off`.
+    private func statusName(_ node: YAMLNode) -> String?? {
+        let expected = "a name or off"
+        guard let text = context.text(node, expected: expected, example: "lupin") else {
+            return nil
+        }
+        if text == "off" { return .some(nil) }
+        let isLetterFirst =
+            text.utf8.first.map { $0 == 0x2A || $0.asciiLowercased &- 0x61 < 26 } ?? false
+        let isToken = text.utf8.allSatisfy { $0.isTokenByte || $0 == 0x3A || $0 == 0x2F }
+        guard isLetterFirst, isToken, text.utf8.count <= Self.statusNameBytesMax else {
+            context.error(
+                .type,
+                "\"\(text)\" is no name for Cache-Status",
+                at: node,
+                hint: "write a token of up to \(Self.statusNameBytesMax) characters, such as lupin"
+            )
+            return nil
+        }
+        return .some(text)
+    }
+
+    /// Longer ones would only cost bytes.
+    private static let statusNameBytesMax = 64
+
+    // MARK: Lists
+
+    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
+    private func items(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
+        guard case .list = node.content else {
+            if case .scalar = node.content, !node.isEmpty { return [node] }
+            let message = "expected a list, found \(node.kindText)"
+            context.error(.type, message, at: node, hint: "write \(setting.defaultText)")
+            return nil
+        }
+        return context.items(node)
+    }
+
+    private func targeted(_ node: YAMLNode, _ setting: Setting) -> [String]? {
+        guard let items = items(node, setting) else { return nil }
+        let names = items.map(targetedName)
+        guard !names.contains(nil) else { return nil }
+        // Of a name that stands there twice the second says nothing.
+        return names.compactMap { $0 }
+            .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    private func targetedName(_ node: YAMLNode) -> String? {
+        let example = "cdn-cache-control"
+        guard let text = context.text(node, expected: "a field name", example: example) else {
+            return nil
+        }
+        let name = text.lowercased()
+        guard context.isFieldName(text) else {
+            let message = "\"\(text)\" is not a field name"
+            context.error(.header, message, at: node, hint: "write \(example)")
+            return nil
+        }
+        guard name != "cache-control" else {
+            context.error(
+                .header,
+                "\"\(text)\" is for all caches, and counts where no targeted field is",
+                at: node,
+                hint: "take it out"
+            )
+            return nil
+        }
+        return name
+    }
+
+    private func ignored(_ node: YAMLNode, _ setting: Setting) -> CachePolicy.Ignored? {
+        guard let items = items(node, setting) else { return nil }
+        let words = items.map(ignoredWord)
+        guard !words.contains(nil) else { return nil }
+        return words.compactMap { $0 }.reduce([]) { $0.union($1) }
+    }
+
+    private func ignoredWord(_ node: YAMLNode) -> CachePolicy.Ignored? {
+        let words = CachePolicy.Ignored.words
+        guard let text = context.text(node, expected: "a word", example: "[no-store]") else {
+            return nil
+        }
+        if let found = words.first(where: { $0.word == text }) { return found.value }
+        let known = words.map(\.word)
+        context.unknownWord(node, text, for: "word of ignore", known: known)
+        return nil
+    }
+
+    // MARK: Steps
+
+    /// `{set: {…}, remove: […]}` in the order in which they stand there, or a list of such steps.
+    private func modifications(_ node: YAMLNode) -> [RequestStep]? {
+        let items: [YAMLNode]
+        switch node.content {
+        case .map(let entries):
+            items = entries.map { YAMLNode(content: .map([$0]), place: $0.keyPlace) }
+        case .list(let list): items = list
+        case .scalar:
+            let message = "expected steps, found \(node.kindText)"
+            context.error(.type, message, at: node, hint: "write {set: {X-Env: dev}}")
+            return nil
+        }
+        let count = context.errors.count
+        let decoder = StepDecoder(context: context, listeners: [], side: .modify)
+        var steps: [RequestStep] = []
+        for item in items {
+            let own = decoder.steps(YAMLNode(content: .list([item]), place: item.place))
+            steps += own
+            guard case .map(let entries) = item.content, let entry = entries.first else { continue }
+            for name in own.compactMap(CacheKeyTable.vitalField) {
+                context.error(
+                    .cache,
+                    "modify can't change \(name): it says how and for whom the response is stored",
+                    atKey: entry,
+                    hint: Self.remedy(for: name)
+                )
+            }
+        }
+        return context.errors.count == count ? steps : nil
+    }
+
+    private static func remedy(for name: String) -> String {
+        let forClient = "response: changes what clients see"
+        let isLifetime = ["age", "cache-control", "date", "expires"].contains(name)
+        return isLifetime ? "ttl: gives another lifetime; \(forClient)" : forClient
+    }
+
+    // MARK: Keys together
+
+    /// A warning: what binds a shared cache alone need not be ignored by a private one.
+    private func warnOfIdle(_ policy: CachePolicy, _ entries: [YAMLNode.Entry]) {
+        guard !policy.isShared, let entry = entries.first(where: { $0.key == "ignore" }) else {
+            return
+        }
+        let idle = policy.ignored.intersection([.private, .cookies])
+        guard !idle.isEmpty else { return }
+        let words = CachePolicy.Ignored.words.filter { idle.contains($0.value) }.map(\.word)
+        let text = words.joined(separator: ", ")
+        context.warning(
+            .cache,
+            "a private cache keeps what is private and what sets cookies by itself",
+            atKey: entry,
+            hint: "take \(text) out"
+        )
+    }
+}

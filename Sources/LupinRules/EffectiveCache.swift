@@ -1,0 +1,101 @@
+// `cache:` in the effective file: the store, and policies with all that they leave out.
+
+import LupinCore
+
+extension WrittenFile {
+    private typealias Line = (entry: YAMLNode.Entry, remark: String)
+
+    /// `cache:` at the top of the file; `standard` first of the policies, as the others begin from
+    /// it.
+    func cacheLines(_ entry: YAMLNode.Entry?) -> [String] {
+        let named = Self.entries(of: entry)
+        var lines = ["cache:"]
+        for key in SettingsTable.keys(in: "cache") {
+            let own = named.first { $0.key == key }
+            lines += Self.lines(key, name: "cache.\(key)", own, indentation: "  ")
+        }
+        for policy in named where SettingsTable.keys(in: "cache.\(policy.key)").isEmpty {
+            let key = WrittenText.scalar(policy.key, isPlain: true)
+            lines.append(WrittenText.remarked("  \(key):", Self.remark(policy)))
+            lines += Self.lines(completed(policy), indentation: "    ")
+        }
+        return lines
+    }
+
+    /// `cache:` of a rule: a name or `off` as it is, a map with all that holds.
+    func cacheLines(ofRule entry: YAMLNode.Entry) -> [String] {
+        let indentation = "    "
+        let plain = WrittenText.lines(entry, indentation: indentation, remark: Self.remark(entry))
+        guard case .map(let own) = entry.value.content else { return plain }
+        var lines = [WrittenText.remarked("\(indentation)cache:", Self.remark(entry))]
+        let rest = own.filter { $0.key != "use" }
+        var base = standardLines
+        if let use = own.first(where: { $0.key == "use" }) {
+            // A name out of the environment stands for no policy that could be shown.
+            guard let name = use.value.scalarText, let named = policy(name) else { return plain }
+            let remark = Self.remark(use)
+            lines += WrittenText.lines(use, indentation: indentation + "  ", remark: remark)
+            if rest.isEmpty { return lines }
+            base = named
+        }
+        return lines + Self.lines(Self.completed(rest, by: base), indentation: indentation + "  ")
+    }
+
+    // MARK: Values
+
+    /// Every value of the policy called `name`, as a base for others; nil where there is none.
+    private func policy(_ name: String) -> [Line]? {
+        if name == CachePolicy.standard.name { return standardLines }
+        guard let policy = namedPolicies.first(where: { $0.key == name }), name != "store" else {
+            return nil
+        }
+        return completed(policy).map { (entry: $0.entry, remark: "as in \(name)") }
+    }
+
+    private var namedPolicies: [YAMLNode.Entry] {
+        Self.entries(of: root.first { $0.key == "cache" })
+    }
+
+    /// What `standard` says, in the file or by default.
+    private var standardLines: [Line] {
+        let name = CachePolicy.standard.name
+        let own = Self.entries(of: namedPolicies.first { $0.key == name })
+        return CacheKeyTable.policy.map { setting in
+            let entry = own.first { $0.key == setting.key } ?? Self.defaultEntry(of: setting)
+            return (entry: entry, remark: "as in \(name)")
+        }
+    }
+
+    private func completed(_ policy: YAMLNode.Entry) -> [Line] {
+        Self.completed(Self.entries(of: policy), by: standardLines)
+    }
+
+    /// `entries` with those of `base` that they leave out, in the order of the table.
+    private static func completed(_ entries: [YAMLNode.Entry], by base: [Line]) -> [Line] {
+        CacheKeyTable.policy.compactMap { setting in
+            if let own = entries.first(where: { $0.key == setting.key }) {
+                return (entry: own, remark: remark(own))
+            }
+            return base.first { $0.entry.key == setting.key }
+        }
+    }
+
+    private static func defaultEntry(of setting: Setting) -> YAMLNode.Entry {
+        let text = setting.defaultText
+        let value: YAMLNode
+        switch setting.kind {
+        case .list:
+            let words = text.dropFirst().dropLast().split(separator: ", ").map(String.init)
+            value = .list(words)
+        case .map: value = .map([])
+        default: value = .word(text)
+        }
+        return .written(setting.key, value)
+    }
+
+    private static func lines(_ entries: [Line], indentation: String) -> [String] {
+        entries.flatMap {
+            WrittenText.lines($0.entry, indentation: indentation, remark: $0.remark)
+        }
+    }
+}

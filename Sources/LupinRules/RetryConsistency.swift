@@ -1,0 +1,97 @@
+// What retry policies and `resume` say against the rest of the file: time that can't be waited,
+// bodies that can't come, downloads that no rule sees.
+
+import LupinCore
+
+struct RetryConsistency {
+    let context: DecodingContext
+    let settings: Settings
+
+    /// Tells what does not fit in the policies under `retry:`.
+    func check(_ definitions: RetryDefinitions) {
+        for definition in definitions.all {
+            guard let policy = definition.policy,
+                case .map(let entries) = definition.entry.value.content
+            else { continue }
+            checkBody(policy, entries)
+        }
+    }
+
+    /// Tells what does not fit in rules; they come with what the file has for them.
+    func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
+        for (rule, entries) in rules {
+            if let entry = entries.first(where: { $0.key == "retry" }), let policy = rule.retry {
+                if case .map(let inside) = entry.value.content { checkBody(policy, inside) }
+                checkTime(policy, rule, entry)
+            }
+            checkResume(rule, entries)
+        }
+    }
+
+    /// E-RETRY: a body that is refused needs no room.
+    ///
+    /// A default that is too large does no harm.
+    private func checkBody(_ policy: RetryPolicy, _ entries: [YAMLNode.Entry]) {
+        guard let most = settings.limits.bodyBytes, policy.replayBodyBytes > most,
+            let entry = entries.first(where: { $0.key == "replay_body" })
+        else { return }
+        let limit = UnitText.size(most)
+        let kept = UnitText.size(policy.replayBodyBytes)
+        context.error(
+            .retry,
+            "replay_body \(kept) is more than limits.body \(limit)",
+            at: entry.value,
+            hint: "no body is that large: write \(limit) or less"
+        )
+    }
+
+    /// E-RETRY: the whole exchange would end before its first attempt does.
+    private func checkTime(_ policy: RetryPolicy, _ rule: Rule, _ entry: YAMLNode.Entry) {
+        let isOwn = rule.timeouts.total != nil
+        let total = rule.timeouts.total ?? settings.timeouts.total
+        guard let total, let time = policy.perTry, time >= total else { return }
+        let whose = isOwn ? "timeouts.total of the rule" : "timeouts.total"
+        let text = UnitText.duration(time.milliseconds)
+        let most = UnitText.duration(total.milliseconds)
+        var place = entry.value
+        var whence = " of \"\(policy.name)\""
+        if case .map(let inside) = entry.value.content,
+            let own = inside.first(where: { $0.key == "per_try" })
+        {
+            place = own.value
+            whence = ""
+        }
+        context.error(
+            .retry,
+            "per_try \(text)\(whence) is not less than \(whose), \(most)",
+            at: place,
+            hint: "no second attempt would have time: write less, or per_try: none"
+        )
+    }
+
+    /// A warning: only what GET brings is finished by range.
+    private func checkResume(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
+        guard rule.resume == true, !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET),
+            let entry = entries.first(where: { $0.key == "resume" })
+        else { return }
+        context.warning(
+            .retry,
+            "the rule \"\(rule.name)\" has nothing to resume: it matches no GET",
+            atKey: entry,
+            hint: "write method: GET in its match, or take resume out"
+        )
+    }
+}
+
+extension Match {
+    /// Whether a GET can be among its requests.
+    var mayBeGET: Bool {
+        if let methods, !methods.contains(.get) { return false }
+        return !not.contains { $0.methods?.contains(.get) == true && $0.asksOnlyForMethods }
+    }
+
+    private var asksOnlyForMethods: Bool {
+        hosts == nil && schemes == nil && ports == nil && paths == nil && headers.isEmpty
+            && query.isEmpty && clients == nil && programs == nil && users == nil && not.isEmpty
+    }
+}

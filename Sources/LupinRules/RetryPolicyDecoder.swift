@@ -1,0 +1,317 @@
+// The keys of one retry policy: each checked alone, then against the others.
+
+import LupinCore
+
+struct RetryPolicyDecoder {
+    let context: DecodingContext
+    /// Whether `use` may stand among the keys.
+    var isOfRule = false
+    /// Whether it does, so that methods may come from elsewhere.
+    var usesName = false
+
+    /// The policy with the values of `entries` in the place of its own; nil when a problem was
+    /// told.
+    func policy(
+        _ entries: [YAMLNode.Entry],
+        startingFrom base: RetryPolicy
+    ) -> RetryPolicy? {
+        var policy = base
+        var isComplete = true
+        for entry in entries where !decode(entry, into: &policy) { isComplete = false }
+        guard isComplete, checkMethods(of: policy, base, entries) else { return nil }
+        return policy
+    }
+
+    /// Whether the key was understood; else a problem was told.
+    private func decode(_ entry: YAMLNode.Entry, into policy: inout RetryPolicy) -> Bool {
+        let keys = RetryKeyTable.policy
+        guard let setting = keys.first(where: { $0.key == entry.key }) else {
+            let known = (isOfRule ? ["use"] : []) + keys.map(\.key)
+            context.unknownKey(entry, in: "retry", known: known)
+            return false
+        }
+        let node = entry.value
+        switch entry.key {
+        case "limit": return set(&policy.limit, context.number(node, setting))
+        case "methods": return set(&policy.methods, all(node, setting, context.method))
+        case "status": return set(&policy.status, statuses(node, setting))
+        case "errors": return set(&policy.errors, all(node, setting, failure))
+        case "backoff": return set(&policy.backoff, backoff(entry))
+        case "retry_after": return set(&policy.retryAfter, retryAfter(entry))
+        case "non_idempotent":
+            let word = context.choice(node, setting)
+            return set(&policy.nonIdempotent, word.flatMap(RetryPolicy.NonIdempotent.init))
+        case "replay_body": return set(&policy.replayBodyBytes, context.size(node, setting))
+        case "replay_spill": return set(&policy.replaySpillBytes, context.size(node, setting))
+        case "per_try": return set(&policy.perTry, context.duration(node, setting))
+        case "hold": return set(&policy.holdBytes, context.size(node, setting))
+        case "hedge": return set(&policy.hedge, hedge(entry))
+        case "offline_wait": return set(&policy.offlineWait, context.duration(node, setting))
+        case "budget": return set(&policy.budget, budget(entry))
+        default: return false
+        }
+    }
+
+    private func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
+        guard let value else { return false }
+        target = value
+        return true
+    }
+
+    /// For keys that have no word: `.some(nil)` can't come.
+    private func set<Value>(_ target: inout Value, _ value: Value??) -> Bool {
+        set(&target, value ?? nil)
+    }
+
+    // MARK: Lists
+
+    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
+    private func items(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
+        guard case .list = node.content else {
+            if case .scalar = node.content, !node.isEmpty { return [node] }
+            wrongType(node, "a list", setting.defaultText)
+            return nil
+        }
+        return context.items(node)
+    }
+
+    private func all<Value: Hashable>(
+        _ node: YAMLNode,
+        _ setting: Setting,
+        _ read: (YAMLNode) -> Value?
+    ) -> Set<Value>? {
+        guard let items = items(node, setting) else { return nil }
+        let values = items.map(read)
+        return values.contains(nil) ? nil : Set(values.compactMap { $0 })
+    }
+
+    private func statuses(_ node: YAMLNode, _ setting: Setting) -> Set<UInt16>? {
+        guard let items = items(node, setting) else { return nil }
+        let ranges = items.map { context.statusRange($0, in: 400...599, example: "503 or 500-599") }
+        return ranges.contains(nil) ? nil : Set(ranges.compactMap { $0 }.joined())
+    }
+
+    private func failure(_ node: YAMLNode) -> RetryClass? {
+        let words = RetryKeyTable.words
+        guard let text = context.text(node, expected: "a kind of failure", example: "connect")
+        else { return nil }
+        if words.contains(text), let failure = RetryClass(rawValue: text) { return failure }
+        context.unknownWord(node, text, for: "kind of failure", known: words)
+        return nil
+    }
+
+    private func wrongType(_ node: YAMLNode, _ expected: String, _ example: String) {
+        let message = "expected \(expected), found \(node.kindText)"
+        context.error(.type, message, at: node, hint: "write \(example)")
+    }
+
+    // MARK: Maps
+
+    /// Has every leaf of the map read; false when a problem was told.
+    private func leaves(
+        _ entry: YAMLNode.Entry,
+        orNone: Bool = true,
+        example: String,
+        _ read: (YAMLNode.Entry, Setting) -> Bool
+    ) -> Bool {
+        guard case .map(let entries) = entry.value.content else {
+            wrongType(entry.value, orNone ? "none or a map" : "a map", example)
+            return false
+        }
+        let known = RetryKeyTable.leaves(of: entry.key)
+        var isComplete = true
+        for leaf in entries {
+            if let setting = known.first(where: { $0.key == leaf.key }) {
+                if !read(leaf, setting) { isComplete = false }
+            } else {
+                context.unknownKey(leaf, in: entry.key, known: known.map(\.key))
+                isComplete = false
+            }
+        }
+        return isComplete
+    }
+
+    private func isNone(_ entry: YAMLNode.Entry) -> Bool { entry.value.scalarText == "none" }
+
+    private func backoff(_ entry: YAMLNode.Entry) -> Backoff?? {
+        if isNone(entry) { return .some(nil) }
+        var backoff = Backoff()
+        let isComplete = leaves(entry, example: "{base: 2, scale: 500ms}") { leaf, setting in
+            switch leaf.key {
+            case "base": set(&backoff.base, base(leaf.value))
+            case "scale": set(&backoff.scale, context.duration(leaf.value, setting))
+            case "max": set(&backoff.max, context.duration(leaf.value, setting))
+            default:
+                set(
+                    &backoff.jitter,
+                    context.choice(leaf.value, setting).flatMap(Backoff.Jitter.init)
+                )
+            }
+        }
+        guard isComplete, isOrdered(backoff, entry) else { return nil }
+        return backoff
+    }
+
+    private func isOrdered(_ backoff: Backoff, _ entry: YAMLNode.Entry) -> Bool {
+        guard backoff.max < backoff.scale, case .map(let leaves) = entry.value.content else {
+            return true
+        }
+        let scale = UnitText.duration(backoff.scale.milliseconds)
+        let max = UnitText.duration(backoff.max.milliseconds)
+        if let leaf = leaves.first(where: { $0.key == "max" }) {
+            let message = "max \(max) is less than scale \(scale)"
+            context.error(.range, message, at: leaf.value, hint: "write \(scale) or more")
+        } else if let leaf = leaves.first(where: { $0.key == "scale" }) {
+            let message = "scale \(scale) is more than max, which is \(max) unless it is written"
+            context.error(.range, message, at: leaf.value, hint: "write max: \(scale) beside it")
+        }
+        return false
+    }
+
+    /// A number with at most three digits behind its point.
+    private func base(_ node: YAMLNode) -> Double? {
+        guard let text = context.text(node, expected: "a number", example: "2") else { return nil }
+        let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        let parts = digits.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.allSatisfy({ Units.wholeNumber($0) != nil }), let value = Double(text) else {
+            let message = "\"\(text)\" is not a number"
+            context.error(.type, message, at: node, hint: "write 2 or 1.5")
+            return nil
+        }
+        guard (1...10).contains(value) else {
+            let hint = "allowed: 1 to 10; 1 is the same wait each time"
+            context.error(.range, "base \(text) is out of range", at: node, hint: hint)
+            return nil
+        }
+        guard parts.count == 1 || parts[1].utf8.count <= 3 else {
+            let message = "\"\(text)\" is more exact than lupin waits"
+            context.error(.range, message, at: node, hint: "at most 3 digits behind the point")
+            return nil
+        }
+        return value
+    }
+
+    private func retryAfter(_ entry: YAMLNode.Entry) -> RetryPolicy.RetryAfter? {
+        var value = RetryPolicy.RetryAfter()
+        let example = "{honour: \(entry.value.scalarText == "false" ? "false" : "true")}"
+        let isComplete = leaves(entry, orNone: false, example: example) { leaf, setting in
+            leaf.key == "honour"
+                ? set(&value.isHonoured, context.boolean(leaf.value))
+                : set(&value.max, context.duration(leaf.value, setting))
+        }
+        return isComplete ? value : nil
+    }
+
+    private func hedge(_ entry: YAMLNode.Entry) -> RetryPolicy.Hedge?? {
+        if isNone(entry) { return .some(nil) }
+        var after: RetryPolicy.Hedge.Delay?
+        var max = 1
+        let isComplete = leaves(entry, example: "{after: 200ms}") { leaf, setting in
+            guard leaf.key == "after" else { return set(&max, context.number(leaf.value, setting)) }
+            after = delay(leaf.value, setting)
+            return after != nil
+        }
+        guard isComplete else { return nil }
+        guard let after else {
+            let hint = "write {after: 200ms} or {after: p95}"
+            context.error(.key, "\"hedge\" has no \"after\"", atKey: entry, hint: hint)
+            return nil
+        }
+        return RetryPolicy.Hedge(after: after, max: max)
+    }
+
+    private func delay(_ node: YAMLNode, _ setting: Setting) -> RetryPolicy.Hedge.Delay? {
+        if let text = node.scalarText, text.hasPrefix("p") {
+            if text == "p95" { return .percentile95 }
+            let message = "\"\(text)\" is neither a duration nor p95"
+            context.error(.type, message, at: node, hint: "write p95 or 200ms")
+            return nil
+        }
+        var plain = setting
+        plain.defaultText = "200ms"
+        guard case .some(.some(let value)) = context.duration(node, plain) else { return nil }
+        return .fixed(value)
+    }
+
+    private func budget(_ entry: YAMLNode.Entry) -> RetryPolicy.Budget?? {
+        if isNone(entry) { return .some(nil) }
+        var budget = RetryPolicy.Budget()
+        let isComplete = leaves(entry, example: "{ratio: 20%, floor: 10}") { leaf, setting in
+            switch leaf.key {
+            case "ratio": set(&budget.ratio, share(leaf.value))
+            case "floor": set(&budget.floor, context.number(leaf.value, setting))
+            case "window": set(&budget.window, context.duration(leaf.value, setting))
+            default: context.choice(leaf.value, setting) != nil
+            }
+        }
+        return isComplete ? budget : nil
+    }
+
+    private func share(_ node: YAMLNode) -> Double? {
+        guard let text = context.text(node, expected: "a share", example: "20%") else { return nil }
+        if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
+            let hint = "allowed: 0% to 100%"
+            context.error(.range, "ratio \(text) is out of range", at: node, hint: hint)
+            return nil
+        }
+        do {
+            return Double(try Units.percent(text)) / 100
+        } catch {
+            context.error(.type, error.message, at: node, hint: error.hint)
+            return nil
+        }
+    }
+
+    // MARK: Methods
+
+    /// E-RETRY: a method that may take effect twice is repeated only by one who says so.
+    private func checkMethods(
+        of policy: RetryPolicy,
+        _ base: RetryPolicy,
+        _ entries: [YAMLNode.Entry]
+    ) -> Bool {
+        guard policy.nonIdempotent != .always, !policy.methods.allSatisfy(\.isIdempotent) else {
+            return true
+        }
+        if let entry = entries.first(where: { $0.key == "methods" }) {
+            for item in context.items(entry.value) {
+                guard let text = item.scalarText else { continue }
+                let method = Method(text)
+                if !method.isIdempotent { tell(method, policy.nonIdempotent, at: item) }
+            }
+        } else if let entry = entries.first(where: { $0.key == "non_idempotent" }) {
+            let wrong = policy.methods.filter { !$0.isIdempotent }.map(\.token).sorted()
+            context.error(
+                .retry,
+                "\"\(base.name)\" repeats \(wrong.joined(separator: ", ")), which "
+                    + "\(policy.nonIdempotent.rawValue) forbids (RFC 9110 §9.2.2)",
+                at: entry.value,
+                hint: "write methods: without them too, or leave this out"
+            )
+        }
+        return false
+    }
+
+    private func tell(
+        _ method: Method,
+        _ permission: RetryPolicy.NonIdempotent,
+        at node: YAMLNode
+    ) {
+        let message =
+            Method.defined.contains(method)
+            ? "\(method.token) is not idempotent: what it does may be done twice (RFC 9110 §9.2.2)"
+            : "whether \(method.token) is idempotent is not known (RFC 9110 §9.2.2)"
+        let isKeyed = method == .post || method == .patch
+        let hint: String
+        if isKeyed, permission == .withIdempotencyKey {
+            hint = "take it out: with-idempotency-key admits it by itself"
+        } else if isKeyed {
+            hint =
+                "write non_idempotent: with-idempotency-key in its place, or "
+                + "non_idempotent: always beside it"
+        } else {
+            hint = "write non_idempotent: always beside it if that is meant"
+        }
+        context.error(.retry, message, at: node, hint: hint)
+    }
+}

@@ -1,0 +1,171 @@
+// The part of an explanation that is about stored responses: which policy holds, what it does for
+// the request, and what became of a response on record.
+import LupinCore
+
+extension Explanation {
+    /// Whether something is sent that a cache could answer.
+    var isCacheAsked: Bool { preview.map { $0.problem == nil } ?? false }
+
+    /// What the policy does for the request; nil where no rule caches.
+    var cache: CachePreview? {
+        guard isCacheAsked, let policy = plan.cache else { return nil }
+        return CachePreview(
+            policy,
+            of: lookUpHead,
+            hasContent: hasContent,
+            injected: injected,
+            user: request.user
+        )
+    }
+
+    /// `standard, by the rule "packages" (lupin.yaml:12)`, and what it means for the request.
+    var cacheLines: [String] {
+        guard let cache else {
+            guard let by = cacheRule else { return ["off: no rule says otherwise"] }
+            return ["off\(by.text)"]
+        }
+        return ["\(cache.policy.name)\(cacheRule?.text ?? "")"] + cache.lines.map { "  \($0)" }
+    }
+
+    private var cacheRule: (name: String, line: Int, text: String)? {
+        guard let index = rule(with: "cache"), let line = rules[index].keyLines["cache"] else {
+            return nil
+        }
+        let name = rules[index].name
+        return (name: name, line: line, text: ", by the rule \"\(name)\" (\(place(line)))")
+    }
+
+    /// The request of the look-up, after the steps of rules; credentials of lupin's own are in it
+    /// where it says in words that they are attached.
+    private var lookUpHead: RequestHead {
+        var head = RequestHead()
+        head.method = request.head.method
+        head.form = request.head.form
+        for case .same(let text) in sentLines { head.addLine(text) }
+        for case .added(let text) in sentLines where !injectsField(text) { head.addLine(text) }
+        return head
+    }
+
+    private var sentLines: [RequestPreview.Line] { preview?.lines ?? [] }
+
+    /// Whether the line is the field of a token, which comes after the look-up.
+    private func injectsField(_ text: String) -> Bool {
+        !plan.auth.isEmpty && text.contains("<token ")
+    }
+
+    /// What lupin attaches, in the words of `CachePreview`.
+    private var injected: [String] {
+        let tokens = plan.auth + plan.namedTokens.filter { !plan.auth.contains($0) }
+        var texts = tokens.map { "token \($0)" }
+        if plan.holdsSecret, tokens.isEmpty { texts.append("a secret of the rules") }
+        if plan.cookieJar != nil { texts.append("the cookies of its jar") }
+        return texts
+    }
+
+    private var hasContent: Bool {
+        if let record { return record.bodyBytes > 0 }
+        let fields = request.head.fields
+        return fields.value(of: "Transfer-Encoding") != nil
+            || fields.value(of: "Content-Length").flatMap(UInt64.init).map { $0 > 0 } ?? false
+    }
+
+    // MARK: The record
+
+    private var recorded: RecordedCaching? {
+        guard let record, isCacheAsked else { return nil }
+        return RecordedCaching(
+            plan.cache,
+            of: record,
+            request: lookUpHead,
+            isInjected: plan.injectsCredentials,
+            changesResponse: !plan.responseSteps.isEmpty
+        )
+    }
+
+    /// What is known of the exchange, and what the cache makes of its response.
+    var recordLines: [String] {
+        guard let record else { return [] }
+        var lines = ["exchange \(record.id)"]
+        if let status = record.response?.status {
+            let upstream = record.attempts.last?.status
+            let other = upstream.map { $0 == status ? "" : ", the origin answered \($0)" } ?? ""
+            lines.append("the client got \(status)\(other)")
+        }
+        if let version = record.rulesVersion, version != configuration.version {
+            lines.append(
+                "other rules held then (version \(version)); all of this is by those of now "
+                    + "(\(configuration.version))"
+            )
+        }
+        if record.original == nil {
+            lines.append("of the client's request only what the log has is known")
+        }
+        return lines + (recorded?.lines.map { "cache: \($0)" } ?? [])
+    }
+
+    // MARK: JSON
+
+    /// `cache` of the object.
+    func addCache(to line: inout JSONLine) {
+        guard isCacheAsked else { return }
+        line.openObject("cache")
+        line.add("policy", text: cache?.policy.name ?? "off")
+        if let rule = cacheRule {
+            line.add("rule", text: rule.name)
+            line.add("line", UInt64(rule.line))
+        }
+        if let cache {
+            line.add("mode", literal: cache.policy.mode.rawValue)
+            line.openList("partition")
+            for part in cache.partition { line.element(part.text.utf8Span.span) }
+            line.closeList()
+            line.add("answers", cache.bypass == nil)
+            if let bypass = cache.bypass { line.add("bypass", literal: bypass.rawValue) }
+            line.add("stores", cache.refusal == nil)
+            if let refusal = cache.refusal { line.add("refusal", literal: refusal.token) }
+            line.openList("overrides")
+            for text in cache.policy.overrides { line.element(text.utf8Span.span) }
+            line.closeList()
+            line.openList("words")
+            for text in cache.lines { line.element(text.utf8Span.span) }
+            line.closeList()
+        }
+        line.closeObject()
+    }
+
+    /// `record` of the object, for an exchange of the past.
+    func addRecord(to line: inout JSONLine) {
+        guard let record else { return }
+        line.openObject("record")
+        line.add("id", text: record.id)
+        if let status = record.response?.status { line.add("status", UInt64(status)) }
+        if let version = record.rulesVersion { line.add("version", text: version) }
+        if let recorded {
+            switch recorded.decision {
+            case .store(let advice)?:
+                line.add("stored", true)
+                line.add("lifetime", UInt64(max(0, advice.freshness.lifetime)))
+                line.add("source", literal: advice.freshness.source.rawValue)
+            case .refuse(let reason)?:
+                line.add("stored", false)
+                line.add("refusal", literal: reason.token)
+            case nil: break
+            }
+            line.openList("unknown")
+            for name in recorded.unknown { line.element(name.utf8Span.span) }
+            line.closeList()
+            line.openList("words")
+            for text in recorded.lines { line.element(text.utf8Span.span) }
+            line.closeList()
+        }
+        line.closeObject()
+    }
+}
+
+extension RequestHead {
+    /// Adds what a line of a preview shows; the request line is no field.
+    fileprivate mutating func addLine(_ text: String) {
+        guard let field = FieldArgument(argument: text) else { return }
+        fields.add(name: field.name, value: field.value)
+    }
+}

@@ -1,0 +1,92 @@
+// The part of an explanation that is about failures: what would be sent again, and by which rule.
+import LupinCore
+
+extension Explanation {
+    /// How failures of the request would be repaired; nil where nothing of it is seen or sent.
+    var retry: RetryPreview? {
+        guard let preview, preview.problem == nil else { return nil }
+        return RetryPreview(
+            plan.retry,
+            of: request.head,
+            hasIdempotencyKey: preview.lines.contains(where: \.isIdempotencyKey),
+            authority: finalOrigin.authority,
+            validates: plan.validation?.action == .retry
+        )
+    }
+
+    /// The rule whose `key` holds; nil where no rule has it.
+    func rule(with key: String) -> Int? {
+        keys.last { $0.key == key && $0.part == .holds }?.rule
+    }
+
+    /// `standard, by the rule "packages" (lupin.yaml:12)`, and what it means for the request.
+    var retryLines: [String] {
+        guard let retry else { return [] }
+        let name: String
+        if let index = rule(with: "retry"), let line = rules[index].keyLines["retry"] {
+            name = "\(retry.policy.name), by the rule \"\(rules[index].name)\" (\(place(line)))"
+        } else {
+            name = "\(retry.policy.name): no rule says otherwise"
+        }
+        return [name] + retry.lines.map { "  \($0)" } + ["resume: \(resumeText)"]
+    }
+
+    private var resumeText: String {
+        guard plan.resumes else { return "off" }
+        let whose = rule(with: "resume").map { " by the rule \"\(rules[$0].name)\"" } ?? ""
+        return request.head.method == .get
+            ? "on\(whose): a download that breaks off is finished by Range, where its length and "
+                + "a strong validator are known"
+            : "on\(whose), but only GET is resumed"
+    }
+
+    /// `retry` and `resume` of the object.
+    func addRetry(to line: inout JSONLine) {
+        guard let retry else { return }
+        line.openObject("retry")
+        line.add("policy", text: retry.policy.name)
+        if let index = rule(with: "retry"), let number = rules[index].keyLines["retry"] {
+            line.add("rule", text: rules[index].name)
+            line.add("line", UInt64(number))
+        }
+        line.add("limit", UInt64(retry.policy.limit))
+        line.add("repeats", literal: retry.permission.rawValue)
+        line.openList("errors")
+        for error in retry.errors { line.element(literal: error.rawValue) }
+        line.closeList()
+        line.openList("status")
+        for status in retry.policy.status.sorted() { line.element(UInt64(status)) }
+        line.closeList()
+        line.openList("waits")
+        for wait in retry.waits {
+            line.openObject()
+            line.add("min", UInt64(wait.least))
+            line.add("max", UInt64(wait.most))
+            line.closeObject()
+        }
+        line.closeList()
+        line.openList("words")
+        for text in retry.lines { line.element(text.utf8Span.span) }
+        line.closeList()
+        line.closeObject()
+        line.openObject("resume")
+        line.add("on", plan.resumes)
+        line.add("acts", plan.resumes && request.head.method == .get)
+        if let index = rule(with: "resume") {
+            line.add("rule", text: rules[index].name)
+            if let number = rules[index].keyLines["resume"] { line.add("line", UInt64(number)) }
+        }
+        line.closeObject()
+    }
+}
+
+extension RequestPreview.Line {
+    /// Whether the request goes out with the field that this line shows.
+    fileprivate var isIdempotencyKey: Bool {
+        switch self {
+        case .removed: false
+        case .same(let text), .added(let text):
+            text.lowercased().hasPrefix("idempotency-key:")
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// What Range and Content-Range say, and what of it is sent.
+
+import LupinCore
+import Testing
+
+struct ByteRangesTests {
+    private static let rows: [(String, UInt64, [Range<UInt64>]?)] = [
+        ("bytes=0-0", 10, [0..<1]), ("bytes=0-99", 10, [0..<10]), ("bytes=5-", 10, [5..<10]),
+        ("bytes=-3", 10, [7..<10]), ("bytes=-30", 10, [0..<10]), ("bytes=-0", 10, []),
+        ("bytes=10-", 10, []), ("bytes=0-", 0, []), ("bytes=-1", 0, []),
+        ("BYTES=1-2", 10, [1..<3]), ("bytes= 1-2", 10, [1..<3]), ("bytes=,1-2,", 10, [1..<3]),
+        ("bytes=1-2 ,\t3-4", 1000, [1..<5]),
+        // In the order of the request, unless they nearly touch.
+        ("bytes=500-599,0-99", 1000, [500..<600, 0..<100]),
+        ("bytes=0-99,180-199", 1000, [0..<200]),
+        ("bytes=0-99,181-199", 1000, [0..<100, 181..<200]),
+        ("bytes=5-9,0-6", 1000, [0..<10]), ("bytes=0-9,0-9,0-9", 10, [0..<10]),
+        ("bytes=900-999,0-9,5-20", 1000, [0..<21, 900..<1000]),
+        ("bytes=0-1,5000-", 1000, [0..<2]),
+        ("bytes=4611686018427387904-", 10, []), ("bytes=0-4611686018427387904", 10, [0..<10]),
+        // Not valid, so ignored.
+        ("bytes=2-1", 10, nil), ("bytes=", 10, nil), ("bytes", 10, nil), ("bytes=a-b", 10, nil),
+        ("bytes=1", 10, nil), ("bytes=1-2-3", 10, nil), ("bytes=1-2 3-4", 10, nil),
+        ("bytes=--1", 10, nil), ("bytes=-", 10, nil), ("items=1-2", 10, nil), ("=1-2", 10, nil),
+        ("bytes =1-2", 10, nil), ("", 10, nil), ("bytes=1 - 2", 10, nil),
+        ("bytes=0-99999999999999999999999", 10, nil),
+    ]
+
+    @Test(arguments: rows.indices)
+    func `a Range asks for bytes that are there`(row: Int) {
+        let (value, length, expected) = Self.rows[row]
+        let request = RangeRequest(parsing: Array(value.utf8).span)
+        #expect(request?.resolved(length: length) == expected)
+    }
+
+    @Test func `too many parts and two lines are ignored`() {
+        func value(_ count: Int) -> String {
+            "bytes=" + (0..<count).map { "\($0 * 1000)-\($0 * 1000)" }.joined(separator: ",")
+        }
+        #expect(RangeRequest(of: fields([("Range", value(16))]))?.parts.count == 16)
+        #expect(RangeRequest(of: fields([("Range", value(17))])) == nil)
+        #expect(RangeRequest(of: fields([("Range", "bytes=1-2"), ("Range", "bytes=1-2")])) == nil)
+        #expect(RangeRequest(of: fields([])) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("bytes 0-4/10", "bytes 0-4/10"), ("BYTES 0-4/10", "bytes 0-4/10"),
+            ("bytes 0-4/*", "bytes 0-4/*"), ("bytes */10", "bytes */10"),
+            ("bytes  0-9/10 ", "bytes 0-9/10"), ("bytes 0-10/10", nil), ("bytes 4-3/10", nil),
+            ("bytes */*", nil), ("bytes 0-4", nil), ("bytes 0-4/", nil), ("bytes 0-4/10x", nil),
+            ("bytes=0-4/10", nil), ("items 0-4/10", nil), ("", nil), ("bytes -4/10", nil),
+            ("bytes 0-18446744073709551615/*", nil), ("bytes 0-4/18446744073709551615", nil),
+        ] as [(String, String?)]
+    )
+    func `a Content-Range is valid or none`(value: String, expected: String?) {
+        #expect(ContentRange(parsing: Array(value.utf8).span)?.text == expected)
+        let twice = fields([("Content-Range", value), ("Content-Range", value)])
+        #expect(ContentRange(of: twice) == nil)
+    }
+
+    @Test func `the total of many parts saturates`() {
+        let huge: Range<UInt64> = 0..<(1 << 63)
+        let parts = MultipartRanges(
+            ranges: [huge, huge, huge],
+            completeLength: nil,
+            mediaType: nil,
+            boundary: "B"
+        )
+        #expect(parts.contentLength == .max)
+        #expect(parts.heads.count == 3)
+    }
+
+    @Test func `any bytes are read without harm`() {
+        var seed: UInt64 = 3
+        for _ in 0..<5000 {
+            var bytes = Array("bytes".utf8)
+            for _ in 0..<12 {
+                seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                bytes.append(Array("0123456789-,= */9999".utf8)[Int(seed >> 33) % 20])
+            }
+            let ranges = RangeRequest(parsing: bytes.span)?.resolved(length: 50) ?? []
+            #expect(ranges.allSatisfy { !$0.isEmpty && $0.upperBound <= 50 })
+            _ = ContentRange(parsing: bytes.span)
+        }
+    }
+}

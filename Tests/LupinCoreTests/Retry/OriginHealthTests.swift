@@ -1,0 +1,127 @@
+// Whether a sick host is spared and a flaky one keeps its retries.
+
+import LupinCore
+import Testing
+
+struct OriginHealthTests {
+    private let second: UInt64 = 1_000_000
+
+    private func budget(
+        _ window: Duration = .seconds(10),
+        ratio: Double = 0.2,
+        floor: Int = 10
+    ) -> RetryPolicy.Budget {
+        var budget = RetryPolicy.Budget()
+        budget.window = window
+        budget.ratio = ratio
+        budget.floor = floor
+        return budget
+    }
+
+    @Test func `it is small`() {
+        #expect(MemoryLayout<OriginHealth>.size <= 1024)
+    }
+
+    // MARK: The budget
+
+    @Test func `the floor is allowed without any request, and no more`() {
+        var health = OriginHealth(now: 0)
+        for _ in 0..<10 { #expect(health.admitRetry(budget(), second) == .admitted) }
+        #expect(health.admitRetry(budget(), second) == .spent(retries: 10, allowed: 10))
+        #expect(health.admitRetry(budget(), 11 * second) == .spent(retries: 10, allowed: 10))
+        #expect(health.admitRetry(budget(), 12 * second) == .admitted)
+    }
+
+    @Test func `the ratio counts where it gives more than the floor`() {
+        var health = OriginHealth(now: 0)
+        for i in 0..<100 { health.noteRequest(UInt64(i) * 10000) }
+        let answers = (0..<21).map { _ in health.admitRetry(budget(), second) }
+        #expect(answers.filter { $0 == .admitted }.count == 20)
+        #expect(answers.last == .spent(retries: 20, allowed: 20))
+    }
+
+    @Test func `rules with different budgets share what is counted`() {
+        var health = OriginHealth(now: 0)
+        for _ in 0..<3 { #expect(health.admitRetry(budget(floor: 3), second) == .admitted) }
+        #expect(
+            health.admitRetry(budget(.seconds(60), floor: 3), second)
+                == .spent(retries: 3, allowed: 3)
+        )
+        #expect(health.admitRetry(budget(.seconds(60), floor: 4), second) == .admitted)
+        #expect(health.admitRetry(budget(floor: 4), second) == .spent(retries: 4, allowed: 4))
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 10, 15, 16, 30, 60, 61, 120, 300])
+    func `a window forgets after its length, by a third later at most`(seconds: Int) {
+        let window = budget(.seconds(seconds), ratio: 0, floor: 1)
+        let length = UInt64(seconds) * second
+        var numbers = SeededNumbers(seed: UInt64(seconds))
+        for _ in 0..<50 {
+            let start = UInt64.random(in: 0...(1000 * second), using: &numbers)
+            var health = OriginHealth(now: start)
+            #expect(health.admitRetry(window, start) == .admitted)
+            var early = health
+            #expect(
+                early.admitRetry(window, start + length) == .spent(retries: 1, allowed: 1)
+            )
+            #expect(health.admitRetry(window, start + length * 4 / 3 + 1) == .admitted)
+        }
+    }
+
+    @Test func `no number traps`() {
+        for now in [UInt64.min, 1, .max] {
+            for window in [Duration.zero, .nanoseconds(1), .seconds(1e18), .seconds(-5)] {
+                for ratio in [0, -1, 5, .nan, .infinity] {
+                    for floor in [Int.min, 0, 1, .max] {
+                        var health = OriginHealth(now: .max - now)
+                        health.noteRequest(now)
+                        health.noteResponse(afterMicroseconds: now, now)
+                        health.noteOutcome(isFailure: true, now)
+                        _ = health.admitRetry(budget(window, ratio: ratio, floor: floor), now)
+                        _ = (health.isOpen(now), health.percentile95(now), health.isIdle(now: now))
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: The circuit
+
+    @Test func `ten failures in a row stop retries for ten seconds`() {
+        var health = OriginHealth(now: 0)
+        for i in 1...9 { health.noteOutcome(isFailure: true, UInt64(i) * second) }
+        #expect(!health.isOpen(9 * second))
+        health.noteOutcome(isFailure: true, 10 * second)
+        #expect(health.isOpen(10 * second) && health.isOpen(20 * second))
+        #expect(!health.isOpen(20 * second + 1))
+        // The next request is the probe.
+        health.noteOutcome(isFailure: true, 30 * second)
+        #expect(health.isOpen(30 * second) && health.failuresInRow == 11)
+        health.noteOutcome(isFailure: false, 31 * second)
+        #expect(!health.isOpen(31 * second) && health.failuresInRow == 0)
+    }
+
+    @Test func `nine failures and a success are no reason`() {
+        var health = OriginHealth(now: 0)
+        for i in 0..<1000 {
+            health.noteOutcome(isFailure: i % 10 != 9, UInt64(i))
+            if health.isOpen(UInt64(i)) { Issue.record("open after \(i)") }
+        }
+    }
+
+    @Test func `a clock that goes back is taken for the latest moment`() {
+        var health = OriginHealth(now: 100 * second)
+        for _ in 0..<10 { health.noteOutcome(isFailure: true, 50 * second) }
+        #expect(health.isOpen(50 * second) && health.isOpen(110 * second))
+        for _ in 0..<10 { #expect(health.admitRetry(budget(), 60 * second) == .admitted) }
+        #expect(health.admitRetry(budget(), 60 * second) == .spent(retries: 10, allowed: 10))
+    }
+
+    @Test func `a host that nobody asks for is idle`() {
+        var health = OriginHealth(now: second)
+        #expect(!health.isIdle(now: second) && !health.isIdle(now: 321 * second))
+        #expect(health.isIdle(now: 321 * second + 1))
+        health.noteRequest(400 * second)
+        #expect(!health.isIdle(now: 700 * second) && !health.isIdle(now: 0))
+    }
+}

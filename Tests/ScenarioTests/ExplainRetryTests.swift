@@ -1,0 +1,97 @@
+// What `lupin explain` says of retries and of downloads that break off.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct ExplainRetryTests {
+    private static let rules = """
+        lupin: 1
+        retry:
+          mine: {limit: 3, non_idempotent: with-idempotency-key}
+        rules:
+          - name: everybody
+            match: {}
+            retry: none
+            resume: true
+          - name: packages
+            match: packages.example
+            retry: standard
+          - name: api
+            match: api.example
+            retry: {use: mine, status: [503]}
+            resume: false
+            request:
+              - default: {Idempotency-Key: "${id}"}
+          - name: own
+            match: own.example
+            respond: {status: 200}
+
+        """
+
+    private func explain(_ arguments: String...) throws -> String {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", Self.rules)
+        let result = try Lupin.run(["explain", "--rules", file] + arguments)
+        #expect(result.code == 0)
+        return result.output
+    }
+
+    /// The lines below `retry`.
+    private func section(_ output: String) -> [String] {
+        let lines = output.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let begin = lines.firstIndex(of: "retry") else { return [] }
+        return lines[(begin + 1)...].prefix { !$0.isEmpty }.map(String.init)
+    }
+
+    @Test func `the policy, its rule and what it means are told`() throws {
+        let lines = try section(explain("https://packages.example/a.deb"))
+        #expect(lines.first == "  standard, by the rule \"packages\" (lupin.yaml:11)")
+        #expect(lines.contains("    GET may be repeated"))
+        let packages = "20% of the requests to packages.example in 10s, at least 10"
+        #expect(lines.contains("    budget: \(packages)"))
+        #expect(
+            lines.last == "  resume: on by the rule \"everybody\": a download that breaks off is "
+                + "finished by Range, where its length and a strong validator are known"
+        )
+        let post = try section(explain("-X", "POST", "https://packages.example/"))
+        #expect(post.contains { $0.hasPrefix("    POST only where nothing was processed: ") })
+        #expect(post.last == "  resume: on by the rule \"everybody\", but only GET is resumed")
+    }
+
+    @Test func `a policy in place, and a field that a step adds, are told`() throws {
+        let lines = try section(explain("-X", "POST", "https://api.example:8443/"))
+        #expect(lines.first == "  mine@14, by the rule \"api\" (lupin.yaml:14)")
+        #expect(lines.contains("    POST may be repeated: it carries Idempotency-Key"))
+        #expect(lines.contains { $0.contains("or status 503, 429 with Retry-After") })
+        #expect(lines.contains { $0.contains("requests to api.example:8443 in 10s") })
+        #expect(lines.last == "  resume: off")
+    }
+
+    @Test func `where nothing is sent again, that is told`() throws {
+        let lines = try section(explain("http://other.example/"))
+        #expect(
+            lines.prefix(2) == [
+                "  none, by the rule \"everybody\" (lupin.yaml:7)", "    nothing is sent again",
+            ]
+        )
+        // Nothing goes upstream where lupin answers itself.
+        #expect(try section(explain("http://own.example/")).isEmpty)
+    }
+
+    @Test func `programs read the same`() throws {
+        let output = try explain("--json", "-X", "POST", "https://packages.example/")
+        let json = try JSONSerialization.jsonObject(with: Data(output.utf8))
+        let object = try #require(json as? [String: Any])
+        let retry = try #require(object["retry"] as? [String: Any])
+        #expect(retry["policy"] as? String == "standard")
+        #expect(retry["rule"] as? String == "packages" && retry["line"] as? Int == 11)
+        #expect(retry["repeats"] as? String == "unprocessed" && retry["limit"] as? Int == 2)
+        #expect(retry["status"] as? [Int] == [408, 500, 502, 503, 504])
+        #expect((retry["errors"] as? [String])?.first == "dns")
+        let waits = try #require(retry["waits"] as? [[String: Int]])
+        #expect(waits == [["min": 0, "max": 500], ["min": 0, "max": 1000]])
+        let resume = try #require(object["resume"] as? [String: Any])
+        #expect(resume["on"] as? Bool == true && resume["acts"] as? Bool == false)
+        #expect(resume["rule"] as? String == "everybody" && resume["line"] as? Int == 8)
+    }
+}

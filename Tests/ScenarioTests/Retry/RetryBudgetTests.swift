@@ -1,0 +1,118 @@
+// How retries end where a host is dead: by its budget, and by its circuit.
+import LupinTestKit
+import Testing
+
+struct RetryBudgetTests {
+    private static let rules = everywhere("retry: {use: standard, backoff: none}")
+
+    @Test func `a hundred clients do not trouble a dead host three hundred times`() async throws {
+        let count = 100
+        try await ProxyFixture.run(Self.rules + "\nworkers: 2") { proxy in
+            let (flaky, origin) = try proxy.flaky(.close)
+            let clients = try (0..<count).map { _ in try proxy.client() }
+            for client in clients { try client.send("GET", origin.url()) }
+            for client in clients { #expect(try client.response().status == 502) }
+            #expect(flaky.asked >= count)
+            #expect(flaky.asked <= count + max(10, count / 5))
+            let records = try proxy.records(count)
+            let attempts = records.reduce(0) { $0 + $1.count("attempts") }
+            #expect(attempts == flaky.asked)
+            let refused = records.compactMap { record in
+                record["attempts.\(record.count("attempts") - 1).reason"]
+            }
+            #expect(refused.contains("the last 10 attempts at \(origin.authority) failed"))
+        }
+    }
+
+    @Test func `a host that fails every second time spends its budget`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules, clock: clock) { proxy in
+            let deeds = (0..<10).flatMap { _ in [FlakyOrigin.Deed.status(503), .good] }
+            let flaky = FlakyOrigin(deeds + [.status(503), .status(503), .good, .good])
+            let origin = try proxy.origin { flaky.serve($0) }
+            let client = try proxy.client()
+            for _ in 0..<10 { #expect(try client.get(origin.url()).status == 200) }
+            #expect(try client.get(origin.url()).status == 503)
+            #expect(flaky.asked == 21)
+            let record = try proxy.records(11)[10]
+            #expect(
+                record["attempts.0.reason"]
+                    == "the retry budget of \(origin.authority) is spent: 10 of 10 in 10s"
+            )
+            #expect(record["attempts.0.decision"] == "deliver")
+            // Its window passes.
+            try clock.advance(by: .seconds(15))
+            #expect(try client.get(origin.url()).status == 200)
+            #expect(flaky.asked == 23)
+        }
+    }
+
+    @Test func `rules that share a host share its budget`() async throws {
+        let rules = """
+            rules:
+              - {name: a, match: {path: /a}, retry: {use: standard, backoff: none}}
+              - {name: b, match: {path: /b}, retry: {use: standard, backoff: none}}
+            """
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            let deeds = (0..<10).flatMap { _ in [FlakyOrigin.Deed.status(503), .good] }
+            let flaky = FlakyOrigin(deeds + [.status(503)])
+            let origin = try proxy.origin { flaky.serve($0) }
+            let client = try proxy.client()
+            for _ in 0..<10 { #expect(try client.get(origin.url("/a")).status == 200) }
+            #expect(try client.get(origin.url("/b")).status == 503)
+            #expect(flaky.asked == 21)
+            // Another host has its own.
+            let (other, second) = try proxy.flaky(.status(503), .good)
+            #expect(try client.get(second.url("/b")).status == 200)
+            #expect(other.asked == 2)
+        }
+    }
+
+    @Test func `ten failures in a row open the circuit, one success closes it`() async throws {
+        try await ProxyFixture.run(Self.rules, clock: VirtualClock()) { proxy in
+            let deeds = [FlakyOrigin.Deed](repeating: .reset, count: 11)
+            let flaky = FlakyOrigin(deeds + [.good, .reset, .good])
+            let origin = try proxy.origin { flaky.serve($0) }
+            let client = try proxy.client()
+            let url = origin.url()
+            // 3 attempts each, and the tenth is the last that anybody makes again.
+            for asked in [3, 6, 9, 10, 11] {
+                #expect(try client.get(url).status == 502)
+                #expect(flaky.asked == asked)
+            }
+            #expect(try client.get(url).status == 200)
+            #expect(flaky.asked == 12)
+            #expect(try client.get(url).status == 200)
+            #expect(flaky.asked == 14)
+            let record = try proxy.records(7)[4]
+            #expect(
+                record["attempts.0.reason"]
+                    == "the last 10 attempts at \(origin.authority) failed"
+            )
+        }
+    }
+
+    @Test func `the circuit forgets after ten seconds`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(Self.rules, clock: clock) { proxy in
+            let (flaky, origin) = try proxy.flaky(.reset)
+            let client = try proxy.client()
+            for _ in 0..<4 { #expect(try client.get(origin.url()).status == 502) }
+            #expect(flaky.asked == 10)
+            try clock.advance(by: .milliseconds(10_100))
+            #expect(try client.get(origin.url()).status == 502)
+            // One retry: then there is a failure of lately again.
+            #expect(flaky.asked == 11)
+        }
+    }
+
+    @Test func `without a budget only the limit counts`() async throws {
+        let rules = everywhere("retry: {use: standard, backoff: none, budget: none}")
+        try await ProxyFixture.run(rules) { proxy in
+            let (flaky, origin) = try proxy.flaky(.reset)
+            let client = try proxy.client()
+            for _ in 0..<10 { #expect(try client.get(origin.url()).status == 502) }
+            #expect(flaky.asked == 30)
+        }
+    }
+}
