@@ -49,6 +49,24 @@ package struct VaryKey: Sendable, Hashable {
         self.values = values
     }
 
+    /// What `init(names:encodedValues:)` takes.
+    package var encodedValues: [UInt8] { values }
+
+    /// The values as they lay in a store; nil where they are not those of so many names.
+    package init?(names: [String], encodedValues: [UInt8]) {
+        var rest = encodedValues[...]
+        for _ in names {
+            guard let isThere = rest.popFirst(), isThere <= 1,
+                let end = rest.firstIndex(of: VaryKey.end), isThere == 1 || end == rest.startIndex
+            else { return nil }
+            rest = rest[(end + 1)...]
+        }
+        guard rest.isEmpty else { return nil }
+        self.names = names
+        known = names.map { FieldName($0.utf8.span) }
+        values = encodedValues
+    }
+
     /// Whether Vary holds `*`, in whatever company.
     package static func isAny(_ response: FieldSection) -> Bool { response.lists("*", in: .vary) }
 

@@ -1,0 +1,127 @@
+// How the facts about a stored response lie on disk: what is worked out from them is not there.
+
+extension StoredResponse {
+    /// The first word of what `encoded` makes; what begins with another is not read.
+    private static let form = "lupin-1"
+
+    /// The facts as bytes, for a store that outlives the process.
+    ///
+    /// Lines that end with CR LF, which no part holds: form, status and both times in microseconds
+    /// since 1970; the names of Vary; the values for them; then the field lines.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(fields.storage.count + 128)
+        let numbers = "\(status) \(requestTimeUs) \(freshness.responseTimeUs)"
+        bytes += "\(Self.form) \(numbers)\r\n".utf8
+        bytes += vary.names.joined(separator: ",").utf8
+        bytes += Self.lineEnd
+        bytes += vary.encodedValues
+        bytes += Self.lineEnd
+        for line in fields.lines {
+            bytes.append(copying: fields.storage.span.extracting(line.name.range))
+            bytes += ": ".utf8
+            bytes.append(copying: fields.storage.span.extracting(line.value.range))
+            bytes += Self.lineEnd
+        }
+        return bytes
+    }
+
+    /// Reads what `encoded` made; nil where it is something else.
+    ///
+    /// - Parameters:
+    ///   - encoded: From the store.
+    ///   - length: Bytes of the body that lies beside it; it is complete.
+    ///   - policy: Whose cache it is.
+    package init?(encoded: Span<UInt8>, length: UInt64, policy: CachePolicy) {
+        var lines = LineReader(encoded)
+        guard let first = lines.next(), let names = lines.next(), let values = lines.next() else {
+            return nil
+        }
+        let words = String(copying: encoded.extracting(first)).split(separator: " ")
+        guard words.count == 4, words[0] == Self.form, let status = UInt16(words[1]),
+            (200...999).contains(status), let requestTimeUs = Int64(words[2]),
+            let responseTimeUs = Int64(words[3])
+        else { return nil }
+        let vary = VaryKey(
+            names: String(copying: encoded.extracting(names)).split(separator: ",").map(String.init),
+            encodedValues: [UInt8](copying: encoded.extracting(values))
+        )
+        guard let vary else { return nil }
+        var head = ResponseHead(status: status)
+        guard let fields = FieldSection(lines: encoded.extracting(lines.rest)) else { return nil }
+        head.fields = fields
+        self.init(
+            head,
+            vary: vary,
+            content: HeldContent(complete: length),
+            policy: policy,
+            requestTimeUs: requestTimeUs,
+            responseTimeUs: responseTimeUs
+        )
+    }
+
+    /// Why a response must not lie in a file, where it has secrets of its own; nil if it may.
+    ///
+    /// What was selected by credentials has them in its Vary values, and what sets cookies has them
+    /// in its fields.
+    package var diskRefusal: NoStoreReason? {
+        if fields.first(.setCookie) != nil { return .setCookie }
+        let credentials = ["authorization", "cookie", "proxy-authorization"]
+        return vary.names.contains { credentials.contains($0) } ? .authorization : nil
+    }
+
+    private static let lineEnd: [UInt8] = [0x0D, 0x0A]
+}
+
+extension FieldSection {
+    /// Field lines as `encoded` writes them; nil where they are something else.
+    fileprivate init?(lines text: Span<UInt8>) {
+        self.init()
+        storage = [UInt8](copying: text)
+        var reader = LineReader(text)
+        while let range = reader.next() {
+            let line = text.extracting(range)
+            var colon = 0
+            while colon < line.count, line[colon] != 0x3A { colon += 1 }
+            guard colon > 0, colon + 1 < line.count, line[colon + 1] == 0x20 else { return nil }
+            let start = range.lowerBound
+            let known = FieldName(line.extracting(0..<colon))
+            lines.append(
+                Line(
+                    name: ByteRange(start..<(start + colon)),
+                    value: ByteRange((start + colon + 2)..<range.upperBound),
+                    known: known,
+                    isContiguous: true
+                )
+            )
+            names.insert(known)
+        }
+        guard reader.rest.isEmpty else { return nil }
+    }
+}
+
+/// Lines that end with CR LF.
+private struct LineReader: ~Escapable {
+    private let bytes: Span<UInt8>
+    private var position = 0
+
+    @_lifetime(copy bytes)
+    init(_ bytes: Span<UInt8>) { self.bytes = bytes }
+
+    /// What no line was read of.
+    var rest: Range<Int> { position..<bytes.count }
+
+    /// The next line without its end; nil where none ends any more.
+    mutating func next() -> Range<Int>? {
+        let start = position
+        var i = start
+        while i + 1 < bytes.count {
+            if bytes[i] == 0x0D, bytes[i + 1] == 0x0A {
+                position = i + 2
+                return start..<i
+            }
+            i += 1
+        }
+        return nil
+    }
+}
