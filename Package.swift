@@ -23,6 +23,7 @@ let argumentParser = Target.Dependency.product(
 )
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 
 let package = Package(
     name: "lupin",
@@ -33,6 +34,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
@@ -51,8 +53,8 @@ let package = Package(
         .target(
             name: "LupinProxy",
             dependencies: [
-                "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinCore",
-                logging,
+                "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
+                "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
@@ -63,6 +65,11 @@ let package = Package(
         .target(name: "LupinWire", dependencies: ["LupinCore", "CNghttp2"], swiftSettings: strict),
         .target(name: "LupinCoding", dependencies: ["LupinCore", "CZlib"], swiftSettings: strict),
         .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
+        .target(
+            name: "LupinStore",
+            dependencies: ["CLinux", "CZlib", grdb],
+            swiftSettings: strict
+        ),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
@@ -106,6 +113,11 @@ let package = Package(
         .testTarget(
             name: "LupinRulesTests",
             dependencies: ["LupinRules", "LupinCore"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinStoreTests",
+            dependencies: ["LupinStore", grdb],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, rtnetlink, files without a name, and who is at the other end of a local socket.
+// inotify, rtnetlink, files without a name, reads that don't wait, and who is at the other end of a
+// local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
@@ -28,6 +29,7 @@ extern int pipe2(int[2], int);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
+extern ssize_t preadv2(int, const struct iovec *, int, off_t, int);
 extern int memfd_create(const char *, unsigned int);
 extern char *crypt_rn(const char *, const char *, void *, int);
 
@@ -88,6 +90,11 @@ static inline int linux_pipe(int *_Nonnull read_end, int *_Nonnull write_end) {
 
 static inline ssize_t linux_splice(int from, int to, size_t count) {
     return splice(from, NULL, to, NULL, count, 0x01 | 0x02 /* MOVE | NONBLOCK */);
+}
+
+static inline ssize_t linux_splice_file(int file, int64_t offset, int pipe, size_t count) {
+    off_t start = offset;
+    return splice(file, &start, pipe, NULL, count, 0x01 | 0x02 /* MOVE | NONBLOCK */);
 }
 
 static inline int linux_set_pipe_size(int fd, int size) {
@@ -224,6 +231,13 @@ static inline int linux_route_listen(int fd) {
 static inline int linux_nameless_file(const char *_Nonnull folder) {
     // O_TMPFILE, which the headers show only under _GNU_SOURCE.
     return open(folder, __O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+}
+
+/// Reads what the page cache holds; EAGAIN where the disk would be waited for.
+static inline ssize_t linux_read_cached(
+    int fd, void *_Nonnull bytes, size_t count, off_t offset) {
+    struct iovec room = {.iov_base = bytes, .iov_len = count};
+    return preadv2(fd, &room, 1, offset, 0x08 /* RWF_NOWAIT */);
 }
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }

@@ -1,4 +1,4 @@
-// What LupinCoding sees of zlib. Function-like macros get a static inline here, nothing else.
+// What LupinCoding and LupinStore see of zlib. Function-like macros get a static inline here, nothing else.
 #pragma once
 /// Input is only read, and so is const.
 #define ZLIB_CONST

@@ -29,6 +29,25 @@ package final class SplicePipe {
     var readEnd: Int32 { reading.raw }
     var writeEnd: Int32 { writing.raw }
     var room: Int { capacity - held }
+
+    /// Puts up to `count` bytes of a file into the pipe, from its page cache without a copy.
+    ///
+    /// May wait for the disk. Returns how many; 0 when the pipe is full.
+    /// - Throws: What splice(2) said; EIO where the file ends before.
+    package func fill(
+        from file: Int32,
+        at offset: UInt64,
+        _ count: Int
+    ) throws(SystemError) -> Int {
+        let wanted = min(count, room)
+        guard wanted > 0, let start = Int64(exactly: offset) else { return 0 }
+        let moved = SystemCall.value { linux_splice_file(file, start, writeEnd, wanted) }
+        // With bytes in it the pipe may be full before its room is used up.
+        if moved == -Int(EAGAIN) { return 0 }
+        guard moved > 0 else { throw SystemError(code: moved == 0 ? EIO : Int32(-moved)) }
+        held += moved
+        return moved
+    }
 }
 
 /// One loop's spare pipes.

@@ -31,6 +31,8 @@ public final class Proxy: Sendable {
     ///   - resolve: What the resolver's threads call for a name, and may block in; tests bring
     ///     their own.
     ///   - verify: Whether a password is the one of a hash; it may block. Tests bring their own.
+    ///   - identify: Who the client at the other end of a connection is; it may block. Without it
+    ///     the kernel is asked; tests bring their own.
     ///   - logger: lupin's own diagnostics.
     ///   - environment: The process's variables, where `SSL_CERT_FILE` and the user's directories
     ///     are looked up.
@@ -47,6 +49,7 @@ public final class Proxy: Sendable {
         verify: @escaping @Sendable ([UInt8], String) -> Bool = {
             PasswordHash.verify($0, against: $1)
         },
+        identify: ProcessLookup.Ask? = nil,
         logger: Logger,
         environment: [String: String] = [:],
         allowsColour: Bool = true,
@@ -84,7 +87,7 @@ public final class Proxy: Sendable {
                 allowsColour: allowsColour,
                 records: records,
                 resolver: try ResolverThreads(asking: resolve),
-                processes: try ProcessLookup(),
+                processes: try ProcessLookup(asking: identify),
                 tokenThread: try HelperThread.forTokens(),
                 environment: environment,
                 hooks: hooks
@@ -192,6 +195,7 @@ public final class Proxy: Sendable {
         shared.resolver.abandon()
         shared.processes.abandon()
         shared.tokenThread.abandon()
+        shared.responses.close()
         shared.cookieJars.flush(now: SystemCall.wallMicroseconds() / 1_000_000)
         for listener in listeners { listener.entrance.authenticator?.abandon() }
         shared.records.close()

@@ -22,7 +22,8 @@ import Synchronization
 /// `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
 /// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last),
 /// `OriginHealths` (how origins fared, for those who retry), `ResponseStore` with `Flight` and
-/// `GrowingBody` (stored responses, and those on their way).
+/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore`
+/// and `DiskTally` (what of them lies on disk).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -37,8 +38,6 @@ final class Shared: Sendable {
     let spillFolder: String
     let health = OriginHealths()
     let responses: ResponseStore
-    /// Tells apart whose stored responses are whose, and nobody can tell who that is.
-    let partitions = KeyedDigest()
     let history: ExchangeHistory
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
@@ -98,6 +97,7 @@ final class Shared: Sendable {
         cachedResponseHandler = hooks.cachedResponseHandler
         eventMonitors = hooks.eventMonitors
         responses = ResponseStore(bytesMax: snapshot.settings.cacheStore.memoryBytes)
+        responses.adopt(snapshot.settings.cacheStore, environment, logger)
         cookieJars = CookieJars(on: tokenThread, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
@@ -120,7 +120,7 @@ final class Shared: Sendable {
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
-        responses.limit(snapshot.settings.cacheStore.memoryBytes)
+        responses.adopt(snapshot.settings.cacheStore, environment, logger)
         tokens.adopt(Array(snapshot.tokens.values))
     }
 

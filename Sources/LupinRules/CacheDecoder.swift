@@ -185,9 +185,7 @@ extension DecodingContext {
     func decode(_ node: YAMLNode, _ setting: Setting, into store: inout CacheStoreSettings) {
         switch setting.key {
         case "memory": if let size = size(node, setting) ?? nil { store.memoryBytes = size }
-        case "disk":
-            guard let size = size(node, setting) ?? nil, size > 0 else { return }
-            unavailable("disk", "the part of the cache that is on disk", at: node)
+        case "disk": if let size = size(node, setting) { store.diskBytes = size ?? 0 }
         case "path":
             let text = text(node, expected: "a path", example: setting.defaultText)
             guard let path = text.flatMap({ path($0, at: node) }) else { return }
@@ -205,31 +203,25 @@ extension DecodingContext {
     }
 
     /// E-RANGE: a response that is larger than the whole store never fits.
-    func check(_ store: CacheStoreSettings, _ entries: [YAMLNode.Entry]) {
-        checkFit("max_object", store.objectBytesMax, in: "memory", store.memoryBytes, entries)
-        checkFit("disk_max_object", store.diskObjectBytesMax, in: "disk", store.diskBytes, entries)
+    ///
+    /// Where the file does not say how large one may be, the whole store is the bound.
+    func check(_ store: inout CacheStoreSettings, _ entries: [YAMLNode.Entry]) {
+        checkFit("max_object", &store.objectBytesMax, in: "memory", store.memoryBytes, entries)
+        let disk = store.diskBytes
+        checkFit("disk_max_object", &store.diskObjectBytesMax, in: "disk", disk, entries)
     }
 
     private func checkFit(
         _ key: String,
-        _ most: Int,
+        _ most: inout Int,
         in wholeKey: String,
         _ whole: Int,
         _ entries: [YAMLNode.Entry]
     ) {
         guard whole > 0, most > whole else { return }
+        guard let entry = entries.first(where: { $0.key == key }) else { return most = whole }
         let (mostText, wholeText) = (UnitText.size(most), UnitText.size(whole))
-        if let entry = entries.first(where: { $0.key == key }) {
-            let message = "\(key) \(mostText) is more than \(wholeKey) \(wholeText)"
-            error(.range, message, at: entry.value, hint: "write \(wholeText) or less")
-        } else if let entry = entries.first(where: { $0.key == wholeKey }) {
-            error(
-                .range,
-                "\(wholeKey) \(wholeText) is less than \(key), which is \(mostText) unless it is "
-                    + "written",
-                at: entry.value,
-                hint: "write \(key): \(wholeText) or less beside it"
-            )
-        }
+        let message = "\(key) \(mostText) is more than \(wholeKey) \(wholeText)"
+        error(.range, message, at: entry.value, hint: "write \(wholeText) or less")
     }
 }

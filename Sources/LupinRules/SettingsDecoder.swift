@@ -102,7 +102,7 @@ struct SettingsDecoder {
             return
         }
         decode(inside, in: name)
-        if name == "cache.store" { context.check(settings.cacheStore, inside) }
+        if name == "cache.store" { context.check(&settings.cacheStore, inside) }
         if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
     }
 

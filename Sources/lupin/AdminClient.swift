@@ -77,7 +77,8 @@ struct AdminClient: Sendable {
 
     // MARK: A request
 
-    private func request(
+    /// Sends a request without a body and reads the whole answer.
+    func request(
         _ method: String,
         _ target: String,
         on loop: EventLoop

@@ -119,6 +119,7 @@ extension Explanation {
             line.openList("partition")
             for part in cache.partition { line.element(part.text.utf8Span.span) }
             line.closeList()
+            if isPurge { line.add("purges", true) }
             line.add("answers", cache.bypass == nil)
             if let bypass = cache.bypass { line.add("bypass", literal: bypass.rawValue) }
             line.add("stores", cache.refusal == nil)

@@ -151,12 +151,7 @@ extension Explanation {
             line.closeObject()
             return
         }
-        line.openObject("next_hop")
-        line.add("host", text: (parent?.host ?? finalOrigin.host).text)
-        line.add("port", UInt64(parent?.port ?? finalOrigin.port))
-        line.add("parent", parent != nil)
-        if let trustName { line.add("trust", text: trustName) }
-        line.closeObject()
+        if !isPurge { addNextHop(to: &line) }
         guard let preview else { return }
         line.openObject("request")
         line.openList("lines")
@@ -189,7 +184,18 @@ extension Explanation {
         addRetry(to: &line)
         addCache(to: &line)
         line.openList("response")
-        for step in plan.responseSteps { line.element(step.summary.utf8Span.span) }
+        for step in isPurge ? [] : plan.responseSteps {
+            line.element(step.summary.utf8Span.span)
+        }
         line.closeList()
+    }
+
+    private func addNextHop(to line: inout JSONLine) {
+        line.openObject("next_hop")
+        line.add("host", text: (parent?.host ?? finalOrigin.host).text)
+        line.add("port", UInt64(parent?.port ?? finalOrigin.port))
+        line.add("parent", parent != nil)
+        if let trustName { line.add("trust", text: trustName) }
+        line.closeObject()
     }
 }

@@ -4,7 +4,7 @@ import LupinCore
 extension Explanation {
     /// How failures of the request would be repaired; nil where nothing of it is seen or sent.
     var retry: RetryPreview? {
-        guard let preview, preview.problem == nil else { return nil }
+        guard let preview, preview.problem == nil, !isPurge else { return nil }
         return RetryPreview(
             plan.retry,
             of: request.head,

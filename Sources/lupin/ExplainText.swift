@@ -222,9 +222,13 @@ struct ExplainText {
         }
         lines += preview.steps.dropped.map { "dropped: \($0.step): \($0.reason)" }
         lines += preview.notes.map { "also: \($0)" }
-        lines += explanation.plan.responseSteps.map { "of the response: \($0.summary)" }
+        if !explanation.isPurge {
+            lines += explanation.plan.responseSteps.map { "of the response: \($0.summary)" }
+        }
         if let problem = preview.problem {
             lines.append("nothing is sent, 502: \(problem)")
+        } else if explanation.isPurge {
+            lines.append("lupin answers itself, nothing goes upstream: 200, or 404")
         } else {
             let trust = explanation.trustName.map { ", trusted by policy \($0)" } ?? ""
             lines.append("sent to \(origin.hostAndPort), \(hop)\(trust)")

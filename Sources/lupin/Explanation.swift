@@ -217,6 +217,9 @@ struct Explanation {
         return (plan.trust ?? .system).name
     }
 
+    /// Whether lupin answers the request itself, and drops what is stored of its URL.
+    var isPurge: Bool { preview != nil && request.head.method == .purge && plan.cache != nil }
+
     /// The text of a key of a rule as the file writes it.
     func text(of key: EffectiveKey) -> String {
         guard let written, written.rules.indices.contains(key.rule) else { return "" }
@@ -300,7 +303,8 @@ extension Explanation {
         let certificate =
             plan.clientCertificate ?? configuration.settings.upstream.tls.clientCertificate
         let showsCertificate = certificate != nil && finalOrigin.scheme == .https && preview != nil
-        guard plan.holdsSecret || plan.cookieJar != nil || showsCertificate else { return nil }
+        let isUsed = plan.holdsSecret || plan.cookieJar != nil || showsCertificate
+        guard isUsed, !isPurge else { return nil }
         let whom: String
         switch configuration.settings.access.credentials {
         case .any: whom = "anybody"

@@ -25,7 +25,8 @@ struct Lupin: ParsableCommand {
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
             TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
-            PrintCurlCommand.self, TailCommand.self, SettingsCommand.self, VersionCommand.self,
+            PrintCurlCommand.self, TailCommand.self, CacheCommand.self, SettingsCommand.self,
+            VersionCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -47,6 +47,11 @@ struct CacheDecoderTests {
             """
         #expect(try store(text) == expected)
         #expect(try store("{disk: off}").usesDisk == false)
+        #expect(try store("{disk: 10GiB}").diskBytes == 10 << 30)
+        // Where it is not written, no response may be larger than the whole.
+        let small = try store("{memory: 4MiB, disk: 500MiB}")
+        #expect(small.objectBytesMax == 4 << 20)
+        #expect(small.diskObjectBytesMax == 500 << 20)
         #expect(try store("{disk: 0, memory: 0}").memoryBytes == 0)
     }
 

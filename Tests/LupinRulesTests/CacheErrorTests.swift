@@ -166,11 +166,6 @@ struct CacheErrorTests {
             "2:29: max_object 9MiB is more than memory 8MiB  [E-RANGE]", "write 8MiB or less"
         ),
         (
-            "memory: 4MiB",
-            "2:25: memory 4MiB is less than max_object, which is 8MiB unless it is written"
-                + "  [E-RANGE]", "write max_object: 4MiB or less beside it"
-        ),
-        (
             "max_object: 1B", "2:29: max_object 1B is out of range  [E-RANGE]",
             "allowed: 1KiB to 4GiB"
         ),
@@ -182,11 +177,6 @@ struct CacheErrorTests {
     ])
     func `a store that can't be is told`(text: String, line: String, hint: String) {
         expectProblem("cache: {store: {\(text)}}", line, hint)
-    }
-
-    @Test func `a store on disk is not there yet`() {
-        let line = "2:23: \"disk\" is not available yet: the part of the cache that is on disk "
-        #expect(errors("cache: {store: {disk: 10GiB}}").contains(line))
     }
 
     @Test func `a store that is off has no objects that could be too large`() {

@@ -66,6 +66,24 @@ struct ExplainCacheTests {
         #expect(try section("cache", explain("http://own.example/")).isEmpty)
     }
 
+    @Test func `a PURGE goes nowhere where something is cached`() throws {
+        let purge = try explain("-X", "PURGE", "https://a.packages.example/a.deb")
+        #expect(section("cache", purge)[1].hasPrefix("    what is stored of the URL is dropped"))
+        let outcome = section("request", purge)
+        #expect(outcome.last == "  lupin answers itself, nothing goes upstream: 200, or 404")
+        #expect(!purge.output.contains("sent to"))
+        #expect(section("retry", purge).isEmpty)
+        let json = try object(
+            explain("-X", "PURGE", "--json", "https://a.packages.example/a.deb")
+        )
+        #expect((json["cache"] as? [String: Any])?["purges"] as? Bool == true)
+        #expect(json["next_hop"] == nil && json["retry"] == nil)
+        let plain = try explain("-X", "PURGE", "https://never.packages.example/")
+        #expect(section("request", plain).last?.contains("sent to never.packages.example") == true)
+        let canned = try section("request", explain("-X", "PURGE", "http://own.example/"))
+        #expect(canned.first == "  lupin answers itself, nothing goes upstream:")
+    }
+
     @Test func `credentials keep responses apart, and overrides are loud`() throws {
         let api = try explain("-H", "Authorization: Bearer own", "https://api.example/")
         #expect(!api.output.contains("geheim"))

@@ -55,6 +55,7 @@ final class ProxyFixture: Sendable {
     ///   - authentication: Whom the listeners ask for a password, in their order.
     ///   - watchesRules: Whether a change of the rules file is taken by itself.
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
+    ///   - identify: Says whose a client is; without it the kernel is asked.
     ///   - hooks: What an embedding program adds.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
@@ -69,6 +70,7 @@ final class ProxyFixture: Sendable {
         verify: @escaping @Sendable ([UInt8], String) -> Bool = {
             PasswordHash.verify($0, against: $1)
         },
+        identify: ProcessLookup.Ask? = nil,
         hooks: Hooks = Hooks(),
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
@@ -82,6 +84,7 @@ final class ProxyFixture: Sendable {
                 authentication: authentication,
                 watchesRules: watchesRules,
                 verify: verify,
+                identify: identify,
                 hooks: hooks
             )
             let result: Result<Void, any Error>
@@ -104,6 +107,7 @@ final class ProxyFixture: Sendable {
         authentication: [ClientAuthentication],
         watchesRules: Bool,
         verify: @escaping @Sendable ([UInt8], String) -> Bool,
+        identify: ProcessLookup.Ask?,
         hooks: Hooks
     ) async throws {
         self.clock = clock
@@ -125,6 +129,7 @@ final class ProxyFixture: Sendable {
             clock: clock?.loopClock ?? .system,
             resolve: resolve,
             verify: verify,
+            identify: identify,
             logger: diagnostics.logger,
             environment: environment,
             hooks: hooks,

@@ -63,6 +63,9 @@ package struct CacheKey: Sendable, Hashable {
         self.init(origin: origin, pathAndQuery: target, partition: partition)
     }
 
+    /// A key as it lay in a store.
+    package init(stored text: String) { self.text = text }
+
     /// The URL alone, for people and for `key` of Cache-Status: the partition is nobody's business.
     package var url: Substring { text.prefix { $0 != "\n" } }
 

@@ -64,6 +64,10 @@ package struct CachePreview: Sendable {
         var partition: [Part] = policy.isShared ? [] : [.user(user)]
         if !policy.isShared, hasAuthorization { partition.append(.authorization) }
         self.partition = partition + injected.map { .injected($0) }
+        guard method != .purge else {
+            lines = purgeLines
+            return
+        }
         lines = overrideLines + [partitionLine, answerLine, storeLine]
         lines += unsafeLine + cookieLine(head) + rangeLine
         guard refusal == nil else { return }
@@ -132,6 +136,14 @@ package struct CachePreview: Sendable {
     private var unsafeLine: [String] {
         Invalidation.isSafe(method) || method == .connect
             ? [] : ["if it succeeds, what is stored under its URL is out of date"]
+    }
+
+    private var purgeLines: [String] {
+        [
+            "what is stored of the URL is dropped, the client's and the one that steps make of it, "
+                + "for everybody",
+            "only for the user that lupin runs as and root, on this machine; others get 403",
+        ]
     }
 
     private func cookieLine(_ head: RequestHead) -> [String] {

@@ -32,6 +32,8 @@ package struct CacheStatus: Sendable, Equatable {
     /// The request waited for another one's answer.
     package var isCollapsed = false
     package var key: String?
+    /// Neither from the store nor from the origin: the cache itself was asked for something.
+    package var isAnsweredHere = false
     /// Such as `NoStoreReason.token`.
     package var detail: String?
 
@@ -60,7 +62,11 @@ package struct CacheStatus: Sendable, Equatable {
             return "lupin; hit; ttl=\(ttl)"
         }
         var text = CacheStatus.item(name)
-        if let forward { text += "; fwd=\(forward.rawValue)" } else { text += "; hit" }
+        if let forward {
+            text += "; fwd=\(forward.rawValue)"
+        } else if !isAnsweredHere {
+            text += "; hit"
+        }
         if let forwardStatus { text += "; fwd-status=\(forwardStatus)" }
         if let ttl {
             text += "; ttl=\(min(max(ttl, -CacheStatus.integerMax), CacheStatus.integerMax))"

@@ -42,8 +42,9 @@ extension StoredResponse {
             (200...999).contains(status), let requestTimeUs = Int64(words[2]),
             let responseTimeUs = Int64(words[3])
         else { return nil }
+        let listed = String(copying: encoded.extracting(names)).split(separator: ",")
         let vary = VaryKey(
-            names: String(copying: encoded.extracting(names)).split(separator: ",").map(String.init),
+            names: listed.map(String.init),
             encodedValues: [UInt8](copying: encoded.extracting(values))
         )
         guard let vary else { return nil }

@@ -102,6 +102,19 @@ package struct VaryKey: Sendable, Hashable {
     }
 }
 
+extension VaryKey {
+    /// The names with their normalised values; nil for a field that the request had not.
+    package var selectors: [(name: String, value: [UInt8]?)] {
+        var rest = values[...]
+        return names.map { name in
+            let isThere = rest.popFirst() == 1
+            let value = rest.prefix { $0 != VaryKey.end }
+            rest = rest.dropFirst(value.count + 1)
+            return (name, isThere ? Array(value) : nil)
+        }
+    }
+}
+
 extension VaryKey: CustomStringConvertible {
     /// The names only: a value may be a credential.
     package var description: String { names.joined(separator: ", ") }

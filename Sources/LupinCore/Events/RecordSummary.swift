@@ -151,7 +151,7 @@ package struct SummaryText: Sendable {
     }
 
     /// `512B`, `5.0KiB`, `1.2GiB`.
-    static func size(_ bytes: UInt64) -> String {
+    package static func size(_ bytes: UInt64) -> String {
         if bytes < 1024 { return "\(bytes)B" }
         var unit = 0
         var tenths = bytes

@@ -3,7 +3,7 @@
 /// The `name=value` parts between `?` and the end, separated by `&`.
 package enum QueryParameters {
     /// Decoded names and values, in order; empty parts are left out.
-    static func decoded(of pathAndQuery: Span<UInt8>) -> [(name: [UInt8], value: [UInt8])] {
+    package static func decoded(of pathAndQuery: Span<UInt8>) -> [(name: [UInt8], value: [UInt8])] {
         guard let query = range(in: pathAndQuery) else { return [] }
         var parameters: [(name: [UInt8], value: [UInt8])] = []
         for part in parts(of: pathAndQuery, query) where !part.isEmpty {

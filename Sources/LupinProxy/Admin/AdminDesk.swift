@@ -73,6 +73,11 @@ struct AdminDesk {
             return isReading ? await live() : .notAllowed("GET, HEAD")
         default: break
         }
+        if path.hasPrefix("/v1/cache") {
+            let desk = CacheDesk(store: shared.responses, redactor: shared.redactor, loop: loop)
+            let answer = await desk.answer(method, path, target, shared.snapshot)
+            if let answer { return answer }
+        }
         let prefix = "/v1/exchanges/"
         if path.hasPrefix(prefix), let id = ExchangeID(text: path.dropFirst(prefix.count)) {
             if isReading { return await exchange(id) }
@@ -252,6 +257,7 @@ struct AdminDesk {
             text.sample("lupin_repeats_total", ("why", why), UInt64(count))
         }
         text.add(shared.responses.counts)
+        if let disk = shared.responses.disk { text.add(disk.stats) }
         text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
         for (name, count) in tally.directions {
             text.sample("lupin_bytes_total", ("direction", name), count)

@@ -119,7 +119,7 @@ extension JSONLine {
     }
 
     /// Appends `"fields":[["host","a.example"],…]`, in their order.
-    fileprivate mutating func add(
+    mutating func add(
         fieldsOf fields: FieldSection,
         _ redactor: Redactor,
         skipsHopByHop: Bool

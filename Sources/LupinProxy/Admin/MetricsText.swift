@@ -1,4 +1,5 @@
 // How figures are written for programs that collect them: the text format of Prometheus.
+import LupinStore
 
 /// Metrics, line by line.
 struct MetricsText {
@@ -34,5 +35,19 @@ extension MetricsText {
             ("stored", counts.stored), ("evicted", counts.evicted), ("collapsed", counts.collapsed),
         ]
         for (event, count) in events { sample("lupin_cache_total", ("event", event), count) }
+    }
+
+    /// What the part of the cache on disk holds and has done.
+    mutating func add(_ disk: DiskStats) {
+        single("lupin_cache_disk_entries", .gauge, "Responses stored on disk.", disk.entries)
+        single("lupin_cache_disk_bytes", .gauge, "Bytes of them.", disk.bytes)
+        family("lupin_cache_disk_total", .counter, "What became of responses on disk.")
+        let events = [
+            ("stored", disk.stored), ("evicted", disk.evicted), ("refused", disk.refused),
+            ("damaged", disk.damaged),
+        ]
+        for (event, count) in events {
+            sample("lupin_cache_disk_total", ("event", event), UInt64(clamping: count))
+        }
     }
 }

@@ -19,19 +19,23 @@ extension Exchange {
             responseTimeUs: resources.wallNow
         )
         let length = response.framing.knownLength
-        let bytesMax = UInt64(snapshot.settings.cacheStore.objectBytesMax)
         var refusal: NoStoreReason?
-        var stored: (head: ResponseHead, vary: VaryKey)?
+        var storing: Storing?
         switch decision {
         case .refuse(let reason): refusal = reason
         case .store(let advice):
-            // Parts are not kept; what is larger than the room is not either.
-            if advice.range != nil { refusal = .partial }
-            if let length, length > bytesMax { refusal = .tooLarge }
-            if refusal == nil { stored = try await modified(response.head, use) }
-            if refusal == nil, stored == nil { refusal = .handler }
+            // Parts are not kept.
+            if advice.range != nil {
+                refusal = .partial
+            } else if let (head, vary) = try await modified(response.head, use) {
+                let new = begin(head, vary, use, length: length)
+                // What is larger than the room is not kept either.
+                if (length ?? 0) > new.room.bytesMax { refusal = .tooLarge } else { storing = new }
+            } else {
+                refusal = .handler
+            }
         }
-        guard let stored else {
+        guard let storing else {
             if use.status.forward != .method { use.status.detail = refusal?.token }
             // A method that is never stored says nothing of those that are.
             land(use, .released, isAlone: request.method == .get)
@@ -39,18 +43,48 @@ extension Exchange {
         }
         use.status.isStored = true
         if use.conditions != nil { use.status.forwardStatus = response.status }
-        let storing = Storing(
-            head: stored.head,
-            vary: stored.vary,
-            responseTimeUs: resources.wallNow,
-            body: GrowingBody()
-        )
         if let length {
             let facts = storing.facts(use, length: length)
             use.flight?.resolve(.joinable(facts, storing.body, length: length))
         }
         noteCache(use)
-        try await deliver(obtained, use, storing, bytesMax)
+        try await deliver(obtained, use, storing)
+    }
+
+    private func begin(
+        _ head: ResponseHead,
+        _ vary: VaryKey,
+        _ use: CacheUse,
+        length: UInt64?
+    ) -> Storing {
+        let settings = snapshot.settings.cacheStore
+        let now = resources.wallNow
+        var disk = resources.shared.responses.disk
+        if disk != nil {
+            let facts = StoredResponse(
+                head,
+                vary: vary,
+                content: HeldContent(complete: 0),
+                policy: use.policy,
+                requestTimeUs: use.requestTimeUs,
+                responseTimeUs: now
+            )
+            // What no record may hold lies in no file either.
+            let isSecret = resources.redactor.cleaned(use.key.text.utf8Span.span) != nil
+            if isSecret || facts.diskRefusal != nil { disk = nil }
+        }
+        let room = GrowingBody.Room(
+            memoryBytes: settings.memoryBytes == 0 && disk != nil
+                ? 0 : UInt64(settings.objectBytesMax),
+            disk: disk
+        )
+        return Storing(
+            head: head,
+            vary: vary,
+            responseTimeUs: now,
+            room: room,
+            body: GrowingBody(room, expecting: length)
+        )
     }
 
     /// What is stored of a response: as received, plus what `cache.modify` and an embedding
@@ -97,17 +131,18 @@ extension Exchange {
     private func deliver(
         _ obtained: ObtainedResponse,
         _ use: CacheUse,
-        _ storing: Storing,
-        _ bytesMax: UInt64
+        _ storing: Storing
     ) async throws(LupinError) {
         let response = obtained.response
         let length = response.framing.knownLength
-        let reader = JoinedBody(storing.body, length: length) {}
-        let filler = StoreSink(
-            storing.body,
-            bytesMax: bytesMax,
-            reader: downstream is NoClient ? nil : reader
-        )
+        let executor = slot.loop.executor
+        let local = LoopLocal(self, of: executor)
+        let filler = StoreSink(storing.body) {
+            executor.mailbox.post { local.value.pumpBodies() }
+        }
+        // Nobody reads what is fetched for the store alone.
+        let reader: any BodySource =
+            downstream is NoClient ? BytesBody([]) : JoinedBody(storing.body, length: length) {}
         let sink = try present(
             response.takeHead(),
             response.framing,
@@ -172,13 +207,17 @@ extension Exchange {
     /// The whole body is there: it goes into the store, and the connection to others.
     private func store(_ use: CacheUse, _ storing: Storing) {
         filling = nil
-        if let content = storing.body.content {
-            resources.shared.responses.insert(
+        let (body, disk) = (storing.body, storing.room.disk)
+        let content = body.content
+        if content != nil || body.isInFile {
+            let response = resources.shared.responses.insert(
                 use.key,
-                storing.facts(use, length: content.count),
+                storing.facts(use, length: body.count),
                 content,
-                policy: use.policy
+                policy: use.policy,
+                mayLieOnDisk: disk != nil
             )
+            if content == nil { disk?.commit(body, as: response) }
             land(use, .landed)
         } else {
             land(use, .released, isAlone: true)
@@ -222,6 +261,7 @@ struct Storing {
     let head: ResponseHead
     let vary: VaryKey
     let responseTimeUs: Int64
+    let room: GrowingBody.Room
     let body: GrowingBody
 
     func facts(_ use: CacheUse, length: UInt64) -> StoredResponse {

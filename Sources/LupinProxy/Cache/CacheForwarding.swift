@@ -24,28 +24,20 @@ extension Exchange {
             let selected = use.selected
         else { throw failure }
         dropUpstream()
-        try await serveStale(use, selected, because: failure.kind.token)
+        let cached = use.candidates[selected]
+        guard let content = try await content(of: cached) else { throw failure }
+        try await serveStale(use, cached, content, because: failure.kind.token)
     }
 
     private func serveStale(
         _ use: CacheUse,
-        _ selected: Int,
+        _ cached: CachedResponse,
+        _ content: ServedContent,
         because reason: String
     ) async throws(LupinError) {
-        use.status.ttl = use.candidates[selected].facts.freshness.remaining(at: resources.wallNow)
+        use.status.ttl = cached.facts.freshness.remaining(at: resources.wallNow)
         use.status.detail = "stale-if-error: \(reason)"
-        try await serve(use.candidates[selected], use)
-    }
-
-    private func serveStale(
-        _ use: CacheUse,
-        _ selected: Int,
-        insteadOf obtained: ObtainedResponse
-    ) async throws(LupinError) {
-        let status = obtained.response.status
-        use.status.forwardStatus = status
-        try await letGo(of: obtained)
-        try await serveStale(use, selected, because: "status \(status)")
+        try await serve(cached, content, use)
     }
 
     private func conclude(
@@ -76,22 +68,45 @@ extension Exchange {
             let response = head
             try await letGo(of: obtained)
             let facts = renew(use, updated, by: response, serve)
+            let cached = use.candidates[serve]
+            guard let content = try await content(of: cached) else {
+                return try await askAgain(use, for: cached, target)
+            }
             use.status.forwardStatus = 304
             use.status.ttl = facts.freshness.remaining(at: resources.wallNow)
             land(use, .landed)
-            try await self.serve(use.candidates[serve], as: facts, use)
+            try await self.serve(cached, content, as: facts, use)
         case .serveStale:
-            guard let selected = use.selected else { return try await deliverPast(use, obtained) }
-            try await serveStale(use, selected, insteadOf: obtained)
+            guard let selected = use.selected,
+                let content = try await content(of: use.candidates[selected])
+            else { return try await deliverPast(use, obtained) }
+            let status = obtained.response.status
+            use.status.forwardStatus = status
+            try await letGo(of: obtained)
+            let cached = use.candidates[selected]
+            try await serveStale(use, cached, content, because: "status \(status)")
         case .replace:
             replace(use, by: head)
             try await deliverStoring(use, obtained)
         case .deliver: try await deliverStoring(use, obtained)
         case .askAgain:
             try await letGo(of: obtained)
-            use.conditions = nil
-            try await forward(use, to: target)
+            try await askAgain(use, for: nil, target)
         }
+    }
+
+    /// Asks for all of it, since what is stored does not serve: `lost` is not there any more.
+    private func askAgain(
+        _ use: CacheUse,
+        for lost: CachedResponse?,
+        _ target: KnownTarget
+    ) async throws(LupinError) {
+        if let lost {
+            resources.shared.responses.remove([lost])
+            use.forget()
+        }
+        use.conditions = nil
+        try await forward(use, to: target)
     }
 
     /// A newer response takes the place of the selected one, whether or not it is stored itself.
@@ -128,13 +143,7 @@ extension Exchange {
                 store.remove([use.candidates[i]])
                 continue
             }
-            store.insert(
-                use.key,
-                newer,
-                use.candidates[i].content,
-                policy: use.policy,
-                replacing: [use.candidates[i]]
-            )
+            store.update(use.candidates[i], newer, policy: use.policy)
         }
         return result
     }

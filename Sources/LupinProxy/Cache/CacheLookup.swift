@@ -29,6 +29,11 @@ extension Exchange {
         var mayWait = use.asked.isCollapsible && policy.isCollapsing
         while true {
             use.look(in: store)
+            if use.selected == nil, let disk = store.disk, disk.mayHold(use.key),
+                try await loadFromDisk(use, disk)
+            {
+                use.look(in: store)
+            }
             if try await answerFromStore(use, to: target) { return }
             guard use.asked.mayForward else { return try await answerNothingStored(use) }
             guard mayWait, let (flight, isLeader) = store.join(use.key, now: slot.loop.now) else {
@@ -72,14 +77,16 @@ extension Exchange {
             nowUs: resources.wallNow
         )
         switch decision {
-        case .fresh(_, let ttl), .stale(_, let ttl, .now):
+        case .fresh(_, let ttl), .stale(_, let ttl, .now), .stale(_, let ttl, .whileRevalidating):
+            let cached = use.candidates[selected]
+            guard let content = try await content(of: cached) else {
+                return miss(use, without: cached)
+            }
             use.status = .hit(ttl: ttl)
-            try await serve(use.candidates[selected], use)
-            return true
-        case .stale(_, let ttl, .whileRevalidating):
-            use.status = .hit(ttl: ttl)
-            validateInBackground(use, target)
-            try await serve(use.candidates[selected], use)
+            if case .stale(_, _, .whileRevalidating) = decision {
+                validateInBackground(use, target)
+            }
+            try await serve(cached, content, use)
             return true
         case .stale(_, _, let mayServe), .validate(_, _, _, let mayServe):
             use.status = .forward(decision.forward ?? .stale)
@@ -92,6 +99,14 @@ extension Exchange {
             try await answerNothingStored(use)
             return true
         }
+        return false
+    }
+
+    /// The disk has lost what it said it had: as if it had never been there.
+    private func miss(_ use: CacheUse, without cached: CachedResponse) -> Bool {
+        resources.shared.responses.remove([cached])
+        use.forget()
+        use.status = .forward(.uriMiss)
         return false
     }
 

@@ -8,6 +8,7 @@ extension Exchange {
     /// the origin has just made of it.
     func serve(
         _ cached: CachedResponse,
+        _ content: ServedContent,
         as renewed: StoredResponse? = nil,
         _ use: CacheUse
     ) async throws(LupinError) {
@@ -19,9 +20,21 @@ extension Exchange {
             status: served.head.status,
             method: request.method
         )
-        let source: any BodySource =
-            isBodiless ? BytesBody([]) : StoredBody(cached.content, served)
+        let source = isBodiless ? BytesBody([]) : try source(content, served)
         try await relay(from: source, to: sink)
+    }
+
+    private func source(
+        _ content: ServedContent,
+        _ served: CachedAnswer
+    ) throws(LupinError) -> any BodySource {
+        switch content {
+        case .memory(let content): return StoredBody(content, served)
+        case .file(let body):
+            return StoredFileBody(body, served, on: slot.loop, resources.shared.responses.disk) {
+                [self] in pumpBodies()
+            }
+        }
     }
 
     /// Serves a response that another exchange is fetching, while it comes.

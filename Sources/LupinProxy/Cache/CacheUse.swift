@@ -44,6 +44,14 @@ final class CacheUse {
         }
     }
 
+    /// Nothing that was found is of use.
+    func forget() {
+        candidates = []
+        selected = nil
+        conditions = nil
+        mayServe = .nothing
+    }
+
     /// What is known of all candidates; a copy, for who must have them together.
     var facts: [StoredResponse] { candidates.map(\.facts) }
 
@@ -88,7 +96,7 @@ extension Exchange {
             // What a token is may change with the rules, and so may the secrets of steps.
             if plan.holdsSecret { text += "rules \(snapshot.version) \(plan.names)\n" }
         }
-        let digest = resources.shared.partitions.sha256(text.utf8.span)
+        let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
     }
 

@@ -1,53 +1,10 @@
-// Where responses are kept in memory, and who is fetching which.
+// Where responses are kept in memory and beside it on disk, and who is fetching which.
+import Logging
 import LupinCore
 import LupinIO
+import LupinStore
+import LupinTLS
 import Synchronization
-
-/// A stored response: immutable, shared by all workers.
-final class CachedResponse: Sendable {
-    let id: UInt64
-    let key: CacheKey
-    let facts: StoredResponse
-    /// By which policy the facts were made.
-    let policy: CachePolicy
-    let content: StoredContent
-
-    init(
-        id: UInt64,
-        key: CacheKey,
-        facts: StoredResponse,
-        policy: CachePolicy,
-        content: StoredContent
-    ) {
-        self.id = id
-        self.key = key
-        self.facts = facts
-        self.policy = policy
-        self.content = content
-    }
-
-    /// What it costs besides its content.
-    static let overheadBytes = 1024
-
-    /// What it takes of the store's room.
-    var bytes: Int {
-        Int(clamping: content.count) + facts.fields.storage.count + Self.overheadBytes
-    }
-
-    /// The same as another policy sees it.
-    func seen(by policy: CachePolicy) -> CachedResponse {
-        if policy == self.policy { return self }
-        let seen = StoredResponse(
-            facts.head,
-            vary: facts.vary,
-            content: facts.content,
-            policy: policy,
-            requestTimeUs: facts.requestTimeUs,
-            responseTimeUs: facts.freshness.responseTimeUs
-        )
-        return CachedResponse(id: id, key: key, facts: seen, policy: policy, content: content)
-    }
-}
 
 /// What the store has counted.
 struct StoreCounts: Sendable {
@@ -61,7 +18,10 @@ struct StoreCounts: Sendable {
     var collapsed: UInt64 = 0
 }
 
-/// The memory tier of the cache, and the fetches that are under way.
+/// The stored responses, and the fetches that are under way.
+///
+/// What the disk holds is brought here when it is asked for, and goes from here first: an entry
+/// without content says that the disk has it.
 final class ResponseStore: Sendable {
     private struct State {
         var shelves: [CacheKey: [CachedResponse]] = [:]
@@ -76,9 +36,11 @@ final class ResponseStore: Sendable {
         var validating: Set<CacheKey> = []
         var counts = StoreCounts()
         var lastID: UInt64 = 0
+        var disk: DiskTier?
     }
 
     private let state: Mutex<State>
+    private let ownPartitions = KeyedDigest()
 
     /// For how long a key is remembered whose response could not be stored, in microseconds.
     private static let aloneTime: UInt64 = 120_000_000
@@ -87,7 +49,7 @@ final class ResponseStore: Sendable {
     init(bytesMax: Int) { state = Mutex(State(queue: EvictionQueue(bytesMax: bytesMax))) }
 
     /// Changes the room; what no longer fits goes.
-    func limit(_ bytesMax: Int) {
+    private func limit(_ bytesMax: Int) {
         state.withLock { state in
             guard state.queue.bytesMax != bytesMax else { return }
             for id in state.queue.resize(bytesMax: bytesMax) { Self.evict(id, from: &state) }
@@ -115,62 +77,219 @@ final class ResponseStore: Sendable {
 
     /// Notes that a response was served.
     func noteHit(_ response: CachedResponse) {
-        state.withLock { state in
+        let disk = state.withLock { state in
             state.queue.hit(response.id)
             state.counts.hits += 1
+            return state.disk
         }
+        if let disk, let place = response.place { disk.touch(place) }
     }
 
-    /// Keeps a response in the place of those for the same requests, and of `others`.
+    /// Keeps a response in the place of those for the same requests.
+    ///
+    /// - Parameters:
+    ///   - key: Under which it lies.
+    ///   - facts: What is known of it.
+    ///   - content: All of it; nil where it lies on disk, or is on its way there.
+    ///   - policy: By which the facts were made.
+    ///   - mayLieOnDisk: Whether it may be written to a file.
+    /// - Returns: The response as it is kept.
+    @discardableResult
     func insert(
         _ key: CacheKey,
         _ facts: StoredResponse,
-        _ content: StoredContent,
+        _ content: StoredContent?,
         policy: CachePolicy,
-        replacing others: [CachedResponse] = []
-    ) {
-        state.withLock { state in
-            state.lastID += 1
+        mayLieOnDisk: Bool
+    ) -> CachedResponse {
+        let disk = mayLieOnDisk ? self.disk : nil
+        let (response, dropped) = state.withLock { state in
             let response = CachedResponse(
-                id: state.lastID,
+                id: Self.newID(&state),
                 key: key,
                 facts: facts,
                 policy: policy,
-                content: content
+                content: content,
+                place: disk.map { _ in DiskPlace() }
             )
-            var shelf = state.shelves[key] ?? []
-            for old in shelf
-            where old.facts.vary == facts.vary || others.contains(where: { $0.id == old.id }) {
+            var dropped: [CachedResponse] = []
+            for old in state.shelves[key] ?? [] where old.facts.vary == facts.vary {
                 Self.remove(old, from: &state)
+                dropped.append(old)
             }
-            shelf = state.shelves[key] ?? []
-            if shelf.count >= policy.variantsMax, let oldest = shelf.first {
-                Self.remove(oldest, from: &state)
-                shelf = state.shelves[key] ?? []
+            if let shelf = state.shelves[key], shelf.count >= policy.variantsMax {
+                Self.remove(shelf[0], from: &state)
+                dropped.append(shelf[0])
             }
-            state.shelves[key] = shelf + [response]
-            state.keys[response.id] = key
-            state.partitions[String(key.url), default: []].insert(key)
+            Self.list(response, in: &state)
             // What could not be stored once can be by now: others may wait for it again.
             state.alone[key] = nil
             state.counts.stored += 1
-            for id in state.queue.insert(response.id, bytes: response.bytes) {
-                Self.evict(id, from: &state)
-            }
+            return (response, dropped)
         }
+        removeFromDisk(dropped)
+        if let disk, let content { disk.write(response, content) }
+        return response
+    }
+
+    /// Puts other facts, which validation has made, in the place of a response's.
+    func update(_ response: CachedResponse, _ facts: StoredResponse, policy: CachePolicy) {
+        let disk = state.withLock { state in
+            if let shelf = state.shelves[response.key],
+                let i = Self.index(of: response, in: state)
+            {
+                state.shelves[response.key]?[i] = shelf[i].renewed(facts, policy)
+            }
+            return state.disk
+        }
+        // Memory may have forgotten what the disk still has.
+        disk?.update(response.renewed(facts, policy))
     }
 
     func remove(_ responses: [CachedResponse]) {
         state.withLock { state in
             for response in responses { Self.remove(response, from: &state) }
         }
+        removeFromDisk(responses)
     }
 
     /// Drops what lies under a URL, in all partitions (RFC 9111 §4.4).
     func invalidate(_ url: Substring) {
-        state.withLock { state in
+        let disk = state.withLock { state in
             for key in state.partitions[String(url)] ?? [] {
                 for response in state.shelves[key] ?? [] { Self.remove(response, from: &state) }
+            }
+            return state.disk
+        }
+        disk?.remove(url: String(url))
+    }
+
+    // MARK: The disk
+
+    /// What lies on disk; nil for nothing.
+    var disk: DiskTier? { state.withLock { $0.disk } }
+
+    /// Tells apart whose stored responses are whose, and nobody can tell who that is.
+    var partitions: KeyedDigest { disk?.partitions ?? ownPartitions }
+
+    /// Takes the room and the place that the settings give; without the disk it goes on, and the
+    /// log says why.
+    func adopt(_ settings: CacheStoreSettings, _ environment: [String: String], _ logger: Logger) {
+        limit(settings.memoryBytes)
+        guard settings.usesDisk else { return close() }
+        if let disk { return disk.change(to: settings) }
+        guard let folder = settings.folder(environment: environment, home: ProcessOwner.home) else {
+            return logger.error("cache on disk is off: set cache.store.path")
+        }
+        do throws(DiskProblem) {
+            _ = put(try DiskTier(in: folder, settings, logger: logger))
+        } catch {
+            logger.error("cache on disk is off: \(error)")
+        }
+    }
+
+    /// Finishes what is to be written, and goes on without the disk.
+    func close() { put(nil)?.close() }
+
+    /// Puts another tier below, or none; what the former one held is forgotten here.
+    /// - Returns: The former one.
+    private func put(_ disk: DiskTier?) -> DiskTier? {
+        state.withLock { state in
+            let former = state.disk
+            state.disk = disk
+            for response in state.shelves.values.flatMap({ $0 }) where response.content == nil {
+                Self.remove(response, from: &state)
+            }
+            return former
+        }
+    }
+
+    /// Takes over what the disk holds under a key.
+    /// - Returns: Whether there is anything new.
+    func adopt(_ entries: [DiskEntry], _ key: CacheKey, _ policy: CachePolicy) -> Bool {
+        let found = entries.compactMap { entry in
+            StoredResponse(encoded: entry.facts.span, length: entry.length, policy: policy)
+                .map { ($0, DiskPlace(entry.id)) }
+        }
+        return state.withLock { state in
+            var isNew = false
+            // The oldest first, as on every shelf.
+            for (facts, place) in found.reversed() {
+                let isThere = (state.shelves[key] ?? []).contains {
+                    $0.place?.id == place.id || $0.facts.vary == facts.vary
+                }
+                if isThere { continue }
+                let response = CachedResponse(
+                    id: Self.newID(&state),
+                    key: key,
+                    facts: facts,
+                    policy: policy,
+                    content: nil,
+                    place: place
+                )
+                Self.list(response, in: &state)
+                isNew = true
+            }
+            return isNew
+        }
+    }
+
+    /// Gives a response that lies on disk its content in memory, too.
+    func fill(_ response: CachedResponse, _ content: StoredContent) {
+        state.withLock { state in
+            guard let i = Self.index(of: response, in: state),
+                let shelf = state.shelves[response.key], shelf[i].content == nil
+            else { return }
+            let held = shelf[i].held(content, id: Self.newID(&state))
+            Self.remove(shelf[i], from: &state)
+            Self.list(held, in: &state)
+        }
+    }
+
+    private func removeFromDisk(_ responses: [CachedResponse]) {
+        let places = responses.compactMap(\.place)
+        if !places.isEmpty { disk?.remove(places) }
+    }
+
+    // MARK: Shelves
+
+    private static func newID(_ state: inout State) -> UInt64 {
+        state.lastID += 1
+        return state.lastID
+    }
+
+    private static func index(of response: CachedResponse, in state: State) -> Int? {
+        state.shelves[response.key]?.firstIndex { $0.id == response.id }
+    }
+
+    private static func list(_ response: CachedResponse, in state: inout State) {
+        let key = response.key
+        state.shelves[key, default: []].append(response)
+        state.keys[response.id] = key
+        state.partitions[String(key.url), default: []].insert(key)
+        for id in state.queue.insert(response.id, bytes: response.bytes) {
+            evict(id, from: &state)
+        }
+    }
+
+    /// The URLs under which something is stored, in no order.
+    var urls: [String] { state.withLock { Array($0.partitions.keys) } }
+
+    /// What is stored under these URLs, of all partitions and variants.
+    func responses(of urls: some Sequence<String>) -> [CachedResponse] {
+        state.withLock { state in
+            urls.flatMap { state.partitions[$0] ?? [] }.flatMap { state.shelves[$0] ?? [] }
+        }
+    }
+
+    /// Drops what memory has under these URLs, in all partitions; the disk is the caller's.
+    func purge(_ urls: some Sequence<String>) -> [CachedResponse] {
+        // One at a time: workers wait for the lock, and bodies are let go of outside it.
+        urls.flatMap { url in
+            state.withLock { state in
+                let dropped = (state.partitions[url] ?? []).flatMap { state.shelves[$0] ?? [] }
+                for response in dropped { Self.remove(response, from: &state) }
+                return dropped
             }
         }
     }
@@ -232,48 +351,4 @@ final class ResponseStore: Sendable {
     }
 
     func endValidation(_ key: CacheKey) { state.withLock { _ = $0.validating.remove(key) } }
-}
-
-/// A fetch that others wait for.
-final class Flight: Sendable {
-    enum Outcome: Sendable {
-        case pending
-        /// The response is on its way into the store, and whoever it suits may read along.
-        case joinable(StoredResponse, GrowingBody, length: UInt64)
-        /// Whoever waits looks into the store again.
-        case landed
-        /// Nobody else can use it: each fetches for itself.
-        case released
-    }
-
-    private struct State {
-        var outcome = Outcome.pending
-        var waiting: [@Sendable () -> Void] = []
-        var followers = 0
-    }
-
-    private let state = Mutex(State())
-
-    /// Somebody waits for the outcome, or reads along.
-    var hasFollowers: Bool { state.withLock { $0.followers > 0 } }
-
-    func resolve(_ outcome: Outcome) {
-        let waiting = state.withLock { state in
-            state.outcome = outcome
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for wake in waiting { wake() }
-    }
-
-    /// What it came to; while that is open, `wake` is called when it is not.
-    func outcome(wake: @escaping @Sendable () -> Void) -> Outcome {
-        state.withLock { state in
-            if case .pending = state.outcome { state.waiting.append(wake) }
-            return state.outcome
-        }
-    }
-
-    func follow() { state.withLock { $0.followers += 1 } }
-    func leave() { state.withLock { $0.followers -= 1 } }
 }

@@ -33,15 +33,31 @@ struct StoredContent: Sendable {
     }
 }
 
+/// What follows the head of an answer, bit by bit.
+enum AnswerPart {
+    /// Bytes of lupin's own.
+    case bytes([UInt8])
+    /// Bytes of the stored content.
+    case range(Range<UInt64>)
+}
+
+extension CachedAnswer {
+    /// What follows the head.
+    var parts: [AnswerPart] {
+        guard let multipart else { return ranges.map(AnswerPart.range) }
+        var parts: [AnswerPart] = []
+        for (i, range) in ranges.enumerated() {
+            parts.append(.bytes(multipart.heads[i]))
+            parts.append(.range(range))
+        }
+        return parts + [.bytes(multipart.end)]
+    }
+}
+
 /// What is sent of stored content: ranges of it, with bytes of lupin's own before and between them.
 final class StoredBody: BodySource {
-    private enum Part {
-        case bytes([UInt8])
-        case range(Range<UInt64>)
-    }
-
     private let content: StoredContent
-    private var parts: ArraySlice<Part>
+    private var parts: ArraySlice<AnswerPart>
     /// The piece that is on its way, what of it is meant, and how much of that has gone.
     private var piece: [UInt8] = []
     private var position = 0
@@ -52,17 +68,7 @@ final class StoredBody: BodySource {
     init(_ content: StoredContent, _ answer: CachedAnswer) {
         self.content = content
         length = answer.contentLength
-        var parts: [Part] = []
-        if let multipart = answer.multipart {
-            for (i, range) in answer.ranges.enumerated() {
-                parts.append(.bytes(multipart.heads[i]))
-                parts.append(.range(range))
-            }
-            parts.append(.bytes(multipart.end))
-        } else {
-            parts = answer.ranges.map(Part.range)
-        }
-        self.parts = parts[...]
+        parts = answer.parts[...]
     }
 
     func pull() throws(LupinError) -> BodyProgress {

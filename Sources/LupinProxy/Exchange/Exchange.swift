@@ -151,6 +151,10 @@ final class Exchange {
             }
             record.origin = known.origin
             match(known)
+            if let policy = purgedCache {
+                try await purge(policy, at: known)
+                return finish()
+            }
             try await checkCredentialUse(at: known.origin)
             if let canned = plan?.respond {
                 try await answer(canned)
@@ -410,13 +414,10 @@ extension Exchange: ChannelPump {
     func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
         let isFillingResting = filling?.pump() ?? true
-        let sent = download?.bytes
         let isDownloadResting = download?.pump() ?? true
-        // A body that nobody keeps comes as it is read, and of reading no event tells.
-        let isMoreDue = filling.map { !$0.isOver && download?.bytes != sent } ?? false
         wakeForThrottle()
         noteProgress()
-        if isUploadResting && isFillingResting && isDownloadResting && !isMoreDue { return }
+        if isUploadResting && isFillingResting && isDownloadResting { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.
         slot.loop.later { [self] in pumpBodies() }
     }

@@ -36,6 +36,17 @@ struct CachePreviewTests {
         #expect(preview.bypass == nil && preview.refusal == nil && preview.partition.isEmpty)
     }
 
+    @Test func `a PURGE is told as what it is`() {
+        let preview = preview(.changed { $0.ttl = .seconds(60) }, .purge)
+        #expect(
+            preview.lines == [
+                "what is stored of the URL is dropped, the client's and the one that steps make "
+                    + "of it, for everybody",
+                "only for the user that lupin runs as and root, on this machine; others get 403",
+            ]
+        )
+    }
+
     @Test func `what overrides the origin is told first`() {
         let policy = CachePolicy.changed {
             $0.ttl = .seconds(3600)

@@ -9,6 +9,13 @@ struct VaryKeyTests {
         return try #require(VaryKey(of: response, request: fields(request), policy: .standard))
     }
 
+    @Test func `what a response was chosen by is told name by name`() throws {
+        let key = try key("Foo, Bar, Baz", [("Foo", "1, 2"), ("Baz", ""), ("Other", "3")])
+        #expect(key.selectors.map(\.name) == ["bar", "baz", "foo"])
+        #expect(key.selectors.map(\.value) == [nil, [], Array("1,2".utf8)])
+        #expect(VaryKey.empty.selectors.isEmpty)
+    }
+
     private static let rows: [(String, CacheFields, CacheFields, Bool)] = [
         ("Foo", [("Foo", "1")], [("Foo", "1")], true),
         ("Foo", [("Foo", "1")], [("foo", "1")], true),

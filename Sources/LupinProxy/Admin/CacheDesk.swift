@@ -1,0 +1,264 @@
+// What is answered to whom asks what the cache holds, or wants something dropped from it.
+import LupinCore
+import LupinIO
+import LupinStore
+
+/// The routes below `/v1/cache`.
+struct CacheDesk {
+    let store: ResponseStore
+    let redactor: Redactor
+    let loop: EventLoop
+
+    /// Responses in one answer, unless `limit` says fewer or more.
+    private static let usualCount = 100
+
+    /// The answer to a request; nil for a path that has nothing to do with the cache.
+    ///
+    /// `target` is `path` with its query.
+    func answer(
+        _ method: Method,
+        _ path: String,
+        _ target: String,
+        _ snapshot: Snapshot
+    ) async -> AdminAnswer? {
+        let isReading = method == .get || method == .head
+        guard isReading || method == .delete else {
+            let isOurs = path == "/v1/cache" || path == "/v1/cache/responses"
+            return isOurs ? .notAllowed("GET, HEAD, DELETE") : nil
+        }
+        switch path {
+        case "/v1/cache":
+            return isReading ? figures(snapshot) : dropped(await purge { _ in true })
+        case "/v1/cache/responses":
+            do throws(AdminRefusal) {
+                let wish = try Wish(target)
+                return isReading ? try await told(wish) : try await purge(wish)
+            } catch {
+                return error.answer
+            }
+        default: return nil
+        }
+    }
+
+    // MARK: What is asked for
+
+    /// Which responses a query is about, and how many are to be told.
+    private struct Wish {
+        /// As it was written.
+        var text = ""
+        /// `url=`, in the form of `CacheKey.url`.
+        var url: String?
+        /// `match=`.
+        var pattern: CachePattern?
+        var limit = CacheDesk.usualCount
+
+        init(_ target: String) throws(AdminRefusal) {
+            for (name, value) in QueryParameters.decoded(of: target.utf8Span.span) {
+                let value = String(decoding: value, as: UTF8.self)
+                switch String(decoding: name, as: UTF8.self) {
+                case "url":
+                    guard let url = HTTPURL(value) else {
+                        throw AdminRefusal(400, "url is an http or https URL")
+                    }
+                    (text, self.url) = (value, String(CacheKey.url(of: url)))
+                case "match":
+                    do throws(PatternProblem) {
+                        pattern = try CachePattern(value)
+                    } catch {
+                        throw AdminRefusal(400, "match: \(error.message)")
+                    }
+                    text = value
+                case "limit":
+                    guard let number = Int(value), number >= 0 else {
+                        throw AdminRefusal(400, "limit is a number")
+                    }
+                    limit = number
+                case let other:
+                    throw AdminRefusal(400, "there is no \"\(other)\"; url, match and limit are")
+                }
+            }
+            guard url == nil || pattern == nil else {
+                throw AdminRefusal(400, "url and match exclude each other")
+            }
+        }
+    }
+
+    /// Whether a URL is meant; every one where nothing is said.
+    ///
+    /// Lists show URLs without their secrets, and a URL may be asked for as it was shown.
+    private func isMeant(_ wish: Wish) -> @Sendable (String) -> Bool {
+        let isShown = wish.text.contains("REDACTED.")
+        if let url = wish.url {
+            return { [redactor] in $0 == url || (isShown && redactor.cleaned($0) == url) }
+        }
+        guard let pattern = wish.pattern else { return { _ in true } }
+        return { [redactor] in
+            pattern.matches($0) || (isShown && pattern.matches(redactor.cleaned($0)))
+        }
+    }
+
+    /// Has the disk's thread do something; nil where there is none, or none that answers.
+    private func onDisk<Value: Sendable>(
+        _ job: @escaping @Sendable (DiskStore) -> Value
+    ) async -> Value? {
+        guard let disk = store.disk else { return nil }
+        let slot = ParkingSlot(on: loop)
+        defer { slot.retire() }
+        let question = DiskQuestion(disk, slot, job)
+        defer { question.close() }
+        let deadline = loop.deadline(in: Self.patience)
+        while question.isOpen, loop.now < deadline {
+            _ = await slot.park(for: .answered, until: deadline)
+        }
+        return question.value
+    }
+
+    private static let patience = Duration.seconds(30)
+
+    // MARK: Dropping
+
+    private func purge(_ wish: Wish) async throws(AdminRefusal) -> AdminAnswer {
+        guard wish.url != nil || wish.pattern != nil else {
+            throw AdminRefusal(400, "say url or match; DELETE /v1/cache drops everything")
+        }
+        if wish.pattern?.isEverything ?? false {
+            throw AdminRefusal(400, "match is everything; DELETE /v1/cache drops that")
+        }
+        let purged = await purge(isMeant(wish))
+        guard purged.responses > 0 else { throw nothingStored(wish) }
+        return dropped(purged)
+    }
+
+    private func purge(_ isMeant: @escaping @Sendable (String) -> Bool) async -> CachePurge {
+        let inMemory = store.purge(store.urls.filter(isMeant))
+        let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
+        return (onDisk ?? CachePurge()).adding(inMemory)
+    }
+
+    private func nothingStored(_ wish: Wish) -> AdminRefusal {
+        AdminRefusal(404, "nothing is stored of \(redactor.cleaned(wish.text))")
+    }
+
+    private func dropped(_ purged: CachePurge) -> AdminAnswer {
+        var line = JSONLine()
+        line.openObject()
+        line.add("responses", UInt64(purged.responses))
+        line.add("bytes", UInt64(purged.bytes))
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    // MARK: Telling
+
+    private func figures(_ snapshot: Snapshot) -> AdminAnswer {
+        let counts = store.counts
+        var line = JSONLine()
+        line.openObject()
+        // Each tier is an object of its own, so that those who read this know which there are.
+        line.openObject("memory")
+        line.add("responses", UInt64(counts.entries))
+        line.add("bytes", UInt64(counts.bytes))
+        line.add("room", UInt64(max(0, snapshot.settings.cacheStore.memoryBytes)))
+        line.closeObject()
+        if let disk = store.disk?.stats {
+            line.openObject("disk")
+            line.add("responses", UInt64(disk.entries))
+            line.add("bytes", UInt64(disk.bytes))
+            line.add("room", UInt64(disk.bytesMax))
+            line.add("stored", UInt64(disk.stored))
+            line.add("evicted", UInt64(disk.evicted))
+            line.add("refused", UInt64(disk.refused))
+            line.add("damaged", UInt64(disk.damaged))
+            line.closeObject()
+        }
+        line.add("hits", counts.hits)
+        line.add("misses", counts.misses)
+        line.add("hit_ratio")
+        line.bytes.append(contentsOf: "\(counts.hitRatio)".utf8)
+        line.add("validated", counts.validated)
+        line.add("stored", counts.stored)
+        line.add("evicted", counts.evicted)
+        line.add("collapsed", counts.collapsed)
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+
+    /// The latest first: those in memory, and those that only the disk has.
+    private func found(_ wish: Wish) async -> (latest: [CachedResponse], total: Int) {
+        let isMeant = isMeant(wish)
+        let limit = wish.url == nil ? wish.limit : Int.max / 2
+        let inMemory = store.responses(of: store.urls.filter(isMeant))
+        var all = inMemory
+        var total = inMemory.count
+        if let onDisk = await onDisk({ DiskTier.find(in: $0, limit: limit, isMeant) }) {
+            let known = Set(inMemory.compactMap { $0.place?.id })
+            all += onDisk.newest.filter { !known.contains($0.id) }.compactMap(CachedResponse.init)
+            total += max(0, onDisk.total - known.count)
+        }
+        let latest = all.sorted {
+            ($0.facts.freshness.responseTimeUs, $0.id) > ($1.facts.freshness.responseTimeUs, $1.id)
+        }
+        return (Array(latest.prefix(limit)), total)
+    }
+
+    /// Of one URL everything is told, of others what a line has room for.
+    private func told(_ wish: Wish) async throws(AdminRefusal) -> AdminAnswer {
+        let found = await found(wish)
+        if wish.url != nil, found.latest.isEmpty { throw nothingStored(wish) }
+        var text = StoredResponseText(redactor: redactor, nowUs: SystemCall.wallMicroseconds())
+        var line = JSONLine()
+        line.openObject()
+        line.add("total", UInt64(found.total))
+        line.openList("responses")
+        for response in found.latest {
+            line.openObject()
+            text.addSummary(of: response, to: &line)
+            if wish.url != nil { text.addDetails(of: response, to: &line) }
+            line.closeObject()
+        }
+        line.closeList()
+        line.closeObject()
+        return AdminAnswer(200, line)
+    }
+}
+
+/// Why a request of the admin interface is not done.
+private struct AdminRefusal: Error {
+    let answer: AdminAnswer
+
+    init(_ status: UInt16, _ sentence: String) {
+        answer = AdminAnswer(status, sentence: sentence)
+    }
+}
+
+extension CachedResponse {
+    /// What only the disk has, as the built-in policy sees it; nil where it can't be read.
+    fileprivate convenience init?(_ entry: DiskEntry) {
+        let policy = CachePolicy.standard
+        let facts = StoredResponse(
+            encoded: entry.facts.span,
+            length: entry.length,
+            policy: policy
+        )
+        guard let facts else { return nil }
+        self.init(
+            id: 0,
+            key: CacheKey(stored: entry.key),
+            facts: facts,
+            policy: policy,
+            content: nil,
+            place: DiskPlace(entry.id)
+        )
+    }
+}
+
+extension StoreCounts {
+    /// The part of the requests that stored content answered, validated or not, in thousandths of
+    /// a whole from 0 to 1.
+    fileprivate var hitRatio: Double {
+        // What was validated is counted on both sides.
+        let requests = hits &+ misses &- min(misses, validated)
+        guard requests > 0 else { return 0 }
+        return (Double(hits) / Double(requests) * 1000).rounded() / 1000
+    }
+}

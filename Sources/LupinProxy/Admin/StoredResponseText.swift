@@ -1,0 +1,68 @@
+// How a stored response is told in JSON: what it is, how fresh, and by what it is chosen.
+import LupinCore
+
+extension CachedResponse {
+    /// Where it is: in memory, on disk, or both.
+    fileprivate var tier: String {
+        guard content != nil else { return "disk" }
+        return place?.id == nil ? "memory" : "both"
+    }
+}
+
+/// Writes stored responses as members of an open object, secrets as placeholders.
+struct StoredResponseText {
+    let redactor: Redactor
+    /// Microseconds since 1970.
+    let nowUs: Int64
+    private var timestamp = TimestampText()
+
+    init(redactor: Redactor, nowUs: Int64) {
+        self.redactor = redactor
+        self.nowUs = nowUs
+    }
+
+    /// What a list says of it.
+    ///
+    /// Times are in seconds. `fresh` is how long it stays so and `stale` since when it is; one of
+    /// them is there. `partition` is missing where everybody may have the response.
+    mutating func addSummary(of response: CachedResponse, to line: inout JSONLine) {
+        let facts = response.facts
+        line.add("url", text: redactor.cleaned(String(response.key.url)))
+        line.add("status", UInt64(facts.status))
+        line.add("bytes", facts.content.completeLength ?? 0)
+        line.add("age", UInt64(max(0, facts.freshness.age(at: nowUs))))
+        let rest = facts.freshness.remaining(at: nowUs)
+        line.add(rest > 0 ? "fresh" : "stale", rest.magnitude)
+        line.add("tier", literal: response.tier)
+        if let tag = response.key.partitionTag { line.add("partition", text: tag) }
+    }
+
+    /// What else there is to say, but for the body.
+    mutating func addDetails(of response: CachedResponse, to line: inout JSONLine) {
+        let facts = response.facts
+        let freshness = facts.freshness
+        var time: [UInt8] = []
+        timestamp.append(date: freshness.responseTimeUs, to: &time)
+        line.add("stored", text: time.span)
+        line.add("lifetime", UInt64(max(0, freshness.lifetime)))
+        line.add("source", literal: freshness.source.rawValue)
+        line.add("targeted", freshness.isTargeted)
+        line.add("validates", facts.mustValidate)
+        if let tag = facts.etag { line.add("etag", text: redactor.cleaned(tag.text)) }
+        if let moment = facts.lastModified {
+            line.add("last_modified", text: HTTPDate.text(moment))
+        }
+        line.add("policy", text: redactor.cleaned(response.policy.name))
+        line.openList("selected_by")
+        for (name, value) in facts.vary.selectors {
+            line.comma()
+            line.bytes.append(0x5B)
+            line.element(redactor.cleaned(name).utf8Span.span)
+            // Any of them may be a credential; that two differ is all there is to know.
+            if let value { line.element(redactor.mark(for: value.span).span) }
+            line.closeList()
+        }
+        line.closeList()
+        line.add(fieldsOf: facts.fields, redactor, skipsHopByHop: false)
+    }
+}

@@ -1,0 +1,68 @@
+// PURGE: a client has what is stored of a URL dropped, if it may.
+import LupinCore
+import LupinIO
+import LupinStore
+
+extension Exchange {
+    /// The policy of the cache that is asked to drop something; nil where the request is none for
+    /// the cache: without one a PURGE goes to the origin like any method.
+    var purgedCache: CachePolicy? {
+        guard request.method == .purge, plan?.respond == nil else { return nil }
+        return plan?.cache
+    }
+
+    /// Answers a PURGE: what is stored of its URL, and of the one that the steps of rules make of
+    /// it, is dropped in all partitions.
+    ///
+    /// - Throws: The refusal of a client that is neither lupin's own user nor root.
+    func purge(_ policy: CachePolicy, at target: KnownTarget) async throws(LupinError) {
+        let number = await clientNumber()
+        guard number == SystemUsers.own || number == 0 else {
+            throw .request(
+                status: 403,
+                host: target.origin.host.text,
+                detail: CachePurge.refusal
+            )
+        }
+        let asked = CacheKey(request, to: target.origin, partition: "")
+        let adapted = try await adaptSteps(for: target)
+        let sent = CacheKey(adapted.head, to: adapted.origin, partition: "")
+        let purged = try await purge(Set([asked, sent].map { String($0.url) }))
+        record.cache = purged.text()
+        note(.cached(purged.text()))
+        var response = GeneratedResponse(
+            status: purged.status,
+            contentType: "text/plain; charset=utf-8",
+            body: purged.sentence + "\n"
+        )
+        if let name = policy.statusName {
+            response.head.fields.add(name: "Cache-Status", value: purged.text(name: name))
+        }
+        try await send(response)
+    }
+
+    private func purge(_ urls: Set<String>) async throws(LupinError) -> CachePurge {
+        let store = resources.shared.responses
+        let dropped = store.purge(urls)
+        var purged = CachePurge()
+        if let disk = store.disk {
+            let count = try await onDisk(disk) { store in
+                urls.reduce(0) { $0 + store.remove(url: $1) }
+            }
+            purged.responses = count ?? 0
+        }
+        return purged.adding(dropped)
+    }
+}
+
+extension CachePurge {
+    /// With what memory had and the disk had not; to be asked when the disk is done.
+    func adding(_ dropped: [CachedResponse]) -> CachePurge {
+        var sum = self
+        for response in dropped where response.place?.id == nil {
+            sum.responses += 1
+            sum.bytes += response.bytes
+        }
+        return sum
+    }
+}

@@ -1,0 +1,294 @@
+// The part of the cache that lies on disk: the thread that does it, and the ways to have it done.
+import Logging
+import LupinCore
+import LupinIO
+import LupinStore
+import LupinTLS
+import Synchronization
+
+/// Where a stored response lies on disk, once it has been written there.
+final class DiskPlace: Sendable {
+    private let number: Atomic<Int64>
+    private let touchedAtUs = Atomic<Int64>(0)
+
+    /// How often a response is said to be in use, in microseconds.
+    private static let touchIntervalUs: Int64 = 60_000_000
+
+    /// `id` is 0 for what has yet to be written.
+    init(_ id: Int64 = 0) { number = Atomic(id) }
+
+    /// nil where nothing was written, or not yet.
+    var id: Int64? {
+        let id = number.load(ordering: .acquiring)
+        return id == 0 ? nil : id
+    }
+
+    func settle(at id: Int64) { number.store(id, ordering: .releasing) }
+
+    /// Whether it is time to say again that the response is in use.
+    func isTouchDue(_ nowUs: Int64) -> Bool {
+        let before = touchedAtUs.load(ordering: .relaxed)
+        guard nowUs &- before >= Self.touchIntervalUs else { return false }
+        return touchedAtUs.compareExchange(
+            expected: before,
+            desired: nowUs,
+            ordering: .relaxed
+        ).exchanged
+    }
+}
+
+/// The disk store behind its thread.
+///
+/// Jobs run one after the other in the order in which they were handed over, and all else relies on
+/// it: what is removed before a look-up is not found by it, and what is opened was written before.
+final class DiskTier: Sendable {
+    /// Tells apart whose responses are whose, in this run and in later ones.
+    let partitions: KeyedDigest
+    /// Bytes of the largest response that is kept.
+    private let objectMax: Atomic<Int>
+    /// Bytes that wait to be written.
+    private let unwritten = Atomic<Int>(0)
+    private let store: DiskStore
+    private let thread: HelperThread
+    private let logger: Logger
+
+    /// A disk that is slower than what comes in gets no more than so many bytes to write.
+    private static let unwrittenMax = 64 << 20
+    private static let jobsMax = 16 << 10
+    /// Files that a step of the sweep looks at, so that look-ups come in between.
+    private static let sweptAtOnce = 256
+    private static let keyBytes = 32
+
+    /// Opens what a former run left in `folder`, or begins there.
+    /// - Throws: Why not, in words for people.
+    init(
+        in folder: String,
+        _ settings: CacheStoreSettings,
+        logger: Logger
+    ) throws(DiskProblem) {
+        store = try DiskStore(folder: folder, limits: settings.diskLimits)
+        partitions = try Self.partitionDigest(in: folder)
+        objectMax = Atomic(settings.diskObjectBytesMax)
+        do throws(HelperThread.CannotStart) {
+            thread = try HelperThread(name: "lupin-store", capacity: Self.jobsMax)
+        } catch {
+            throw .io(error.code)
+        }
+        self.logger = logger
+        tellNotices()
+        sweep()
+    }
+
+    /// The key of partitions lies beside the store, and is made with it.
+    private static func partitionDigest(in folder: String) throws(DiskProblem) -> KeyedDigest {
+        let path = "\(folder)/partition.key"
+        do throws(ProtectedFileProblem) {
+            do throws(ProtectedFileProblem) {
+                let contents = try ProtectedFile.read(path, bytesMax: keyBytes)
+                if contents.bytes.count == keyBytes, contents.owner == .ourselves {
+                    return KeyedDigest(key: [UInt8](copying: contents.bytes))
+                }
+            } catch {
+                guard error.isAbsence else { throw error }
+            }
+            // A short one was never whole: what lies under it can't be found any more.
+            let key = RandomSource.bytes(count: keyBytes)
+            try ProtectedFile.write(key.span, to: path, replacing: true)
+            return KeyedDigest(key: key)
+        } catch {
+            throw .cannotOpen(path: path, reason: error.description)
+        }
+    }
+
+    /// Bytes of the largest response that is kept.
+    var objectBytesMax: Int { objectMax.load(ordering: .relaxed) }
+
+    /// What it holds and has done; never waits.
+    var stats: DiskStats { store.stats() }
+
+    func change(to settings: CacheStoreSettings) {
+        objectMax.store(settings.diskObjectBytesMax, ordering: .relaxed)
+        let limits = settings.diskLimits
+        submit { $0.change(limits: limits) }
+    }
+
+    /// Finishes what was handed over, and ends.
+    ///
+    /// Not on the thread itself.
+    func close() {
+        thread.submit { [store] in store.close() }
+        thread.join()
+    }
+
+    // MARK: The worker's side
+
+    /// Whether there may be something under a key; never waits.
+    func mayHold(_ key: CacheKey) -> Bool { store.mayHold(key.text) }
+
+    /// Has the thread do something; false where it has too much to do already.
+    @discardableResult
+    func submit(_ job: @escaping @Sendable (DiskStore) -> Void) -> Bool {
+        thread.submit { [self] in
+            job(store)
+            tellNotices()
+        }
+    }
+
+    /// Writes a response that is there whole.
+    func write(_ response: CachedResponse, _ content: StoredContent) {
+        guard let place = response.place, reserve(Int(clamping: content.count)) else { return }
+        let isTaken = submit { [self] store in
+            defer { release(Int(clamping: content.count)) }
+            do throws(DiskProblem) {
+                let draft = try store.begin()
+                for piece in content.pieces { try store.append(piece.span, to: draft) }
+                try commit(draft, response, at: place, in: store)
+            } catch {
+                // Said among the notices; it is in memory all the same.
+            }
+        }
+        if !isTaken { release(Int(clamping: content.count)) }
+    }
+
+    /// Keeps the draft of a body that was written while it came.
+    func commit(_ body: GrowingBody, as response: CachedResponse) {
+        guard let place = response.place else { return }
+        submit { [self] store in
+            body.write(to: store)
+            guard let draft = body.wholeDraft else { return }
+            do throws(DiskProblem) {
+                try commit(draft, response, at: place, in: store)
+            } catch {
+                // Said among the notices; whoever asks for it finds nothing.
+            }
+        }
+    }
+
+    private func commit(
+        _ draft: DiskDraft,
+        _ response: CachedResponse,
+        at place: DiskPlace,
+        in store: DiskStore
+    ) throws(DiskProblem) {
+        let key = response.key
+        // Of former runs and of what memory has forgotten: one of its kind is enough.
+        let replaced = store.entries(for: key.text).filter { entry in
+            let facts = StoredResponse(
+                encoded: entry.facts.span,
+                length: entry.length,
+                policy: response.policy
+            )
+            return facts?.vary == response.facts.vary
+        }
+        let id = try store.commit(
+            draft,
+            key: key.text,
+            url: String(key.url),
+            facts: response.facts.encoded,
+            replacing: replaced.map(\.id),
+            variantsMax: response.policy.variantsMax,
+            nowUs: SystemCall.wallMicroseconds()
+        )
+        place.settle(at: id)
+    }
+
+    /// Writes what validation made of the facts.
+    func update(_ response: CachedResponse) {
+        guard let place = response.place else { return }
+        if response.facts.diskRefusal != nil { return remove([place]) }
+        submit { store in
+            guard let id = place.id else { return }
+            let now = SystemCall.wallMicroseconds()
+            _ = store.update(id, facts: response.facts.encoded, nowUs: now)
+        }
+    }
+
+    func remove(_ places: [DiskPlace]) {
+        if places.isEmpty { return }
+        submit { $0.remove(places.compactMap(\.id)) }
+    }
+
+    /// Drops what lies under a URL, in all partitions.
+    func remove(url: String) { submit { _ = $0.remove(url: url) } }
+
+    /// The newest entries whose URLs are wanted, on the thread itself.
+    /// - Returns: At most `limit` of them, and how many there are.
+    static func find(
+        in store: DiskStore,
+        limit: Int,
+        _ isWanted: (String) -> Bool
+    ) -> (newest: [DiskEntry], total: Int) {
+        var found: [DiskEntry] = []
+        var total = 0
+        forEach(in: store) { entry in
+            guard isWanted(entry.url) else { return }
+            total += 1
+            found.append(entry)
+            // Numbers rise with time: those at the front are the oldest.
+            if found.count >= 2 * max(limit, 1) { found.removeFirst(found.count - limit) }
+        }
+        return (found.suffix(limit).reversed(), total)
+    }
+
+    /// Drops the entries whose URLs are wanted, on the thread itself.
+    static func purge(in store: DiskStore, _ isWanted: (String) -> Bool) -> CachePurge {
+        var purged = CachePurge()
+        var ids: [Int64] = []
+        forEach(in: store) { entry in
+            guard isWanted(entry.url) else { return }
+            ids.append(entry.id)
+            purged.bytes += Int(clamping: entry.length) + entry.facts.count
+        }
+        purged.responses = store.remove(ids)
+        return purged
+    }
+
+    private static func forEach(in store: DiskStore, _ body: (DiskEntry) -> Void) {
+        var last: Int64?
+        while true {
+            let page = store.list(after: last, limit: pageEntries)
+            for entry in page { body(entry) }
+            guard page.count == pageEntries else { return }
+            last = page.last?.id
+        }
+    }
+
+    private static let pageEntries = 256
+
+    /// Says that a response is in use, so that others go before it.
+    func touch(_ place: DiskPlace) {
+        let now = SystemCall.wallMicroseconds()
+        guard place.isTouchDue(now) else { return }
+        submit { store in if let id = place.id { store.touch(id, nowUs: now) } }
+    }
+
+    /// Whether so many bytes more may wait to be written; if so they are counted.
+    private func reserve(_ count: Int) -> Bool {
+        let now = unwritten.add(count, ordering: .relaxed).newValue
+        if now <= Self.unwrittenMax { return true }
+        release(count)
+        return false
+    }
+
+    private func release(_ count: Int) { unwritten.subtract(count, ordering: .relaxed) }
+
+    // MARK: The thread's side
+
+    private func sweep() {
+        submit { [self] store in
+            if !store.sweep(filesMax: Self.sweptAtOnce) { sweep() }
+        }
+    }
+
+    private func tellNotices() {
+        for notice in store.takeNotices(nowUs: SystemCall.wallMicroseconds()) {
+            logger.warning("cache on disk: \(notice)")
+        }
+    }
+}
+
+extension CacheStoreSettings {
+    fileprivate var diskLimits: DiskLimits {
+        DiskLimits(bytesMax: diskBytes, objectBytesMax: diskObjectBytesMax)
+    }
+}

@@ -1,0 +1,112 @@
+// The two ends of a body that grows: how it is read along, and how it is filled.
+import LupinCore
+import LupinIO
+import LupinStore
+
+/// One reader's way through a growing body.
+final class JoinedBody: BodySource {
+    private let body: GrowingBody
+    private let number: Int
+    private let wake: @Sendable () -> Void
+    private var piece: [UInt8] = []
+    private var position = 0
+    /// Where the piece ends in the body.
+    private var place: UInt64 = 0
+    private var end: FieldSection?
+    let knownLength: UInt64?
+
+    private static let pieceBytes = 16 << 10
+
+    /// `wake` has whoever reads look again; it may be called on any thread.
+    init(_ body: GrowingBody, length: UInt64?, wake: @escaping @Sendable () -> Void) {
+        self.body = body
+        self.wake = wake
+        number = body.beginReading()
+        knownLength = length
+    }
+
+    deinit { body.endReading(number) }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        if position < piece.count { return .payload }
+        if end != nil { return .end }
+        switch body.find(place, number, wake: { wake }) {
+        case .piece(let next, let start):
+            piece = next
+            position = Int(place - start)
+            place = start + UInt64(next.count)
+            return .payload
+        case .file(let draft, let until):
+            try read(draft, Int(min(UInt64(Self.pieceBytes), until - place)))
+            return .payload
+        case .end(.complete(let trailers)):
+            piece = []
+            end = trailers
+            return .end
+        case .end(.failed(let error)): throw error
+        case .nothing: return .blocked
+        }
+    }
+
+    /// Reads what was written a moment ago: it is in the page cache.
+    private func read(_ draft: DiskDraft, _ count: Int) throws(LupinError) {
+        var bytes = [UInt8](repeating: 0, count: count)
+        do throws(DiskProblem) {
+            var room = bytes.mutableSpan
+            let done = try draft.read(at: place, into: &room)
+            guard done == count else { throw .damaged }
+        } catch {
+            throw LupinError(
+                .proxyInternalError,
+                detail: "What was stored of the response could not be read: \(error).",
+                retry: .never
+            )
+        }
+        piece = bytes
+        position = 0
+        place += UInt64(count)
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let piece = piece
+        let taken = try sink.push(piece.span.extracting(position..<piece.count), isLast: false)
+        position += taken
+        return Offer(taken: taken, isAllTaken: position == piece.count, isEnd: false)
+    }
+
+    var trailers: FieldSection { end ?? FieldSection() }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}
+
+/// Takes a body off the origin's hands and into the store.
+final class StoreSink: BodySink {
+    private let body: GrowingBody
+    private let wake: @Sendable () -> Void
+
+    /// `wake` has the origin's side go on; it may be called on any thread.
+    init(_ body: GrowingBody, wake: @escaping @Sendable () -> Void) {
+        self.body = body
+        self.wake = wake
+    }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        if !payload.isEmpty {
+            guard try body.append(payload, wake: { wake }) else { return 0 }
+        }
+        if isLast { body.finish(.complete(FieldSection())) }
+        return payload.count
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool {
+        body.finish(.complete(trailers))
+        return true
+    }
+
+    func flush() throws(LupinError) -> Bool { true }
+    var takesSplice: Bool { false }
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
+}

@@ -1,0 +1,165 @@
+// The body of a stored response that lies on disk, on its way to a client.
+import LupinCore
+import LupinIO
+import LupinStore
+
+/// What is sent of a stored file: through a pipe where the client's socket takes it, else by way of
+/// a buffer.
+///
+/// What is not in the page cache is read on the disk's thread; only a pipe may wait for it, as
+/// `sendfile` does everywhere.
+final class StoredFileBody: BodySource {
+    private let body: DiskBody
+    private let tier: DiskTier?
+    private let loop: EventLoop
+    /// Has whoever reads look again.
+    private let resume: () -> Void
+    private var parts: ArraySlice<AnswerPart>
+    private let length: UInt64
+    private var piece: [UInt8] = []
+    private var position = 0
+    private var isReading = false
+    private var failure: LupinError?
+
+    private static let pieceBytes = 64 << 10
+
+    /// The ranges of `answer`, framed as it says.
+    ///
+    /// Without a `tier`, which may be closed by now, nothing can be waited for.
+    init(
+        _ body: DiskBody,
+        _ answer: CachedAnswer,
+        on loop: EventLoop,
+        _ tier: DiskTier?,
+        resume: @escaping () -> Void
+    ) {
+        self.body = body
+        self.tier = tier
+        self.loop = loop
+        self.resume = resume
+        parts = answer.parts[...]
+        length = answer.contentLength
+    }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        if position < piece.count { return .payload }
+        if let failure { throw failure }
+        if isReading { return .blocked }
+        guard let part = parts.first else { return .end }
+        switch part {
+        case .bytes(let bytes):
+            parts = parts.dropFirst()
+            take(bytes)
+        case .range(let range):
+            guard try read(range) else { return .blocked }
+        }
+        return .payload
+    }
+
+    private func take(_ bytes: [UInt8]) {
+        piece = bytes
+        position = 0
+    }
+
+    /// Reads the next piece; false where the disk's thread has to.
+    private func read(_ range: Range<UInt64>) throws(LupinError) -> Bool {
+        let wanted = Int(min(UInt64(Self.pieceBytes), range.upperBound - range.lowerBound))
+        var bytes = piece.count == wanted ? piece : [UInt8](repeating: 0, count: wanted)
+        piece = []
+        position = 0
+        do throws(DiskProblem) {
+            var room = bytes.mutableSpan
+            let count = try body.read(at: range.lowerBound, into: &room, onlyIfCached: true)
+            guard let count else {
+                try readElsewhere(range.lowerBound, wanted)
+                return false
+            }
+            bytes.removeLast(wanted - count)
+        } catch {
+            throw Self.failure(error)
+        }
+        take(bytes)
+        advance(by: UInt64(bytes.count))
+        return true
+    }
+
+    /// So many bytes of the first range are on their way.
+    private func advance(by count: UInt64) {
+        guard case .range(let range)? = parts.first else { return }
+        let rest = (range.lowerBound + count)..<range.upperBound
+        parts = parts.dropFirst()
+        if !rest.isEmpty { parts = [.range(rest)] + parts }
+    }
+
+    private func readElsewhere(_ offset: UInt64, _ count: Int) throws(DiskProblem) {
+        let executor = loop.executor
+        let home = LoopLocal(self, of: executor)
+        let body = body
+        let isTaken = tier?.submit { _ in
+            var bytes = [UInt8](repeating: 0, count: count)
+            let result = Result { () throws(DiskProblem) -> [UInt8] in
+                var room = bytes.mutableSpan
+                let done = try body.read(at: offset, into: &room, onlyIfCached: false) ?? 0
+                bytes.removeLast(count - done)
+                return bytes
+            }
+            executor.mailbox.post { home.value.wasRead(result) }
+        }
+        guard isTaken == true else { throw .closed }
+        isReading = true
+    }
+
+    private func wasRead(_ result: Result<[UInt8], DiskProblem>) {
+        isReading = false
+        switch result {
+        case .success(let bytes) where !bytes.isEmpty:
+            take(bytes)
+            advance(by: UInt64(bytes.count))
+        case .success: failure = Self.failure(.damaged)
+        case .failure(let problem): failure = Self.failure(problem)
+        }
+        resume()
+    }
+
+    private static func failure(_ problem: DiskProblem) -> LupinError {
+        LupinError(
+            .proxyInternalError,
+            detail: "The stored response could not be read: \(problem).",
+            retry: .never
+        )
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        let piece = piece
+        let isLast = parts.isEmpty
+        let taken = try sink.push(piece.span.extracting(position..<piece.count), isLast: isLast)
+        position += taken
+        let isAllTaken = position == piece.count
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
+    }
+
+    var trailers: FieldSection { FieldSection() }
+    var knownLength: UInt64? { length }
+
+    var spliceable: UInt64 {
+        guard position == piece.count, !isReading, failure == nil,
+            case .range(let range)? = parts.first
+        else { return 0 }
+        return range.upperBound - range.lowerBound
+    }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        guard case .range(let range)? = parts.first else { return .end }
+        do throws(SystemError) {
+            let moved = try pipe.fill(
+                from: body.descriptor,
+                at: range.lowerBound,
+                Int(min(UInt64(count), range.upperBound - range.lowerBound))
+            )
+            advance(by: UInt64(moved))
+            return moved > 0 ? .bytes : .full
+        } catch {
+            throw Self.failure(.io(error.code))
+        }
+    }
+}

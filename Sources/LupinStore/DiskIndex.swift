@@ -1,0 +1,317 @@
+// What the index is asked and told: every statement on its table, each change one transaction.
+
+import FoundationEssentials
+import GRDB
+
+/// A row that went, as far as the store must know.
+struct IndexRow: Sendable, Equatable {
+    var id: Int64
+    var keyHash: Int64
+    /// Body and facts together.
+    var bytes: Int
+}
+
+/// The table of entries.
+struct DiskIndex: Sendable {
+    private let queue: DatabaseQueue
+
+    /// - Parameter path: A file that exists; it may be empty.
+    /// - Throws: `damaged` where it holds something else; `full` or `io`.
+    init(path: String) throws(DiskProblem) { queue = try IndexFile.open(path) }
+
+    /// Writes the journal into the file and closes it.
+    func close() { try? queue.close() }
+
+    // MARK: Reading
+
+    /// The key's hash and the bytes of every entry.
+    func forEachKey(_ body: (_ keyHash: Int64, _ bytes: Int) -> Void) throws(DiskProblem) {
+        try read { db in
+            let sql = "SELECT key_hash, bytes FROM entry INDEXED BY entry_by_key"
+            let rows = try Row.fetchCursor(db, sql: sql)
+            while let row = try rows.next() {
+                body(try row.decode(atIndex: 0), try size(of: row, atIndex: 1))
+            }
+        }
+    }
+
+    /// The largest id that was ever given, 0 for none.
+    func lastID() throws(DiskProblem) -> Int64 {
+        try read { db in
+            let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
+            let last = try Int64.fetchOne(db, sql: sql) ?? 0
+            guard last >= 0, last < Int64.max / 2 else { throw DiskProblem.damaged }
+            return last
+        }
+    }
+
+    /// The entries of a key, the one that was stored last first.
+    func entries(for key: String) throws(DiskProblem) -> [DiskEntry] {
+        try entries(
+            "WHERE key_hash = ? AND key = ? ORDER BY stored DESC, id DESC",
+            [stableHash(key), key]
+        )
+    }
+
+    func entry(_ id: Int64) throws(DiskProblem) -> DiskEntry? {
+        try entries("WHERE id = ?", [id]).first
+    }
+
+    /// Entries by id, behind `id`.
+    func entries(after id: Int64, limit: Int) throws(DiskProblem) -> [DiskEntry] {
+        try entries("WHERE id > ? ORDER BY id LIMIT ?", [id, limit])
+    }
+
+    /// What the body of an entry must be; nil where there is no entry.
+    func body(_ id: Int64) throws(DiskProblem) -> (length: UInt64, checksum: UInt32)? {
+        try read { db in
+            let statement = try db.cachedStatement(
+                sql: "SELECT length, checksum FROM entry WHERE id = ?"
+            )
+            guard let row = try Row.fetchOne(statement, arguments: [id]) else { return nil }
+            let checksum: Int64 = try row.decode(atIndex: 1)
+            return (
+                UInt64(try size(of: row, atIndex: 0)), UInt32(truncatingIfNeeded: checksum)
+            )
+        }
+    }
+
+    /// The entries of a URL, whatever their keys.
+    func ids(url: String) throws(DiskProblem) -> [Int64] {
+        try read { db in
+            let statement = try db.cachedStatement(
+                sql: "SELECT id FROM entry WHERE url_hash = ? AND url = ?"
+            )
+            return try Int64.fetchAll(statement, arguments: [stableHash(url), url])
+        }
+    }
+
+    private func entries(
+        _ condition: String,
+        _ arguments: StatementArguments
+    ) throws(DiskProblem) -> [DiskEntry] {
+        try read { db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    SELECT id, key, url, facts, length, stored, used, uses FROM entry \(condition)
+                    """
+            )
+            let rows = try Row.fetchCursor(statement, arguments: arguments)
+            var entries: [DiskEntry] = []
+            while let row = try rows.next() {
+                entries.append(
+                    DiskEntry(
+                        id: try row.decode(atIndex: 0),
+                        key: try row.decode(atIndex: 1),
+                        url: try row.decode(atIndex: 2),
+                        facts: Array(try row.decode(Data.self, atIndex: 3)),
+                        length: UInt64(try size(of: row, atIndex: 4)),
+                        storedAtUs: try row.decode(atIndex: 5),
+                        usedAtUs: try row.decode(atIndex: 6),
+                        uses: try row.decode(atIndex: 7)
+                    )
+                )
+            }
+            return entries
+        }
+    }
+
+    // MARK: Changing
+
+    /// What storing removed.
+    struct Displaced {
+        /// For others of the same key.
+        var replaced: [IndexRow] = []
+        /// For room.
+        var evicted: [IndexRow] = []
+    }
+
+    /// Puts an entry in, and takes out what it replaces and what is too much then.
+    ///
+    /// - Parameters:
+    ///   - entry: With an id of its own.
+    ///   - checksum: CRC-32 of its body.
+    ///   - replaced: Entries that go for it, if they are there.
+    ///   - variantsMax: How many entries its key may have, at least 1; the oldest go.
+    ///   - excess: By how many bytes the store would be too large with it, if nothing went.
+    ///   - touches: Written first, so that what was used lately stays.
+    /// - Returns: The rows that went.
+    /// - Throws: `full`, `io` or `damaged`; then all is as it was.
+    func store(
+        _ entry: DiskEntry,
+        checksum: UInt32,
+        replacing replaced: [Int64],
+        variantsMax: Int,
+        excess: Int,
+        touches: DiskTouches
+    ) throws(DiskProblem) -> Displaced {
+        try change { db in
+            try write(touches, to: db)
+            var displaced = Displaced()
+            for id in replaced {
+                displaced.replaced += try remove("WHERE id = ?", [id], from: db)
+            }
+            displaced.replaced += try remove(
+                """
+                WHERE id IN (SELECT id FROM entry WHERE key_hash = ? AND key = ?
+                             ORDER BY stored DESC, id DESC LIMIT -1 OFFSET ?)
+                """,
+                [stableHash(entry.key), entry.key, max(0, variantsMax - 1)],
+                from: db
+            )
+            let freed = displaced.replaced.reduce(0) { $0 + $1.bytes }
+            displaced.evicted = try evict(excess - freed, rowsMax: .max, from: db)
+            try insert(entry, checksum: checksum, into: db)
+            return displaced
+        }
+    }
+
+    /// Gives an entry other facts.
+    ///
+    /// - Returns: By how many bytes it grew (less than 0: shrank); nil where there is no entry.
+    /// - Throws: `tooLarge` where it would have more than `bytesMax`, and the index's own problems.
+    func update(
+        _ id: Int64,
+        facts: [UInt8],
+        usedAtUs: Int64,
+        bytesMax: Int
+    ) throws(DiskProblem) -> Int? {
+        try change { db in
+            let select = try db.cachedStatement(sql: "SELECT bytes, length FROM entry WHERE id = ?")
+            guard let row = try Row.fetchOne(select, arguments: [id]) else { return nil }
+            let before = try size(of: row, atIndex: 0)
+            let length = try size(of: row, atIndex: 1)
+            guard length + facts.count <= bytesMax else { throw DiskProblem.tooLarge }
+            let update = try db.cachedStatement(
+                sql: "UPDATE entry SET facts = ?, bytes = ?, used = max(used, ?) WHERE id = ?"
+            )
+            try update.execute(arguments: [Data(facts), length + facts.count, usedAtUs, id])
+            return length + facts.count - before
+        }
+    }
+
+    func write(_ touches: DiskTouches) throws(DiskProblem) {
+        try change { db in try write(touches, to: db) }
+    }
+
+    func remove(_ ids: [Int64]) throws(DiskProblem) -> [IndexRow] {
+        try change { db in
+            try ids.flatMap { try remove("WHERE id = ?", [$0], from: db) }
+        }
+    }
+
+    func removeAll() throws(DiskProblem) {
+        try change { db in try db.execute(sql: "DELETE FROM entry") }
+    }
+
+    /// Removes what was used longest ago, until so many bytes are gone or so many rows.
+    func evict(
+        _ bytes: Int,
+        rowsMax: Int,
+        touches: DiskTouches
+    ) throws(DiskProblem) -> [IndexRow] {
+        try change { db in
+            try write(touches, to: db)
+            return try evict(bytes, rowsMax: rowsMax, from: db)
+        }
+    }
+
+    // MARK: Inside a transaction
+
+    private func insert(_ entry: DiskEntry, checksum: UInt32, into db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored, used,
+                                   uses, key, url, facts)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        )
+        let length = Int64(clamping: entry.length)
+        try statement.execute(arguments: [
+            entry.id, stableHash(entry.key), stableHash(entry.url),
+            length + Int64(entry.facts.count), length, Int64(checksum), entry.storedAtUs,
+            entry.usedAtUs, entry.uses, entry.key, entry.url, Data(entry.facts),
+        ])
+    }
+
+    private func write(_ touches: DiskTouches, to db: Database) throws {
+        guard !touches.isEmpty else { return }
+        let statement = try db.cachedStatement(
+            sql: "UPDATE entry SET used = max(used, ?), uses = uses + ? WHERE id = ?"
+        )
+        for (id, touch) in touches.pending {
+            try statement.execute(arguments: [touch.usedAtUs, touch.uses, id])
+        }
+    }
+
+    private func evict(_ bytes: Int, rowsMax: Int, from db: Database) throws -> [IndexRow] {
+        guard bytes > 0 else { return [] }
+        let select = try db.cachedStatement(
+            sql: "SELECT id, key_hash, bytes FROM entry ORDER BY used, id"
+        )
+        var rows: [IndexRow] = []
+        var freed = 0
+        let cursor = try Row.fetchCursor(select)
+        while freed < bytes, rows.count < rowsMax, let row = try cursor.next() {
+            rows.append(try indexRow(row))
+            freed += rows[rows.count - 1].bytes
+        }
+        try delete(rows, from: db)
+        return rows
+    }
+
+    private func remove(
+        _ condition: String,
+        _ arguments: StatementArguments,
+        from db: Database
+    ) throws -> [IndexRow] {
+        let select = try db.cachedStatement(
+            sql: "SELECT id, key_hash, bytes FROM entry \(condition)"
+        )
+        let rows = try Row.fetchAll(select, arguments: arguments).map(indexRow)
+        try delete(rows, from: db)
+        return rows
+    }
+
+    private func delete(_ rows: [IndexRow], from db: Database) throws {
+        let statement = try db.cachedStatement(sql: "DELETE FROM entry WHERE id = ?")
+        for row in rows { try statement.execute(arguments: [row.id]) }
+    }
+
+    // MARK: Values that a damaged file may have anyhow
+
+    private func indexRow(_ row: Row) throws -> IndexRow {
+        IndexRow(
+            id: try row.decode(atIndex: 0),
+            keyHash: try row.decode(atIndex: 1),
+            bytes: try size(of: row, atIndex: 2)
+        )
+    }
+
+    /// No body has more bytes, and many such sizes can be added.
+    private static let sizeMax = 1 << 44
+
+    private func size(of row: Row, atIndex index: Int) throws -> Int {
+        let size: Int = try row.decode(atIndex: index)
+        guard 0...Self.sizeMax ~= size else { throw DiskProblem.damaged }
+        return size
+    }
+
+    // MARK: Errors
+
+    private func read<Value>(_ work: (Database) throws -> Value) throws(DiskProblem) -> Value {
+        do {
+            return try queue.inDatabase(work)
+        } catch {
+            throw DiskProblem(index: error)
+        }
+    }
+
+    private func change<Value>(_ work: (Database) throws -> Value) throws(DiskProblem) -> Value {
+        do {
+            return try queue.write(work)
+        } catch {
+            throw DiskProblem(index: error)
+        }
+    }
+}

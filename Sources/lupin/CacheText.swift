@@ -1,0 +1,200 @@
+// What a running lupin says of its cache, in lines for people.
+import LupinCore
+
+/// What `/v1/cache` says.
+struct CacheFigures: Decodable {
+    /// A place where responses lie, in bytes.
+    struct Tier: Decodable {
+        var responses: Int
+        var bytes: UInt64
+        var room: UInt64
+
+        func text(_ place: String) -> String {
+            "\(StoredResponses.count(responses)) in \(place), \(SummaryText.size(bytes)) of "
+                + SummaryText.size(room)
+        }
+    }
+
+    var memory: Tier
+    /// nil for a cache that has memory only.
+    var disk: Tier?
+    var hits: Int
+    var misses: Int
+    /// From 0 to 1.
+    var hitRatio: Double
+    var validated: Int
+    var stored: Int
+    var evicted: Int
+    var collapsed: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case memory, disk, hits, misses, validated, stored, evicted, collapsed
+        case hitRatio = "hit_ratio"
+    }
+
+    var text: String {
+        let percent = Int((hitRatio * 100).rounded())
+        let tiers = [memory.text("memory"), disk?.text("on disk")].compactMap(\.self)
+        let work = [
+            "hits \(hits), misses \(misses): \(percent)% answered with what was stored",
+            "validated \(validated), waited for another one's answer \(collapsed)",
+            "stored \(stored), evicted for want of room \(evicted)",
+        ]
+        return (tiers + work).joined(separator: "\n")
+    }
+}
+
+/// What `/v1/cache/responses` says when something was dropped, and `/v1/cache`.
+struct DroppedResponses: Decodable {
+    var responses: Int
+    /// Bytes of room.
+    var bytes: UInt64
+
+    var text: String {
+        "dropped \(StoredResponses.count(responses)), \(SummaryText.size(bytes))"
+    }
+}
+
+/// What `/v1/cache/responses` says.
+struct StoredResponses: Decodable {
+    /// How many there are, of which the answer has the first.
+    var total: Int
+    var responses: [StoredEntry]
+
+    static func count(_ number: Int) -> String {
+        "\(number) \(number == 1 ? "response" : "responses")"
+    }
+
+    /// A line each, in columns.
+    var list: String {
+        let rows = responses.map(\.columns)
+        let widths = (rows.first ?? []).indices.map { column in
+            rows.map { $0[column].count }.max() ?? 0
+        }
+        var lines = rows.map { row in
+            zip(row, widths).enumerated().map { index, cell in
+                let gap = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
+                // Numbers end below one another, and nothing follows the URL.
+                return index == 1 ? gap + cell.0 : index == row.count - 1 ? cell.0 : cell.0 + gap
+            }.joined(separator: "  ")
+        }
+        if total == 0 { lines.append("nothing is stored") }
+        if total > responses.count {
+            lines.append("and \(total - responses.count) more; --limit says how many to list")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// A paragraph each, below the URL.
+    var details: String {
+        let url = responses.first.map { LogText.plain($0.url) } ?? ""
+        var paragraphs = responses.map { $0.paragraph.joined(separator: "\n") }
+        if total > responses.count {
+            paragraphs.append("and \(total - responses.count) more")
+        }
+        return "\(url): \(Self.count(total)) stored\n\n" + paragraphs.joined(separator: "\n\n")
+    }
+}
+
+/// A stored response; times are in seconds.
+struct StoredEntry: Decodable {
+    var url: String
+    var status: Int
+    /// Of the body.
+    var bytes: UInt64
+    var age: UInt64
+    /// How long it stays fresh; nil for what is stale.
+    var fresh: UInt64?
+    /// For how long it has been stale; nil for what is fresh.
+    var stale: UInt64?
+    var tier: String
+    /// nil for what everybody may have.
+    var partition: String?
+
+    // Only where one URL is asked for:
+
+    /// When it was stored, as RFC 3339 has it.
+    var stored: String?
+    var lifetime: UInt64?
+    var source: String?
+    var targeted: Bool?
+    var validates: Bool?
+    var etag: String?
+    var lastModified: String?
+    var policy: String?
+    /// Names and values of request fields, the values as marks; a name alone where the request
+    /// had no such field.
+    var selectedBy: [[String]]?
+    var fields: [[String]]?
+
+    private enum CodingKeys: String, CodingKey {
+        case url, status, bytes, age, fresh, stale, tier, partition, stored, lifetime, source
+        case targeted, validates, etag, policy, fields
+        case lastModified = "last_modified"
+        case selectedBy = "selected_by"
+    }
+
+    /// `fresh 3m` or `stale 2h`.
+    private var state: String {
+        fresh.map { "fresh \(Self.time($0, 1))" } ?? "stale \(Self.time(stale ?? 0, 1))"
+    }
+
+    private var whose: String { partition ?? "shared" }
+
+    /// Status, size, age, state, place, whose, URL.
+    var columns: [String] {
+        [
+            "\(status)", SummaryText.size(bytes), "age \(Self.time(age, 1))", state,
+            LogText.plain(tier), LogText.plain(whose), LogText.plain(url),
+        ]
+    }
+
+    var paragraph: [String] {
+        var lines = [
+            "\(status), \(SummaryText.size(bytes)), in \(LogText.plain(tier)), "
+                + (partition.map { "apart from others' (\(LogText.plain($0)))" } ?? "shared by all")
+        ]
+        let selectors = (selectedBy ?? []).map {
+            $0.count == 2 ? Self.line($0) : "no \(Self.line($0))"
+        }
+        if !selectors.isEmpty {
+            lines.append("for requests with \(LogText.plain(selectors.joined(separator: ", ")))")
+        }
+        let since = stored.map { "stored \(LogText.plain($0)), " } ?? ""
+        lines.append("\(since)age \(Self.time(age, 2)), by policy \(LogText.plain(policy ?? ""))")
+        lines.append(freshness)
+        let validators = [
+            etag.map { "ETag \($0)" }, lastModified.map { "Last-Modified \($0)" },
+        ].compactMap(\.self)
+        lines.append(
+            validators.isEmpty
+                ? "nothing to validate it by"
+                : "validated by \(LogText.plain(validators.joined(separator: " and ")))"
+        )
+        let shown = (fields ?? []).map { LogText.plain(Self.line($0)) }
+        return lines.enumerated().map { $0.offset == 0 ? $0.element : "  \($0.element)" }
+            + shown.map { "    \($0)" }
+    }
+
+    /// `name: value`.
+    private static func line(_ pair: [String]) -> String { pair.joined(separator: ": ") }
+
+    /// `fresh for 10m by max-age, of which 9m 2s are left`.
+    private var freshness: String {
+        let mustAsk = validates == true ? "; the origin wants each use validated" : ""
+        let whole = lifetime ?? 0
+        guard whole > 0, let source else {
+            return "never fresh: nobody said for how long\(mustAsk)"
+        }
+        let origin = targeted == true ? "\(source) of a targeted field" : source
+        let begin = "fresh for \(Self.time(whole, 2)) by \(LogText.plain(origin))"
+        if let fresh { return "\(begin), \(Self.time(fresh, 2)) left\(mustAsk)" }
+        return "\(begin), stale for \(Self.time(stale ?? 0, 2))\(mustAsk)"
+    }
+
+    /// `2d 3h` in two units, `2d` in one.
+    private static func time(_ seconds: UInt64, _ units: Int) -> String {
+        RunningStatus.time(Double(seconds) * 1000).split(separator: " ").prefix(units)
+            .joined(separator: " ")
+    }
+}
