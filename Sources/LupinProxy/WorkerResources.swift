@@ -14,6 +14,7 @@ final class WorkerResources {
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
+    let repeatedHits = RepeatedHits()
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
     /// Who waits for a network.
     let networkWaiters: NetworkWaiters
@@ -138,6 +139,22 @@ final class WorkerResources {
         _ = redactor
         tally.note(record)
         sink.record(record)
+        flushSoon()
+    }
+
+    /// Writes the line of an exchange that was answered as an equal one, and remembers it.
+    func record(_ hit: RepeatedHit, from port: UInt16) {
+        let (id, start) = (nextID(), wallNow)
+        hit.withRecord { record in
+            record.id = id
+            record.startMicroseconds = start
+            record.client.port = port
+            tally.note(record)
+            sink.record(record, repeating: hit.line)
+            if let entry = hit.entry, record.isDue {
+                shared.history.append(ExchangeHistory.Entry(like: entry, record))
+            }
+        }
         flushSoon()
     }
 

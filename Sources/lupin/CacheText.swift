@@ -10,7 +10,7 @@ struct CacheFigures: Decodable {
         var room: UInt64
 
         func text(_ place: String) -> String {
-            "\(StoredResponses.count(responses)) in \(place), \(SummaryText.size(bytes)) of "
+            "\(StoredResponses.count(responses)) \(place), \(SummaryText.size(bytes)) of "
                 + SummaryText.size(room)
         }
     }
@@ -34,7 +34,7 @@ struct CacheFigures: Decodable {
 
     var text: String {
         let percent = Int((hitRatio * 100).rounded())
-        let tiers = [memory.text("memory"), disk?.text("on disk")].compactMap(\.self)
+        let tiers = [memory.text("in memory"), disk?.text("on disk")].compactMap(\.self)
         let work = [
             "hits \(hits), misses \(misses): \(percent)% answered with what was stored",
             "validated \(validated), waited for another one's answer \(collapsed)",
@@ -107,6 +107,7 @@ struct StoredEntry: Decodable {
     var fresh: UInt64?
     /// For how long it has been stale; nil for what is fresh.
     var stale: UInt64?
+    /// `memory`, `disk` or `both`.
     var tier: String
     /// nil for what everybody may have.
     var partition: String?
@@ -141,6 +142,15 @@ struct StoredEntry: Decodable {
 
     private var whose: String { partition ?? "shared" }
 
+    private var place: String {
+        switch tier {
+        case "memory": "in memory"
+        case "disk": "on disk"
+        case "both": "in memory and on disk"
+        default: LogText.plain(tier)
+        }
+    }
+
     /// Status, size, age, state, place, whose, URL.
     var columns: [String] {
         [
@@ -151,7 +161,7 @@ struct StoredEntry: Decodable {
 
     var paragraph: [String] {
         var lines = [
-            "\(status), \(SummaryText.size(bytes)), in \(LogText.plain(tier)), "
+            "\(status), \(SummaryText.size(bytes)), \(place), "
                 + (partition.map { "apart from others' (\(LogText.plain($0)))" } ?? "shared by all")
         ]
         let selectors = (selectedBy ?? []).map {

@@ -41,6 +41,33 @@ package struct RecordFormat: Sendable {
         to line: inout JSONLine
     ) {
         addStart(record, to: &line)
+        addMiddle(record, to: &line)
+        addEnd(record, dropped: dropped, to: &line)
+    }
+
+    /// The part of a record's line that is the same for all that differ in id, start, client's
+    /// port, attempts and timing alone.
+    package mutating func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
+        var line = JSONLine()
+        addStart(record, to: &line)
+        let start = line.bytes.count
+        addMiddle(record, to: &line)
+        return Array(line.bytes[start...])
+    }
+
+    /// Appends the record's line, of which `part` is known.
+    package mutating func appendJSON(
+        _ record: borrowing ExchangeRecord,
+        repeating part: [UInt8],
+        dropped: Int,
+        to line: inout JSONLine
+    ) {
+        addStart(record, to: &line)
+        line.bytes.append(contentsOf: part)
+        addEnd(record, dropped: dropped, to: &line)
+    }
+
+    private mutating func addMiddle(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         addRequest(record, to: &line)
         addResponse(record, to: &line)
         addURL(record.origin, record.request, to: &line)
@@ -51,6 +78,13 @@ package struct RecordFormat: Sendable {
         if let trust = record.trust { line.add(trust, redactor) }
         if let validation = record.validation { line.add(validation, redactor) }
         if !record.redirects.isEmpty { line.add(record.redirects, redactor) }
+    }
+
+    private mutating func addEnd(
+        _ record: borrowing ExchangeRecord,
+        dropped: Int,
+        to line: inout JSONLine
+    ) {
         addAttempts(record, to: &line)
         if let error = record.error { line.add(error, redactor) }
         if let tunnel = record.tunnel { line.add(tunnel) }

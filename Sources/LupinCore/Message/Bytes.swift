@@ -96,6 +96,24 @@ extension Span where Element == UInt8 {
             | UInt64(bytes[3]) &<< 24
     }
 
+    /// Where the first empty line ends; nil where there is none.
+    ///
+    /// Lines end with CR LF.
+    package var endOfHead: Int? {
+        var i = 3
+        while i < count {
+            // The last byte of four tells how far the next place is at least.
+            switch self[i] {
+            case 0x0A where self[i - 1] == 0x0D && self[i - 2] == 0x0A && self[i - 3] == 0x0D:
+                return i + 1
+            case 0x0A: i += 2
+            case 0x0D: i += 1
+            default: i += 4
+            }
+        }
+        return nil
+    }
+
     /// Whether the bytes are exactly those of `text`.
     package func equals(_ text: StaticString) -> Bool {
         text.utf8CodeUnitCount == count && String(copying: self) == text.description

@@ -9,15 +9,53 @@ import Synchronization
 final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
     final class Entry: Sendable {
-        let record: ExchangeRecord
+        private enum Content {
+            case whole(ExchangeRecord)
+            /// As another one, but for what differs in all.
+            case like(Entry, ExchangeID, startMicroseconds: Int64, port: UInt16, total: Int64?)
+        }
+
+        private let content: Content
         private let changed: RequestHead?
+        let id: ExchangeID
+
+        var record: ExchangeRecord {
+            switch content {
+            case .whole(let record): return record
+            case .like(let other, let id, let start, let port, let total):
+                var record = other.record
+                record.id = id
+                record.startMicroseconds = start
+                record.client.port = port
+                record.timing.total = total
+                return record
+            }
+        }
+
         /// The request as it went upstream; nil where nothing did.
-        var sent: RequestHead? { changed ?? (record.attempts.isEmpty ? nil : record.request) }
+        var sent: RequestHead? {
+            let record = record
+            return changed ?? (record.attempts.isEmpty ? nil : record.request)
+        }
 
         /// `changed` is the request as adapters have left it; nil where there was none.
         init(_ record: consuming ExchangeRecord, changed: RequestHead?) {
-            self.record = record
+            id = record.id
+            content = .whole(record)
             self.changed = changed
+        }
+
+        /// An exchange that was answered as `other` was; `record` says when, to whom, how fast.
+        init(like other: Entry, _ record: borrowing ExchangeRecord) {
+            id = record.id
+            content = .like(
+                other,
+                record.id,
+                startMicroseconds: record.startMicroseconds,
+                port: record.client.port,
+                total: record.timing.total
+            )
+            changed = nil
         }
     }
 
@@ -68,7 +106,7 @@ final class ExchangeHistory: Sendable {
 
     /// The one of that name.
     func entry(_ id: ExchangeID) -> Entry? {
-        ring.withLock { ring in ring.entries.first { $0.record.id == id } }
+        ring.withLock { ring in ring.entries.first { $0.id == id } }
     }
 }
 

@@ -138,7 +138,9 @@ final class ResponseStore: Sendable {
             if let shelf = state.shelves[response.key],
                 let i = Self.index(of: response, in: state)
             {
+                shelf[i].note(isSole: false)
                 state.shelves[response.key]?[i] = shelf[i].renewed(facts, policy)
+                Self.noteWhoIsSole(on: response.key, in: state)
             }
             return state.disk
         }
@@ -262,11 +264,17 @@ final class ResponseStore: Sendable {
         state.shelves[response.key]?.firstIndex { $0.id == response.id }
     }
 
+    private static func noteWhoIsSole(on key: CacheKey, in state: State) {
+        guard let shelf = state.shelves[key] else { return }
+        for response in shelf { response.note(isSole: shelf.count == 1) }
+    }
+
     private static func list(_ response: CachedResponse, in state: inout State) {
         let key = response.key
         state.shelves[key, default: []].append(response)
         state.keys[response.id] = key
         state.partitions[String(key.url), default: []].insert(key)
+        noteWhoIsSole(on: key, in: state)
         for id in state.queue.insert(response.id, bytes: response.bytes) {
             evict(id, from: &state)
         }
@@ -310,7 +318,14 @@ final class ResponseStore: Sendable {
     private static func unlist(_ response: CachedResponse, from state: inout State) {
         let key = response.key
         state.keys[response.id] = nil
-        state.shelves[key]?.removeAll { $0.id == response.id }
+        response.note(isSole: false)
+        state.shelves[key]?.removeAll { old in
+            guard old.id == response.id else { return false }
+            // Somebody may hold the same as another policy saw it.
+            old.note(isSole: false)
+            return true
+        }
+        noteWhoIsSole(on: key, in: state)
         guard state.shelves[key]?.isEmpty == true else { return }
         state.shelves[key] = nil
         let url = String(key.url)

@@ -51,6 +51,10 @@ final class DownstreamConnection: ChannelPump {
     private var idleDeadline = UInt64.max
     /// Nothing came for a moment: the task need not wait for more.
     private var isAtRest = false
+    /// What the next request is answered with, and how long its head is.
+    private var repetition: (hit: RepeatedHit, headBytes: Int)?
+    /// The head of the request under way, where it is worth remembering.
+    private var newHead: (bytes: [UInt8], digest: Int)?
     /// There is no task; whatever happens on the channel makes a new one.
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -282,6 +286,7 @@ final class DownstreamConnection: ChannelPump {
         let request: ParsedRequest
         do throws(LupinError) {
             guard let next = try await nextRequest() else {
+                if let ending = await repeatAnswer() { return ending }
                 if isAgreedUponHTTP2 { return .multiplexed }
                 return isAtRest ? .rest : .gone
             }
@@ -312,6 +317,9 @@ final class DownstreamConnection: ChannelPump {
             ending = await enclose(exchange, interception)
         }
         client.number = exchange.client.number
+        if let made = exchange.repeatable { remember(made, exchange) }
+        newHead = nil
+        http1.keepsAnswer = false
         http1.recycle(exchange.takeFields())
         idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
         return ending
@@ -328,7 +336,10 @@ final class DownstreamConnection: ChannelPump {
         while true {
             if resources.isDraining, !http1.hasBegun { return nil }
             if isFresh, try beginsHTTP2() { return nil }
-            if !isFresh, let request = try http1.nextRequest() { return request }
+            if !isFresh {
+                if try findRepetition() { return nil }
+                if let request = try http1.nextRequest() { return request }
+            }
             if http1.hasEnded { return nil }
             // Unlike a stop, it takes the requests that are there already.
             if gate.isClosed, !http1.hasBegun, !http1.holdsBytes { return nil }
@@ -353,6 +364,96 @@ final class DownstreamConnection: ChannelPump {
                 )
             }
         }
+    }
+
+    // MARK: Repeated requests
+
+    /// Whether the next request is equal to one that was answered from memory a moment ago.
+    ///
+    /// Where it is not, its head is remembered if it came before: it may be so in the end.
+    private func findRepetition() throws(LupinError) -> Bool {
+        let snapshot = resources.snapshot
+        guard snapshot.hasCache, enclosure == nil, !isLeaving, entrance.authenticator == nil,
+            let count = try http1.wholeHead()
+        else { return false }
+        let input = channel.input
+        let bytes = input.bytes
+        let head = bytes.extracting(first: count)
+        let digest = RepeatedHits.digest(of: head)
+        let hits = resources.repeatedHits
+        if let hit = hits.hit(head, digest) {
+            let secrets = resources.shared.secrets.current
+            let nowUs = resources.wallNow
+            if hit.holds(for: client, by: snapshot, secrets, nowUs: nowUs) {
+                repetition = (hit, count)
+                return true
+            }
+            hits.forget(digest)
+        } else if !hits.hasSeen(digest) {
+            return false
+        }
+        newHead = ([UInt8](copying: head), digest)
+        http1.keepsAnswer = true
+        return false
+    }
+
+    /// Answers the request that `findRepetition` found.
+    private func repeatAnswer() async -> Ending? {
+        guard let (hit, count) = repetition else { return nil }
+        repetition = nil
+        resources.shared.responses.noteHit(hit.response)
+        let before = http1.bytesSent
+        var sent = 0
+        var failure: LupinError?
+        do throws(LupinError) {
+            sent = try http1.answer(count, with: hit.answer, hit.content)
+            if sent == hit.content.count, try http1.bodySink.flush() {
+                http1.endAnswer()
+                resources.record(hit, from: client.port)
+                idleDeadline = resources.loop.deadline(in: hit.snapshot.waits.clientIdle)
+                return .keep
+            }
+        } catch {
+            failure = error
+        }
+        let exchange = Exchange(
+            nil,
+            from: client,
+            http1,
+            slot,
+            resources,
+            hit.snapshot,
+            nil,
+            bytesBefore: http1.bytesBeforeRequest
+        )
+        let rest = BytesBody(Array(hit.content.dropFirst(sent)))
+        let ending = await exchange.goOn(
+            as: hit.copiedRecord,
+            with: rest,
+            to: http1.bodySink,
+            bytesSentBefore: before,
+            failure
+        )
+        idleDeadline = resources.loop.deadline(in: hit.snapshot.waits.clientIdle)
+        return ending
+    }
+
+    /// Keeps what an exchange was answered with for requests that are equal.
+    private func remember(_ made: RepeatedHit.Made, _ exchange: Exchange) {
+        guard let (head, digest) = newHead, let record = exchange.writtenRecord,
+            // All of it was the head, and nothing but it.
+            record.bytes.clientIn == UInt64(head.count)
+        else { return }
+        let hit = RepeatedHit(
+            made,
+            head: head,
+            answer: http1.keptAnswer,
+            record,
+            resources,
+            exchange.snapshot,
+            client.address
+        )
+        resources.repeatedHits.remember(hit, digest)
     }
 
     /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.

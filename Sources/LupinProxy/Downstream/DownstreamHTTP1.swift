@@ -30,6 +30,11 @@ final class DownstreamHTTP1: Downstream {
     /// The bytes that had been consumed when the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
 
+    /// The next response's head is kept as it goes out.
+    var keepsAnswer = false
+    /// The head that was kept.
+    private(set) var keptAnswer: [UInt8] = []
+
     private(set) var isCommitted = false
     /// Whether the connection may carry another request after this exchange.
     private(set) var mayPersist = false
@@ -217,9 +222,58 @@ final class DownstreamHTTP1: Downstream {
             options.date = body.date
         }
         options.via = body.via
+        if keepsAnswer {
+            keptAnswer = []
+            ResponseSerializer.append(head, options, to: &keptAnswer)
+        }
         channel.stage { ResponseSerializer.append(head, options, to: &$0) }
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer
+    }
+
+    // MARK: Repeated requests
+
+    /// How many bytes the next request's head has, if all of it is there and none was parsed.
+    func wholeHead() throws(LupinError) -> Int? {
+        guard !parser.hasBegun else { return nil }
+        if channel.input.isEmpty {
+            guard try receive() == .bytes else { return nil }
+        }
+        let input = channel.input
+        return input.bytes.endOfHead
+    }
+
+    /// Answers the head of `count` bytes that is next, without parsing it.
+    /// - Returns: How many bytes of `content` left.
+    func answer(
+        _ count: Int,
+        with answer: [UInt8],
+        _ content: [UInt8]
+    ) throws(LupinError) -> Int {
+        channel.input.discard(count)
+        begin(answer)
+        return try writer.push(content.span, isLast: true)
+    }
+
+    /// Takes what is left of it.
+    var bodySink: any BodySink { writer }
+
+    /// All of an answer has left: whatever comes next has one of its own.
+    func endAnswer() { isCommitted = false }
+
+    private func begin(_ answer: [UInt8]) {
+        method = .get
+        isHTTP10 = false
+        mayHalfClose = false
+        keepsAlive = true
+        isLastRequest = false
+        reader.begin(.none)
+        isCommitted = true
+        mayPersist = true
+        sendsBody = true
+        endsWithConnection = false
+        channel.stage { $0.append(contentsOf: answer) }
+        writer.begin(.length(0), sendsTrailers: false)
     }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {

@@ -80,6 +80,10 @@ final class Exchange {
     var compressedUpload: CompressedBody?
     /// What the exchange has to do with the cache; nil for nothing.
     var caching: CacheUse?
+    /// What an equal request may be answered with.
+    var repeatable: RepeatedHit.Made?
+    /// The record as it was written, where an equal request may have the same answer.
+    private(set) var writtenRecord: ExchangeRecord?
     /// The origin's side of a response that is delivered from the store while it comes.
     var filling: BodyRelay?
     /// What is downloaded does not come from upstream.
@@ -239,6 +243,36 @@ final class Exchange {
         }
     }
 
+    /// Goes on with an answer that is like the one of `former`, and of which everything before
+    /// `rest` has left.
+    func goOn(
+        as former: ExchangeRecord?,
+        with rest: any BodySource,
+        to sink: any BodySink,
+        bytesSentBefore: UInt64,
+        _ failure: LupinError?
+    ) async -> Ending {
+        downstream.attach(self)
+        resources.live.add(self)
+        if let former {
+            let (id, start) = (record.id, record.startMicroseconds)
+            record = former
+            (record.id, record.startMicroseconds) = (id, start)
+            record.client = ClientRecord()
+            request = former.request ?? RequestHead()
+            hasRequest = true
+        }
+        bytesBefore.sent = bytesSentBefore
+        passedAtOnce = (record.responseBodyBytes ?? 0) &- (rest.knownLength ?? 0)
+        do throws(LupinError) {
+            if let failure { throw failure }
+            try await relay(from: rest, to: sink)
+        } catch {
+            await fail(error)
+        }
+        return finish()
+    }
+
     /// Cuts the exchange short: the client sees a broken connection or stream.
     func cancel() {
         isCancelled = true
@@ -270,6 +304,7 @@ final class Exchange {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
+        if repeatable != nil, outcome == .ok { writtenRecord = finished }
         if resources.keepsHistory, finished.isDue {
             // Kept as it is, so its memory serves nobody else.
             resources.shared.history.append(.init(finished, changed: sentHead))

@@ -80,6 +80,18 @@ package final class RecordSink {
         if count >= RecordSink.chunkBytes { flush() }
     }
 
+    /// The part of a record's line that may be given to `record(_:repeating:)`.
+    func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
+        pending.repeatedPart(of: record)
+    }
+
+    /// Formats the line of a record that ended well, of which `part` is known.
+    func record(_ record: borrowing ExchangeRecord, repeating part: [UInt8]) {
+        guard !isOff, record.isDue else { return }
+        let count = pending.add(record, repeating: part, dropped: writer.takeDropped())
+        if count >= RecordSink.chunkBytes { flush() }
+    }
+
     /// Formats the line of a stage; a failure gets its line where the log is off too.
     package func write(_ stage: StageRecord, isFailure: Bool = false) {
         guard isFailure || !isOff else { return }
@@ -139,6 +151,23 @@ private struct PendingLines {
             let summary = RecordSummary(record, dropped: dropped, redactor: format.redactor)
             text.append(summary, to: &line.bytes)
         }
+        lines += 1
+        return line.bytes.count
+    }
+
+    mutating func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
+        style == .json ? format.repeatedPart(of: record) : []
+    }
+
+    /// Formats the line of a record, of which `part` is known, and returns the bytes that wait now.
+    mutating func add(
+        _ record: borrowing ExchangeRecord,
+        repeating part: [UInt8],
+        dropped: Int
+    ) -> Int {
+        guard style == .json else { return add(record, dropped: dropped) }
+        announced += dropped
+        format.appendJSON(record, repeating: part, dropped: dropped, to: &line)
         lines += 1
         return line.bytes.count
     }

@@ -1,0 +1,184 @@
+// Requests that are, byte for byte, like one that was answered from memory a moment ago.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// An answer from memory that an equal request gets, too.
+///
+/// Caches are asked for the same in the same words. What was worked out for the first of two equal
+/// requests (target, plan, key, selection, freshness, head, record) holds for the second as long as
+/// the answer would read the same: the rules, the client's address, the stored response and its age
+/// in seconds.
+final class RepeatedHit {
+    /// The request's head as it came.
+    let head: [UInt8]
+    let client: IPAddress
+    let snapshot: Snapshot
+    let response: CachedResponse
+    /// The answer's head as it went out.
+    let answer: [UInt8]
+    let content: [UInt8]
+    /// The exchange as it ended; id, start and port are those of the last one.
+    private var record: ExchangeRecord?
+    /// The part of its line in the log that is the same for all.
+    let line: [UInt8]
+    /// Which secrets the line hides.
+    let secrets: Int
+    /// As history keeps it; nil where there is none.
+    let entry: ExchangeHistory.Entry?
+    private let age: Int64
+
+    init(
+        _ made: Made,
+        head: [UInt8],
+        answer: [UInt8],
+        _ record: ExchangeRecord,
+        _ resources: WorkerResources,
+        _ snapshot: Snapshot,
+        _ client: IPAddress
+    ) {
+        self.head = head
+        self.answer = answer
+        self.record = record
+        self.client = client
+        self.snapshot = snapshot
+        (response, content, age) = (made.response, made.content, made.age)
+        line = resources.sink.repeatedPart(of: record)
+        secrets = resources.shared.secrets.current
+        entry = resources.keepsHistory ? ExchangeHistory.Entry(record, changed: nil) : nil
+    }
+
+    /// Lends the record, which is moved and never copied: its copy costs more than its line.
+    func withRecord(_ body: (inout ExchangeRecord) -> Void) {
+        var lent: ExchangeRecord?
+        swap(&lent, &record)
+        guard var record = lent.take() else { return }
+        body(&record)
+        self.record = consume record
+    }
+
+    /// A copy of the record.
+    var copiedRecord: ExchangeRecord? { record }
+
+    /// What an exchange answered with.
+    struct Made {
+        let response: CachedResponse
+        let content: [UInt8]
+        /// In seconds, as its head says it.
+        let age: Int64
+    }
+
+    /// Whether an equal request of `client` gets the same now.
+    func holds(
+        for client: borrowing Client,
+        by snapshot: Snapshot,
+        _ secrets: Int,
+        nowUs: Int64
+    ) -> Bool {
+        self.snapshot === snapshot && response.isSole && self.secrets == secrets
+            && client.isAdmitted && client.user == nil && self.client == client.address
+            && response.facts.freshness.age(at: nowUs) == age
+    }
+}
+
+/// What one worker remembers of such requests.
+final class RepeatedHits {
+    private var hits: [Int: RepeatedHit] = [:]
+    /// Digests of heads that were seen once: only what comes again is worth remembering.
+    private var seen = [Int](repeating: 0, count: seenMax)
+
+    private static let hitsMax = 512
+    private static let seenMax = 1024
+
+    /// What an equal request was answered with.
+    func hit(_ head: Span<UInt8>, _ digest: Int) -> RepeatedHit? {
+        guard let hit = hits[digest] else { return nil }
+        let known = hit.head
+        return known.span.begins(head) ? hit : nil
+    }
+
+    /// Whether a head with that digest was seen before; it has been from now on.
+    func hasSeen(_ digest: Int) -> Bool {
+        let place = digest & (Self.seenMax - 1)
+        defer { seen[place] = digest }
+        return seen[place] == digest
+    }
+
+    func remember(_ hit: RepeatedHit, _ digest: Int) {
+        if hits.count >= Self.hitsMax { hits = [:] }
+        hits[digest] = hit
+    }
+
+    func forget(_ digest: Int) { hits[digest] = nil }
+
+    /// A number for a head; others may have the same.
+    static func digest(of head: Span<UInt8>) -> Int {
+        var hasher = Hasher()
+        var i = 0
+        while head.count &- i >= 8 {
+            hasher.combine(head.word(at: i))
+            i &+= 8
+        }
+        while i < head.count {
+            hasher.combine(head[i])
+            i &+= 1
+        }
+        return hasher.finalize()
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether `other` begins with these bytes.
+    fileprivate func begins(_ other: Span<UInt8>) -> Bool {
+        guard other.count >= count else { return false }
+        var i = 0
+        while count &- i >= 8 {
+            if word(at: i) != other.word(at: i) { return false }
+            i &+= 8
+        }
+        while i < count {
+            if self[i] != other[i] { return false }
+            i &+= 1
+        }
+        return true
+    }
+}
+
+extension Exchange {
+    /// What an equal request may be answered with; nil where more than its head decides, or
+    /// somebody wants to see every exchange.
+    func repeatable(
+        _ use: CacheUse,
+        _ cached: CachedResponse,
+        _ content: StoredContent,
+        _ served: CachedAnswer
+    ) -> RepeatedHit.Made? {
+        guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1, downstream.mayPersist,
+            request.method == .get, request.version == .http11, framing.isEmpty, !expectsContinue,
+            client.user == nil, !snapshot.needsProgram, resources.shared.interceptor == nil,
+            stages == nil, !isObserved, logLevel == .exchange, !hasMoved
+        else { return nil }
+        guard let plan, plan.isPassive, !plan.injectsCredentials, plan.responseSteps.isEmpty,
+            plan.throttle == ThrottleSettings(), use.policy.isShared, use.isPlain,
+            use.candidates.count == 1, content.pieces.count == 1,
+            served.head.status == cached.facts.status, served.contentLength == content.count
+        else { return nil }
+        return RepeatedHit.Made(
+            response: cached,
+            content: content.pieces[0],
+            age: cached.facts.freshness.age(at: resources.wallNow)
+        )
+    }
+}
+
+extension CacheUse {
+    /// A fresh response was served, and the request had no wishes about that.
+    fileprivate var isPlain: Bool {
+        guard status.forward == nil, status.detail == nil, (status.ttl ?? 0) > 0 else {
+            return false
+        }
+        return asked.directives == RequestDirectives() && asked.ranges == nil
+            && asked.bypass == nil && base.head.fields.first(.ifNoneMatch) == nil
+            && base.head.fields.first(.ifModifiedSince) == nil
+    }
+}
