@@ -85,11 +85,15 @@ let package = Package(
         // Tests
         .target(
             name: "LupinTestKit",
-            dependencies: ["LupinIO", "LupinTLS", "LupinCore", "COpenSSL"],
+            dependencies: ["LupinIO", "LupinTLS", "LupinCore", "CLinux", "COpenSSL"],
             path: "Tests/LupinTestKit",
             swiftSettings: strict
         ),
-        .testTarget(name: "LupinCoreTests", dependencies: ["LupinCore"], swiftSettings: strict),
+        .testTarget(
+            name: "LupinCoreTests",
+            dependencies: ["LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LupinIOTests",
             dependencies: ["LupinIO", "LupinCore", "LupinTestKit"],
@@ -102,7 +106,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinWireTests",
-            dependencies: ["LupinWire", "LupinCore"],
+            dependencies: ["LupinWire", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -112,7 +116,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinRulesTests",
-            dependencies: ["LupinRules", "LupinCore"],
+            dependencies: ["LupinRules", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -329,9 +329,10 @@ struct HostileChainTests {
             sample.presented.insert(try root.intermediate("Same").certificate.der, at: 1)
         }
         let trust = try sample.trust()
-        let begun = ContinuousClock.now
-        _ = trust.path(to: .configured)
-        _ = trust.signedPath
-        #expect(ContinuousClock.now - begun < .seconds(1))
+        let time = processorTime {
+            _ = trust.path(to: .configured)
+            _ = trust.signedPath
+        }
+        #expect(time < .seconds(1))
     }
 }

@@ -1,6 +1,7 @@
 // Which CONNECTs are intercepted, for which rule, and which clients may be tunnelled after all.
 
 import LupinCore
+import LupinTestKit
 import Testing
 
 @Suite struct InterceptionDecisionTests {
@@ -253,7 +254,7 @@ import Testing
             for _ in 0..<20 {
                 best = min(
                     best,
-                    ContinuousClock().measure {
+                    processorTime {
                         for _ in 0..<50 { _ = rules.interception(of: subject, settings: settings) }
                     }
                 )

@@ -1,6 +1,7 @@
 // Which trust policy wins, and where one would lose the pins of another.
 
 import LupinCore
+import LupinTestKit
 import Testing
 
 @Suite struct TrustReplacementTests {
@@ -159,7 +160,7 @@ import Testing
     @Test func `ten thousand pinned hosts are compared by their ends`() throws {
         let rules = try (0..<10_000).map { try rule("r\($0)", "h\($0).x.dev", Self.pins) }
         let last = try rule("last", "h9.x.dev", Self.lab)
-        let time = ContinuousClock().measure {
+        let time = processorTime {
             #expect(findings(rules + [last]) == ["10000 9 losesPins"])
         }
         #expect(time < .seconds(2))
