@@ -16,8 +16,14 @@ package final class MessageStream: Sendable {
     private let state = Mutex(State())
     /// How many of the bytes have been read as messages.
     private let position = Atomic<Int>(0)
+    /// How long the first byte of a message may take.
+    private let idlePatience: Duration
 
-    package init(_ socket: PlainSocket) { self.socket = socket }
+    /// Reads from `socket`; who serves others lets them be idle for longer than a test takes.
+    package init(_ socket: PlainSocket, idlePatience: Duration = PlainSocket.patience) {
+        self.socket = socket
+        self.idlePatience = idlePatience
+    }
 
     /// Every byte that has been taken from the socket.
     package var received: [UInt8] { state.withLock { $0.bytes } }
@@ -104,7 +110,7 @@ package final class MessageStream: Sendable {
 
     /// A start line with its fields; nil when the connection ended before it.
     package func head() throws -> ScriptedMessage? {
-        let patience = Patience()
+        let patience = Patience(idlePatience)
         while !hasUnread {
             if try fill(by: patience, wanting: "a message") != nil { return nil }
         }

@@ -116,11 +116,21 @@ package final class ScriptedOrigin: Sendable {
 }
 
 extension ScriptedOrigin {
+    /// A connection may be idle while its test is busy elsewhere; `endConnections` ends the wait.
+    private static let idlePatience = Duration.seconds(3600)
+
     private func add(_ socket: PlainSocket, security: SecureSocket?) -> OriginConnection {
         state.withLock { state in
             let number = state.connections.count
-            let connection = OriginConnection(socket, number: number, security: security)
+            let connection = OriginConnection(
+                socket,
+                number: number,
+                security: security,
+                idlePatience: Self.idlePatience
+            )
             state.connections.append(connection)
+            // Who comes so late would never be told to come back.
+            if state.isStopping { connection.interrupt() }
             return connection
         }
     }
@@ -143,8 +153,13 @@ package final class OriginConnection: Sendable {
     package let security: SecureSocket?
     private let isOpen = Atomic(true)
 
-    init(_ socket: PlainSocket, number: Int, security: SecureSocket? = nil) {
-        stream = MessageStream(socket)
+    init(
+        _ socket: PlainSocket,
+        number: Int,
+        security: SecureSocket? = nil,
+        idlePatience: Duration = PlainSocket.patience
+    ) {
+        stream = MessageStream(socket, idlePatience: idlePatience)
         self.security = security
         self.number = number
         socket.sendsAtOnce()
