@@ -1,7 +1,8 @@
-// Which TCP sockets this process holds: what a stopped proxy must not leave.
+// Which TCP sockets a proxy in this process holds: what it must not leave when it has stopped.
 import Glibc
+import Synchronization
 
-/// One socket that this process has a descriptor of.
+/// One socket that this process has a descriptor of, and that is none of the kit's.
 package struct OpenSocket: Sendable, CustomStringConvertible {
     package var local: UInt16
     /// 0 where it is connected to nobody.
@@ -14,15 +15,29 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     package var isLeft: Bool
     /// What tells it from a later socket with the same descriptor and port.
     package var inode: UInt64
+    /// The kernel's number for the state of its connection.
+    private var state: UInt8
 
-    package var description: String { "\(local) -> \(remote)" }
+    package var description: String { "\(local) -> \(remote) (state \(state))" }
 
-    /// The internet sockets among the descriptors below 8192.
+    /// Sockets of the kit by their inodes, which no other socket gets later.
+    ///
+    /// The kernel gives a port anew, and then a socket of another test would pass for a proxy's.
+    private static let ofTheKit = Mutex<Set<UInt64>>([])
+
+    /// Has a socket pass for no proxy's from now on.
+    static func leaveOut(_ descriptor: Int32) {
+        guard let inode = socketInode(descriptor) else { return }
+        _ = ofTheKit.withLock { $0.insert(inode) }
+    }
+
+    /// The internet sockets among the descriptors below 8192, without the kit's.
     ///
     /// The descriptors are asked one by one: the kernel's table of connections also holds
     /// thousands that wait for their time to be over.
     package static func all() -> [OpenSocket] {
-        (0..<8192).compactMap { OpenSocket($0) }
+        let found = (0..<8192).compactMap { OpenSocket($0) }
+        return ofTheKit.withLock { own in found.filter { !own.contains($0.inode) } }
     }
 
     private init?(_ descriptor: Int32) {
@@ -45,6 +60,7 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         length = 1
         // Safety: getsockopt fills the byte it is given, the first of `tcp_info`.
         unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &length)
+        self.state = state
         isLeft = state == Self.closeWait
     }
 

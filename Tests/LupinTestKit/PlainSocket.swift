@@ -1,4 +1,4 @@
-// A test's end of a TCP connection: it blocks, waits five seconds at most, and says what it missed.
+// A test's end of a TCP connection: it blocks, waits half a minute at most, says what it missed.
 import Glibc
 import LupinCore
 package import LupinIO
@@ -18,13 +18,17 @@ package final class PlainSocket: Sendable {
     /// How the peer ended the connection.
     package enum End: Sendable { case finished, reset }
 
-    /// How long any single call waits.
-    package static let patience = Duration.seconds(5)
+    /// How long any single call waits: longer than a busy machine may take for what is right.
+    package static let patience = Duration.seconds(30)
 
     let descriptor: Int32
     /// Bytes received behind what was asked for.
     private let unread = Mutex<[UInt8]>([])
-    private let isOpen = Atomic(true)
+    /// Held while the descriptor is closed or shut down: its number may be another's afterwards.
+    private let isOpen = Mutex(true)
+    private let sentCount = Atomic(0)
+    /// Of the TLS that the other end is carried into.
+    private let progress = Mutex<ShuttleProgress?>(nil)
 
     /// Takes ownership of a non-blocking stream socket.
     package init(owning descriptor: consuming Descriptor) {
@@ -90,6 +94,17 @@ package final class PlainSocket: Sendable {
                 throw SocketFailure("sending failed after \(sent) bytes: \(reason)")
             }
         }
+        let total = sentCount.add(sent, ordering: .relaxed).newValue
+        progress.withLock { $0 }?.waitUntilCarried(total)
+    }
+
+    /// Has whoever sends or ends wait for the thread that makes TLS of it.
+    func follow(_ shuttle: ShuttleProgress) { progress.withLock { $0 = shuttle } }
+
+    /// Goes on in the place of `other`, which has given its descriptor away.
+    func follow(likewise other: PlainSocket) {
+        sentCount.store(other.sentCount.load(ordering: .relaxed), ordering: .relaxed)
+        progress.withLock { $0 = other.progress.withLock { $0 } }
     }
 
     /// Sends zeros until the socket takes no more, `count` at most, and says how many it took.
@@ -101,6 +116,7 @@ package final class PlainSocket: Sendable {
             if result <= 0 { break }
             sent += result
         }
+        sentCount.add(sent, ordering: .relaxed)
         return sent
     }
 
@@ -108,7 +124,10 @@ package final class PlainSocket: Sendable {
     package var hasInput: Bool { RawSocket.wait(descriptor, for: POLLIN, by: Patience(.zero)) }
 
     /// Sends FIN; receiving goes on.
-    package func shutdownWrite() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    package func shutdownWrite() {
+        Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        progress.withLock { $0 }?.waitUntilFinished()
+    }
 
     // MARK: Receiving
 
@@ -192,20 +211,40 @@ package final class PlainSocket: Sendable {
     // MARK: The end
 
     /// Closes the connection; what the peer has sent and nobody read makes the kernel reset it.
-    package func close() {
-        guard isOpen.exchange(false, ordering: .relaxed) else { return }
-        _ = Glibc.close(descriptor)
-    }
+    package func close() { end(alwaysReset: false) }
 
     /// Closes it with RST.
-    package func reset() {
-        RawSocket.setLingerZero(of: descriptor)
-        close()
+    package func reset() { end(alwaysReset: true) }
+
+    /// Closes it, with FIN or RST on its way when this returns.
+    ///
+    /// To close the descriptor is not enough: a child that another test starts has a copy of it
+    /// until it runs its program.
+    private func end(alwaysReset: Bool) {
+        let isFirst = isOpen.withLock { isOpen in
+            guard isOpen else { return false }
+            isOpen = false
+            if alwaysReset || RawSocket.unreadCount(descriptor) > 0 {
+                RawSocket.disconnect(descriptor)
+            } else {
+                Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
+            }
+            _ = Glibc.close(descriptor)
+            return true
+        }
+        if isFirst { progress.withLock { $0 }?.waitUntilFinished() }
+    }
+
+    /// Has a thread that waits for this socket come back.
+    func interrupt() {
+        isOpen.withLock { isOpen in
+            if isOpen { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
     }
 
     /// Gives the non-blocking descriptor to somebody else, such as a `Channel`.
     package func surrender() -> Descriptor {
-        isOpen.store(false, ordering: .relaxed)
+        isOpen.withLock { $0 = false }
         return Descriptor(owning: descriptor)
     }
 
@@ -254,6 +293,8 @@ package final class PlainSocket: Sendable {
 package final class PlainListener: Sendable {
     package let address: SocketAddress
     private let descriptor: Int32
+    /// Bound to the same port, never listening.
+    private let keeper: Int32
     private let isOpen = Atomic(true)
 
     /// Listens at `host`, where port 0 lets the kernel choose one.
@@ -269,16 +310,26 @@ package final class PlainListener: Sendable {
         let owned = try RawSocket.make(for: host)
         RawSocket.set(SO_REUSEADDR, to: 1, of: owned.raw)
         try RawSocket.bind(owned.raw, to: host)
-        guard Glibc.listen(owned.raw, backlog) == 0,
-            let address = SocketAddress.local(of: owned.raw)
-        else { throw SocketFailure("\(host) could not be listened at") }
+        guard let address = SocketAddress.local(of: owned.raw) else {
+            throw SocketFailure("\(host) could not be listened at")
+        }
+        // Two sockets may share a port while neither listens.
+        let second = try RawSocket.make(for: address)
+        RawSocket.set(SO_REUSEADDR, to: 1, of: second.raw)
+        try RawSocket.bind(second.raw, to: address)
+        guard Glibc.listen(owned.raw, backlog) == 0 else {
+            throw SocketFailure("\(address) could not be listened at")
+        }
         self.address = address
+        keeper = second.release()
         descriptor = owned.release()
     }
 
     deinit {
         // Nobody has its address any more.
-        if isOpen.load(ordering: .relaxed) { _ = Glibc.close(descriptor) }
+        guard isOpen.load(ordering: .relaxed) else { return }
+        _ = Glibc.close(descriptor)
+        _ = Glibc.close(keeper)
     }
 
     /// The next connection.
@@ -303,13 +354,11 @@ package final class PlainListener: Sendable {
     /// would meet whoever is to be refused.
     package func close() {
         guard isOpen.exchange(false, ordering: .relaxed) else { return }
+        // This refuses connections even while a child of another test has a copy.
+        Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
         _ = Glibc.close(descriptor)
-        guard let keeper = try? RawSocket.make(for: address) else { return }
-        RawSocket.set(SO_REUSEADDR, to: 1, of: keeper.raw)
-        guard (try? RawSocket.bind(keeper.raw, to: address)) != nil else { return }
-        let raw = keeper.release()
         Self.keepers.withLock { keepers in
-            keepers.append(raw)
+            keepers.append(keeper)
             if keepers.count > Self.keepersMax { _ = Glibc.close(keepers.removeFirst()) }
         }
     }

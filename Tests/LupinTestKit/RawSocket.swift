@@ -1,4 +1,5 @@
 // The system calls of the tests' sockets: non-blocking, bounded by poll, failures as sentences.
+import CLinux
 import Glibc
 import LupinCore
 import LupinIO
@@ -31,7 +32,9 @@ enum RawSocket {
             case .v4: AF_INET
             case .v6: AF_INET6
             }
-        return Descriptor(owning: try SystemCall.check { socket(family, kind, 0) })
+        let descriptor = Descriptor(owning: try SystemCall.check { socket(family, kind, 0) })
+        OpenSocket.leaveOut(descriptor.raw)
+        return descriptor
     }
 
     static func makePair() throws -> (PlainSocket, PlainSocket) {
@@ -77,11 +80,24 @@ enum RawSocket {
     }
 
     static func accept(_ listener: Int32) -> Descriptor? {
-        let accepted = Glibc.accept(listener, nil, nil)
+        var address = sockaddr_storage()
+        var length = socklen_t()
+        // Safety: accept4 fills the two values it is given. It marks the descriptor at once, so
+        // that no child of another test keeps it.
+        let accepted = unsafe linux_accept(listener, &address, &length)
         guard accepted >= 0 else { return nil }
-        _ = fcntl(accepted, F_SETFL, O_NONBLOCK)
-        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
+        OpenSocket.leaveOut(accepted)
         return Descriptor(owning: accepted)
+    }
+
+    /// Ends a TCP connection with RST, whoever else has a descriptor of it.
+    static func disconnect(_ descriptor: Int32) {
+        // With linger zero closing does the same, where this does nothing: no TCP, or a listener.
+        setLingerZero(of: descriptor)
+        var form = sockaddr_storage()
+        form.ss_family = sa_family_t(AF_UNSPEC)
+        // Safety: connect reads the form it is given.
+        _ = unsafe linux_connect(descriptor, &form, socklen_t(MemoryLayout<sockaddr>.size))
     }
 
     /// Sends once: how many bytes went, or `-errno`.
@@ -136,7 +152,7 @@ enum RawSocket {
         )
     }
 
-    static func setLingerZero(of descriptor: Int32) {
+    private static func setLingerZero(of descriptor: Int32) {
         var value = linger(l_onoff: 1, l_linger: 0)
         // Safety: setsockopt reads the struct it is given.
         unsafe setsockopt(

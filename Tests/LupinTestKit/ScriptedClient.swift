@@ -118,7 +118,7 @@ package final class ScriptedClient: Sendable {
     package func reset() { stream.socket.reset() }
 }
 
-/// Waits until `condition` holds, five seconds at most.
+/// Waits until `condition` holds, for the patience of a test at most.
 package func eventually(
     _ what: String,
     within patience: Duration = PlainSocket.patience,
@@ -151,7 +151,4 @@ extension PlainSocket {
             sched_yield()
         }
     }
-
-    /// Has a thread that waits for this socket come back.
-    func interrupt() { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 }

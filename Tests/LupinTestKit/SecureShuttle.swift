@@ -17,6 +17,7 @@ final class SecureShuttle: Sendable {
     private let state = Mutex(State())
     /// Whether FIN follows close_notify.
     let endsWithNotice = Atomic(true)
+    let progress = ShuttleProgress()
 
     init(wire: PlainSocket, plain: PlainSocket) {
         self.wire = wire
@@ -38,7 +39,7 @@ final class SecureShuttle: Sendable {
             let carrier: Carrier
             do {
                 let session = try make()
-                carrier = Carrier(session, wire: wire, plain: plain)
+                carrier = Carrier(session, wire: wire, plain: plain, progress)
                 try carrier.shakeHands(flight)
                 state.withLock { $0.outcome = .success(SecureSocket.Facts(session)) }
             } catch {
@@ -82,6 +83,9 @@ private final class Carrier {
     private let session: TLSSession
     private let wire: PlainSocket
     private let plain: PlainSocket
+    private let progress: ShuttleProgress
+    /// Bytes that the test has sent.
+    private var takenCount = 0
     private var toWire: [UInt8] = []
     private var toPlain: [UInt8] = []
     private var cipher: [UInt8] = []
@@ -97,10 +101,16 @@ private final class Carrier {
 
     var ticket: TLSTicket? { session.newTicket }
 
-    init(_ session: TLSSession, wire: PlainSocket, plain: PlainSocket) {
+    init(
+        _ session: TLSSession,
+        wire: PlainSocket,
+        plain: PlainSocket,
+        _ progress: ShuttleProgress
+    ) {
         self.session = session
         self.wire = wire
         self.plain = plain
+        self.progress = progress
     }
 
     func shakeHands(_ flight: SecureSocket.Client.Flight) throws {
@@ -146,6 +156,7 @@ private final class Carrier {
     func step(_ endsWithNotice: Bool) throws(TLSFailure) -> Bool {
         try open()
         flush()
+        progress.note(takenCount, isBlocked: !toWire.isEmpty)
         finish(endsWithNotice)
         if isCut || (isWireFinished && isPlainFinished && hasWireEnded) { return false }
         let wantsWire = hasWireEnded || toPlain.count >= Self.backlogMax ? 0 : POLLIN
@@ -163,8 +174,8 @@ private final class Carrier {
             ),
         ]
         // Safety: poll reads and writes the two entries it is given.
-        let count = unsafe poll(&entries, 2, 20_000)
-        // A test takes no twenty seconds: whoever waited has given up.
+        let count = unsafe poll(&entries, 2, 60_000)
+        // A test takes no minute: whoever waited has given up.
         if count == 0 { return false }
         if entries[0].revents != 0, wantsWire != 0 { receive() }
         if entries[1].revents != 0, wantsPlain != 0 { take() }
@@ -178,6 +189,7 @@ private final class Carrier {
         _ = try? wire.send(toWire)
         let isClean = isWireFinished && isPlainFinished && hasWireEnded && !isCut
         if isCut { wire.reset() } else { wire.close() }
+        progress.finish()
         if isClean { return plain.close() }
         // RST would overtake what is still on its way.
         _ = try? plain.send(toPlain)
@@ -200,6 +212,7 @@ private final class Carrier {
         var bytes: [UInt8] = []
         switch RawSocket.receive(plain.descriptor, into: &bytes) {
         case 1...:
+            takenCount += bytes.count
             if (try? session.encrypt(bytes.span, output: &toWire)) == nil { isCut = true }
         case 0: hasPlainEnded = true
         case -Int(EAGAIN): break
@@ -245,6 +258,7 @@ private final class Carrier {
             toWire = []
             wire.shutdownWrite()
             isWireFinished = true
+            progress.finish()
         }
         if hasPeerEnded, !isPlainFinished, toPlain.isEmpty {
             plain.shutdownWrite()

@@ -115,8 +115,11 @@ package final class SecureSocket: Sendable {
         plain.sendsAtOnce()
         let far = try listener.accept()
         far.sendsAtOnce()
-        shuttle = SecureShuttle(wire: PlainSocket(owning: socket.surrender()), plain: far)
+        let wire = PlainSocket(owning: socket.surrender())
+        wire.follow(likewise: socket)
+        shuttle = SecureShuttle(wire: wire, plain: far)
         facts = try shuttle.start(flight, session)
+        plain.follow(shuttle.progress)
     }
 
     /// The latest ticket that the server gave.
