@@ -38,7 +38,15 @@ private final class DiskStory {
         _ keys: String = "cache: standard",
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
-        try await ProxyFixture.run(rules(keys), body)
+        try await Self.live(under: rules(keys), body)
+    }
+
+    /// One life of a proxy whose time stands still: a busy machine's disk is never too slow for it.
+    static func live(
+        under rules: String,
+        _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
+    ) async throws {
+        try await ProxyFixture.run(rules, clock: VirtualClock(), body)
     }
 
     /// A life in which one URL is asked for.
@@ -108,7 +116,7 @@ struct CacheOnDiskTests {
         let story = try DiskStory(15_000)
         let origin = story.origin
         let rules = story.rules().replacing("memory: 1MiB", with: "memory: 64KiB")
-        try await ProxyFixture.run(rules) { proxy in
+        try await DiskStory.live(under: rules) { proxy in
             let client = try proxy.client()
             for i in 0..<10 { try client.get(origin.url("/\(i)")) }
             for i in 0..<10 { #expect(try client.get(origin.url("/\(i)")).isHit) }
@@ -125,7 +133,7 @@ struct CacheOnDiskTests {
         let body = story.range.body
         let rules = story.rules()
         // The origin gives the whole again: what is stored is replaced.
-        try await ProxyFixture.run(rules) { proxy in
+        try await DiskStory.live(under: rules) { proxy in
             let again = try proxy.client().get(url)
             #expect(again.body == body)
             #expect(again.caching.hasPrefix("lupin; fwd=stale"))
@@ -261,7 +269,7 @@ struct CacheOnDiskTests {
         let (url, rules) = (story.origin.url(), story.rules())
         try await story.run { first in
             try first.client().get(url)
-            try await ProxyFixture.run(rules) { second in
+            try await DiskStory.live(under: rules) { second in
                 let client = try second.client()
                 #expect(try !client.get(url).isHit)
                 #expect(try client.get(url).isHit)
@@ -276,7 +284,7 @@ struct CacheOnDiskTests {
         let story = try DiskStory()
         let (url, rules) = (story.origin.url(), story.rules())
         let off = rules.replacing("disk: 64MiB", with: "disk: off")
-        try await ProxyFixture.run(off) { proxy in
+        try await DiskStory.live(under: off) { proxy in
             let client = try proxy.client()
             #expect(try client.get(url).caching == "lupin; fwd=uri-miss; detail=too-large")
             _ = try await proxy.reload(rules)

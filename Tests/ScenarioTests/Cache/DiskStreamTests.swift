@@ -13,7 +13,7 @@ struct DiskStreamTests {
 
     @Test func `those who are behind read what was written`() async throws {
         let folder = try Folder()
-        try await ProxyFixture.run(Self.rules(folder)) { proxy in
+        try await ProxyFixture.run(Self.rules(folder), clock: VirtualClock()) { proxy in
             let body = LongBody.bytes(Self.count)
             let origin = try PlayedOrigin()
             let leader = try proxy.client()
@@ -51,7 +51,7 @@ struct DiskStreamTests {
 
     @Test func `a body of unknown length goes to the disk when it outgrows memory`() async throws {
         let folder = try Folder()
-        try await ProxyFixture.run(Self.rules(folder)) { proxy in
+        try await ProxyFixture.run(Self.rules(folder), clock: VirtualClock()) { proxy in
             let body = LongBody.bytes(1_000_000)
             let origin = try proxy.origin { connection in
                 while try connection.nextRequest() != nil {
@@ -74,7 +74,7 @@ struct DiskStreamTests {
 
     @Test func `inside an intercepted CONNECT a file goes out through TLS`() async throws {
         let folder = try Folder()
-        try await Inside.run(Self.rules(folder)) { inside in
+        try await Inside.run(Self.rules(folder), clock: VirtualClock()) { inside in
             let body = LongBody.bytes(1_000_000)
             try inside.send()
             let origin = try inside.accept()

@@ -30,7 +30,7 @@ struct HeldBackTests {
 
     @Test(arguments: [0, 1, 16_000])
     func `a break within what is held back is repaired`(sent: Int) async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let (flaky, origin) = try proxy.flaky(Self.broken(sent, of: 50_000), .good)
             let client = try proxy.client()
             let response = try client.get(origin.url())
@@ -48,7 +48,7 @@ struct HeldBackTests {
     }
 
     @Test func `a stream sees one clean response too`() async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let (_, origin) = try proxy.flaky(Self.broken(10, of: 50_000), .good)
             let client = try proxy.http2Client()
             #expect(try client.request(authority: origin.authority).bodyText == "good")
@@ -58,7 +58,7 @@ struct HeldBackTests {
     @Test func `a chunked body that breaks is repaired, and one that does not is whole`()
         async throws
     {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let chunked = head("HTTP/1.1 200 OK", "Trailer: X-Sum", "Transfer-Encoding: chunked")
             let (flaky, origin) = try proxy.flaky(
                 .breakOff(chunked + "5\r\nwrong\r\n"),
@@ -73,7 +73,7 @@ struct HeldBackTests {
 
     @Test(arguments: [(16 << 10) - 1, 16 << 10, (16 << 10) + 1, 300_000])
     func `a body of any length comes whole`(count: Int) async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let body = String(repeating: "y", count: count)
             let (flaky, origin) = try proxy.flaky(.status(200, body: body))
             #expect(try proxy.client().get(origin.url()).bodyText == body)
@@ -82,7 +82,7 @@ struct HeldBackTests {
     }
 
     @Test func `a break behind it truncates`() async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send("GET", origin.url())
@@ -99,7 +99,7 @@ struct HeldBackTests {
     }
 
     @Test func `a POST is not held back, for nobody could repeat it`() async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             try client.send("POST", origin.url(), body: "lamp")
@@ -115,7 +115,7 @@ struct HeldBackTests {
     }
 
     @Test func `the last attempt is not held back either`() async throws {
-        try await ProxyFixture.run(Self.held) { proxy in
+        try await ProxyFixture.run(Self.held, clock: VirtualClock()) { proxy in
             let (flaky, origin) = try proxy.flaky(Self.broken(7, of: 50_000))
             let client = try proxy.client()
             try client.send("GET", origin.url())
