@@ -116,10 +116,11 @@ package final class ProcessLookup: Sendable {
         let home = LoopLocal(question, of: executor)
         let now = SystemCall.monotonicMicroseconds()
         let patience = wish == .user ? Self.userPatience : Self.patience
-        let expiry = now &+ patience.microseconds
+        let clock = loop.clock
+        let expiry = clock.now() &+ patience.microseconds
         let isAccepted = (wish == .user ? userThread : thread).submit { [ask, tables] in
             // Whoever waited for this in a long queue has gone on without it.
-            guard SystemCall.monotonicMicroseconds() < expiry else { return }
+            guard clock.now() < expiry else { return }
             let finding =
                 wish == .user
                 ? tables?.user(of: peer, to: local, askedAt: now) ?? ask(peer, local, wish)

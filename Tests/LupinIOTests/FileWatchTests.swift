@@ -110,7 +110,7 @@ struct FileWatchTests {
         until told: Counter,
         is count: Int
     ) async throws {
-        for round in 0..<1000 where told.count < count {
+        for round in 0..<20_000 where told.count < count {
             if round > 0 { usleep(1000) }
             await fixture.settle()
             try fixture.clock?.advance(by: FileWatch.quiet)

@@ -97,7 +97,11 @@ struct ProcessLookupTests {
             let far = try #require(socket.address)
             let near = try #require(channel.localAddress)
             // Both ends belong to this process.
-            let owner = await lookup.owner(of: far, to: near, slot: slot)
+            var owner = await lookup.owner(of: far, to: near, slot: slot)
+            // A busy machine may take longer than the look-up does.
+            for _ in 0..<10 where owner == nil {
+                owner = await lookup.owner(of: far, to: near, slot: slot)
+            }
             #expect(owner?.pid == getpid())
             #expect(owner?.program.isEmpty == false)
             #expect(owner?.program.contains("\n") == false)
@@ -155,7 +159,7 @@ struct ProcessLookupTests {
             return ProcessLookup.Finding(owner: .init(program: "curl", pid: 7))
         }
         defer { lookup.abandon() }
-        try await LoopFixture.run { fixture in
+        try await LoopFixture.run(clock: VirtualClock()) { fixture in
             let slot = ParkingSlot(on: fixture.loop)
             let here = SocketAddress.loopback(port: 1)
             var result: ProcessLookup.Owner?
@@ -181,7 +185,7 @@ struct ProcessLookupTests {
             return ProcessLookup.Finding(owner: .init(program: "curl", pid: 7))
         }
         defer { lookup.abandon() }
-        try await LoopFixture.run { fixture in
+        try await LoopFixture.run(clock: VirtualClock()) { fixture in
             let here = SocketAddress.loopback(port: 1)
             let loop = fixture.loop
             var answers: [ProcessLookup.Owner?] = []
