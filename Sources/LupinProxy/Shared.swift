@@ -162,8 +162,8 @@ final class Snapshot: Sendable {
     let logLevel: LogSettings.Level
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
-    /// Whether a rule stores responses.
-    let hasCache: Bool
+    /// Whether equal requests of any two clients are for the cache the same.
+    let repeatsHits: Bool
     /// The tokens of the file by their names.
     let tokens: [String: TokenDefinition]
     /// Who may use rules that hold secrets.
@@ -219,7 +219,10 @@ final class Snapshot: Sendable {
         headers = configuration.settings.log.headers
         logLevel =
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
-        hasCache = configuration.rules.rules.contains { ($0.cache ?? nil) != nil }
+        let rules = configuration.rules
+        repeatsHits =
+            !rules.testsClient && !rules.needsProgram
+            && rules.rules.contains { ($0.cache ?? nil) != nil }
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct

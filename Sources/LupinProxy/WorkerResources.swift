@@ -143,12 +143,13 @@ final class WorkerResources {
     }
 
     /// Writes the line of an exchange that was answered as an equal one, and remembers it.
-    func record(_ hit: RepeatedHit, from port: UInt16) {
+    func record(_ hit: RepeatedHit, from client: Client) {
         let (id, start) = (nextID(), wallNow)
         hit.withRecord { record in
             record.id = id
             record.startMicroseconds = start
-            record.client.port = port
+            record.client.address = client.address
+            record.client.port = client.port
             tally.note(record)
             sink.record(record, repeating: hit.line)
             if let entry = hit.entry, record.isDue {

@@ -45,8 +45,8 @@ package struct RecordFormat: Sendable {
         addEnd(record, dropped: dropped, to: &line)
     }
 
-    /// The part of a record's line that is the same for all that differ in id, start, client's
-    /// port, attempts and timing alone.
+    /// The part of a record's line that is the same for all that differ in id, start, client,
+    /// attempts and timing alone.
     package mutating func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
         var line = JSONLine()
         addStart(record, to: &line)

@@ -12,7 +12,7 @@ final class ExchangeHistory: Sendable {
         private enum Content {
             case whole(ExchangeRecord)
             /// As another one, but for what differs in all.
-            case like(Entry, ExchangeID, startMicroseconds: Int64, port: UInt16, total: Int64?)
+            case like(Entry, ExchangeID, startMicroseconds: Int64, IPAddress?, port: UInt16)
         }
 
         private let content: Content
@@ -22,12 +22,12 @@ final class ExchangeHistory: Sendable {
         var record: ExchangeRecord {
             switch content {
             case .whole(let record): return record
-            case .like(let other, let id, let start, let port, let total):
+            case .like(let other, let id, let start, let address, let port):
                 var record = other.record
                 record.id = id
                 record.startMicroseconds = start
+                record.client.address = address
                 record.client.port = port
-                record.timing.total = total
                 return record
             }
         }
@@ -45,15 +45,15 @@ final class ExchangeHistory: Sendable {
             self.changed = changed
         }
 
-        /// An exchange that was answered as `other` was; `record` says when, to whom, how fast.
+        /// An exchange that was answered as `other` was; `record` says when, and to whom.
         init(like other: Entry, _ record: borrowing ExchangeRecord) {
             id = record.id
             content = .like(
                 other,
                 record.id,
                 startMicroseconds: record.startMicroseconds,
-                port: record.client.port,
-                total: record.timing.total
+                record.client.address,
+                port: record.client.port
             )
             changed = nil
         }

@@ -37,6 +37,7 @@ extension Exchange {
         }
         guard let storing else {
             if use.status.forward != .method { use.status.detail = refusal?.token }
+            isRefusedByStore = use.status.forward == .uriMiss && request.method == .get
             // A method that is never stored says nothing of those that are.
             land(use, .released, isAlone: request.method == .get)
             return try await deliverPast(use, obtained)

@@ -7,18 +7,17 @@ import LupinWire
 ///
 /// Caches are asked for the same in the same words. What was worked out for the first of two equal
 /// requests (target, plan, key, selection, freshness, head, record) holds for the second as long as
-/// the answer would read the same: the rules, the client's address, the stored response and its age
+/// the answer would read the same: by the same rules, of the same stored response, at the same age
 /// in seconds.
 final class RepeatedHit {
     /// The request's head as it came.
     let head: [UInt8]
-    let client: IPAddress
     let snapshot: Snapshot
     let response: CachedResponse
     /// The answer's head as it went out.
     let answer: [UInt8]
     let content: [UInt8]
-    /// The exchange as it ended; id, start and port are those of the last one.
+    /// The exchange as it ended; id, start and client are those of the last one.
     private var record: ExchangeRecord?
     /// The part of its line in the log that is the same for all.
     let line: [UInt8]
@@ -34,13 +33,11 @@ final class RepeatedHit {
         answer: [UInt8],
         _ record: ExchangeRecord,
         _ resources: WorkerResources,
-        _ snapshot: Snapshot,
-        _ client: IPAddress
+        _ snapshot: Snapshot
     ) {
         self.head = head
         self.answer = answer
         self.record = record
-        self.client = client
         self.snapshot = snapshot
         (response, content, age) = (made.response, made.content, made.age)
         line = resources.sink.repeatedPart(of: record)
@@ -76,7 +73,7 @@ final class RepeatedHit {
         nowUs: Int64
     ) -> Bool {
         self.snapshot === snapshot && response.isSole && self.secrets == secrets
-            && client.isAdmitted && client.user == nil && self.client == client.address
+            && client.isAdmitted && client.user == nil
             && response.facts.freshness.age(at: nowUs) == age
     }
 }
@@ -84,11 +81,12 @@ final class RepeatedHit {
 /// What one worker remembers of such requests.
 final class RepeatedHits {
     private var hits: [Int: RepeatedHit] = [:]
-    /// Digests of heads that were seen once: only what comes again is worth remembering.
-    private var seen = [Int](repeating: 0, count: seenMax)
+    private var passes: [Int: RepeatedPass] = [:]
+    /// Digests of heads that were answered so once: only what comes again is worth remembering.
+    private var expected = [Int](repeating: 0, count: expectedMax)
 
     private static let hitsMax = 512
-    private static let seenMax = 1024
+    private static let expectedMax = 1024
 
     /// What an equal request was answered with.
     func hit(_ head: Span<UInt8>, _ digest: Int) -> RepeatedHit? {
@@ -97,12 +95,10 @@ final class RepeatedHits {
         return known.span.begins(head) ? hit : nil
     }
 
-    /// Whether a head with that digest was seen before; it has been from now on.
-    func hasSeen(_ digest: Int) -> Bool {
-        let place = digest & (Self.seenMax - 1)
-        defer { seen[place] = digest }
-        return seen[place] == digest
-    }
+    /// Whether a head with that digest was answered so before.
+    func isExpected(_ digest: Int) -> Bool { expected[digest & (Self.expectedMax - 1)] == digest }
+
+    func expect(_ digest: Int) { expected[digest & (Self.expectedMax - 1)] = digest }
 
     func remember(_ hit: RepeatedHit, _ digest: Int) {
         if hits.count >= Self.hitsMax { hits = [:] }
@@ -111,20 +107,72 @@ final class RepeatedHits {
 
     func forget(_ digest: Int) { hits[digest] = nil }
 
-    /// A number for a head; others may have the same.
+    /// What is known of an equal request that was of no use to the cache a moment ago.
+    func pass(
+        _ head: Span<UInt8>,
+        _ digest: Int,
+        by snapshot: Snapshot,
+        now: UInt64
+    ) -> RepeatedPass? {
+        guard let pass = passes[digest] else { return nil }
+        let known = pass.head
+        guard pass.snapshot === snapshot, now < pass.until, known.span.begins(head) else {
+            passes[digest] = nil
+            return nil
+        }
+        return pass
+    }
+
+    func remember(_ pass: RepeatedPass, _ digest: Int) {
+        if passes.count >= Self.hitsMax { passes = [:] }
+        passes[digest] = pass
+    }
+
+    /// A number for a head; others may have the same, which costs them a comparison.
     static func digest(of head: Span<UInt8>) -> Int {
-        var hasher = Hasher()
+        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var i = 0
         while head.count &- i >= 8 {
-            hasher.combine(head.word(at: i))
+            digest = (digest ^ head.word(at: i)) &* 0x9E37_79B9_7F4A_7C15
+            digest ^= digest &>> 32
             i &+= 8
         }
         while i < head.count {
-            hasher.combine(head[i])
+            digest = (digest ^ UInt64(head[i])) &* 0x0000_0100_0000_01B3
             i &+= 1
         }
-        return hasher.finalize()
+        return Int(truncatingIfNeeded: digest ^ digest &>> 32)
     }
+}
+
+/// A request whose response could not be stored.
+///
+/// For a moment equal ones go past the cache, as if there were none: they cost what they cost
+/// without it. What could be stored by then is a moment late.
+final class RepeatedPass {
+    let head: [UInt8]
+    let snapshot: Snapshot
+    /// In microseconds of the loop's clock.
+    let until: UInt64
+    let status: PassedStatus
+
+    /// How long it holds.
+    static let time = Duration.seconds(1)
+
+    init(_ status: PassedStatus, head: [UInt8], until: UInt64, by snapshot: Snapshot) {
+        self.status = status
+        self.head = head
+        self.until = until
+        self.snapshot = snapshot
+    }
+}
+
+/// Why a request goes past the cache, in the words of `Cache-Status`.
+struct PassedStatus {
+    /// For the record.
+    let text: String
+    /// For the client; nil where the policy tells it nothing.
+    let field: String?
 }
 
 extension Span where Element == UInt8 {
@@ -155,7 +203,7 @@ extension Exchange {
     ) -> RepeatedHit.Made? {
         guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1, downstream.mayPersist,
             request.method == .get, request.version == .http11, framing.isEmpty, !expectsContinue,
-            client.user == nil, !snapshot.needsProgram, resources.shared.interceptor == nil,
+            client.user == nil, snapshot.repeatsHits, resources.shared.interceptor == nil,
             stages == nil, !isObserved, logLevel == .exchange, !hasMoved
         else { return nil }
         guard let plan, plan.isPassive, !plan.injectsCredentials, plan.responseSteps.isEmpty,

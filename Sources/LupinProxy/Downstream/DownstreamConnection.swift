@@ -53,8 +53,12 @@ final class DownstreamConnection: ChannelPump {
     private var isAtRest = false
     /// What the next request is answered with, and how long its head is.
     private var repetition: (hit: RepeatedHit, headBytes: Int)?
-    /// The head of the request under way, where it is worth remembering.
-    private var newHead: (bytes: [UInt8], digest: Int)?
+    /// Of the head of the request under way, where an equal one may come.
+    private var digest: Int?
+    /// Why the request goes past the cache, where an equal one has done so a moment ago.
+    private var pass: PassedStatus?
+    /// That head, where an equal one has come before.
+    private var newHead: [UInt8]?
     /// There is no task; whatever happens on the channel makes a new one.
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -311,13 +315,21 @@ final class DownstreamConnection: ChannelPump {
             enclosure,
             bytesBefore: http1.bytesBeforeRequest
         )
+        if let pass {
+            exchange.passed = pass
+            self.pass = nil
+        }
         // Who is inside has proved on the CONNECT who he is.
         var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
         if ending == .enclose, let interception = exchange.interception {
             ending = await enclose(exchange, interception)
         }
         client.number = exchange.client.number
-        if let made = exchange.repeatable { remember(made, exchange) }
+        if let made = exchange.repeatable {
+            remember(made, exchange)
+        } else if exchange.isRefusedByStore {
+            rememberPass(of: exchange)
+        }
         newHead = nil
         http1.keepsAnswer = false
         http1.recycle(exchange.takeFields())
@@ -369,11 +381,11 @@ final class DownstreamConnection: ChannelPump {
     // MARK: Repeated requests
 
     /// Whether the next request is equal to one that was answered from memory a moment ago.
-    ///
-    /// Where it is not, its head is remembered if it came before: it may be so in the end.
     private func findRepetition() throws(LupinError) -> Bool {
         let snapshot = resources.snapshot
-        guard snapshot.hasCache, enclosure == nil, !isLeaving, entrance.authenticator == nil,
+        digest = nil
+        pass = nil
+        guard snapshot.repeatsHits, enclosure == nil, !isLeaving, entrance.authenticator == nil,
             let count = try http1.wholeHead()
         else { return false }
         let input = channel.input
@@ -383,17 +395,18 @@ final class DownstreamConnection: ChannelPump {
         let hits = resources.repeatedHits
         if let hit = hits.hit(head, digest) {
             let secrets = resources.shared.secrets.current
-            let nowUs = resources.wallNow
-            if hit.holds(for: client, by: snapshot, secrets, nowUs: nowUs) {
+            if hit.holds(for: client, by: snapshot, secrets, nowUs: resources.wallNow) {
                 repetition = (hit, count)
                 return true
             }
             hits.forget(digest)
-        } else if !hits.hasSeen(digest) {
-            return false
         }
-        newHead = ([UInt8](copying: head), digest)
-        http1.keepsAnswer = true
+        self.digest = digest
+        pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
+        if pass == nil, hits.isExpected(digest) {
+            newHead = [UInt8](copying: head)
+            http1.keepsAnswer = true
+        }
         return false
     }
 
@@ -409,7 +422,7 @@ final class DownstreamConnection: ChannelPump {
             sent = try http1.answer(count, with: hit.answer, hit.content)
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
-                resources.record(hit, from: client.port)
+                resources.record(hit, from: client)
                 idleDeadline = resources.loop.deadline(in: hit.snapshot.waits.clientIdle)
                 return .keep
             }
@@ -438,20 +451,33 @@ final class DownstreamConnection: ChannelPump {
         return ending
     }
 
+    /// Has equal requests go past the cache for a moment.
+    private func rememberPass(of exchange: Exchange) {
+        guard let digest, let use = exchange.caching else { return }
+        guard let head = newHead else { return resources.repeatedHits.expect(digest) }
+        let pass = RepeatedPass(
+            PassedStatus(text: use.text, field: use.field),
+            head: head,
+            until: resources.loop.deadline(in: RepeatedPass.time),
+            by: exchange.snapshot
+        )
+        resources.repeatedHits.remember(pass, digest)
+    }
+
     /// Keeps what an exchange was answered with for requests that are equal.
     private func remember(_ made: RepeatedHit.Made, _ exchange: Exchange) {
-        guard let (head, digest) = newHead, let record = exchange.writtenRecord,
+        guard let digest else { return }
+        guard let head = newHead, let record = exchange.writtenRecord,
             // All of it was the head, and nothing but it.
             record.bytes.clientIn == UInt64(head.count)
-        else { return }
+        else { return resources.repeatedHits.expect(digest) }
         let hit = RepeatedHit(
             made,
             head: head,
             answer: http1.keptAnswer,
             record,
             resources,
-            exchange.snapshot,
-            client.address
+            exchange.snapshot
         )
         resources.repeatedHits.remember(hit, digest)
     }

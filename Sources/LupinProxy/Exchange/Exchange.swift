@@ -80,6 +80,10 @@ final class Exchange {
     var compressedUpload: CompressedBody?
     /// What the exchange has to do with the cache; nil for nothing.
     var caching: CacheUse?
+    /// Why the request goes past the cache at once; nil where it does not.
+    var passed: PassedStatus?
+    /// Nothing was stored of the URL, and the response could not be either, for what it says.
+    var isRefusedByStore = false
     /// What an equal request may be answered with.
     var repeatable: RepeatedHit.Made?
     /// The record as it was written, where an equal request may have the same answer.
@@ -169,9 +173,10 @@ final class Exchange {
                     return .enclose
                 }
                 try await tunnel(to: known.origin)
-            } else if let policy = plan?.cache {
+            } else if let policy = plan?.cache, passed == nil {
                 try await answerThroughCache(policy, to: known)
             } else {
+                if let passed { noteCache(passed) }
                 let obtained = try await obtainResponse(to: known)
                 if let obtained, obtained.response.status == 101 {
                     try await upgrade(obtained.response)

@@ -127,6 +127,27 @@ struct RepeatedHitTests {
         }
     }
 
+    @Test func `what can't be stored goes past the cache, and only for a moment`() async throws {
+        try await ProxyFixture.run(Self.rules) { proxy in
+            let refused = FlakyOrigin.Deed.answer(200, ["Cache-Control: no-store"], "not kept")
+            let (flaky, origin) = try proxy.flaky(
+                refused, refused, refused, refused, refused, refused, .fresh("kept")
+            )
+            let client = try proxy.client()
+            for _ in 0..<6 {
+                let response = try client.get(origin.url())
+                #expect(response.bodyText == "not kept")
+                #expect(response.caching == "lupin; fwd=uri-miss; detail=no-store")
+            }
+            let statuses = try proxy.records(6).map { $0["cache.status"] }
+            #expect(Set(statuses) == ["lupin; fwd=uri-miss; detail=no-store"])
+            #expect(flaky.asked == 6)
+            try eventually("the response has been stored") {
+                (try? client.get(origin.url()))?.isHit ?? false
+            }
+        }
+    }
+
     @Test func `a client that reads late gets all of it`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
             let range = RangeOrigin(900_000, breaks: [], fields: ["Cache-Control: max-age=600"])
