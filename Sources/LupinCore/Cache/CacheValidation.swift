@@ -136,7 +136,10 @@ extension StoredResponse {
         // Without conditions of ours it answers the client's.
         guard let conditions else { return .deliver }
         let updated = freshened(by: response.fields, candidates, selected, conditions)
-        if let serve = updated.first(where: { $0 == selected }) ?? updated.first {
+        // Another variant serves only where it is there whole.
+        let served =
+            updated.first { $0 == selected } ?? updated.first { candidates[$0].content.isComplete }
+        if let serve = served {
             return .freshen(serve: serve, updated: updated)
         }
         return isAboutClient(response.fields, request.fields) ? .deliver : .askAgain

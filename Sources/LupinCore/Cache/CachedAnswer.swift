@@ -4,6 +4,8 @@
 package struct CachedAnswer: Sendable {
     package var head: ResponseHead
     /// The ranges of the stored content that follow, in this order; none for 304 and 416.
+    ///
+    /// Where parts are held, the content is what is held, one piece behind the other.
     package let ranges: [Range<UInt64>]
     /// The frames around them, where there are several.
     package let multipart: MultipartRanges?
@@ -40,7 +42,8 @@ extension StoredResponse {
 
     private func full(_ nowUs: Int64) -> CachedAnswer {
         let length = content.completeLength ?? 0
-        var head = head(status, nowUs) { _ in true }
+        // HEAD is told of the whole, where parts of it are held.
+        var head = head(status == 206 ? 200 : status, nowUs) { _ in true }
         head.fields.add(name: "Age", value: ageText(nowUs))
         if status != 204 { head.fields.add(name: "Content-Length", value: String(length)) }
         return CachedAnswer(
@@ -57,6 +60,7 @@ extension StoredResponse {
         _ boundary: String
     ) -> CachedAnswer {
         let isSingle = ranges.count == 1
+        let places = content.isComplete ? ranges : ranges.map(content.position)
         var head = head(206, nowUs) { line in isSingle || line.known != .contentType }
         head.fields.add(name: "Age", value: ageText(nowUs))
         if let range = ranges.first, isSingle {
@@ -64,7 +68,7 @@ extension StoredResponse {
             let length = range.upperBound - range.lowerBound
             head.fields.add(name: "Content-Range", value: place.text)
             head.fields.add(name: "Content-Length", value: String(length))
-            return CachedAnswer(head: head, ranges: ranges, multipart: nil, contentLength: length)
+            return CachedAnswer(head: head, ranges: places, multipart: nil, contentLength: length)
         }
         let mediaType = fields.first(.contentType).map { line in
             [UInt8](copying: fields.storage.span.extracting(line.value.range))
@@ -79,7 +83,7 @@ extension StoredResponse {
         head.fields.add(name: "Content-Length", value: String(multipart.contentLength))
         return CachedAnswer(
             head: head,
-            ranges: ranges,
+            ranges: places,
             multipart: multipart,
             contentLength: multipart.contentLength
         )
@@ -97,7 +101,7 @@ extension StoredResponse {
             switch line.known {
             case .age, .contentLength: true
             // In a 200 it means nothing, and is the origin's all the same.
-            case .contentRange: status != 200
+            case .contentRange: status != 200 || self.status == 206
             default: !isKept(line)
             }
         }

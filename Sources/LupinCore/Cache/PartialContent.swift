@@ -70,6 +70,25 @@ package struct HeldContent: Sendable, Equatable {
         return missing
     }
 
+    /// Bytes of all ranges together.
+    package var heldBytes: UInt64 { heldBytes(before: .max) }
+
+    /// How many of the held bytes lie before `place`: where it is when they lie one behind the
+    /// other.
+    package func heldBytes(before place: UInt64) -> UInt64 {
+        var bytes: UInt64 = 0
+        for held in ranges where held.lowerBound < place {
+            bytes += min(held.upperBound, place) - held.lowerBound
+        }
+        return bytes
+    }
+
+    /// Where the bytes of `range`, all of them held, lie among the held ones.
+    package func position(of range: Range<UInt64>) -> Range<UInt64> {
+        let start = heldBytes(before: range.lowerBound)
+        return start..<(start + UInt64(range.count))
+    }
+
     fileprivate mutating func learn(_ length: UInt64?) {
         completeLength = completeLength ?? length
     }
@@ -89,38 +108,106 @@ extension StoredResponse {
     ///
     /// The stored fields become those of `updated(by:)`, as the newest response has them.
     package func combine(_ newer: ResponseHead) -> CombineDecision {
-        guard newer.status == 206, let place = ContentRange(of: newer.fields),
-            let range = place.range
-        else { return .replace(reason: "it is not a single range") }
+        guard newer.status == 206, let part = ContentRange(of: newer.fields) else {
+            return .replace(reason: "it is not a single range")
+        }
+        return combine(newer, part)
+    }
+
+    /// The same for what came of a response: a 206 may have broken off, and so may a 200.
+    package func combine(_ newer: ResponseHead, _ part: ContentRange) -> CombineDecision {
+        guard let range = part.range else { return .replace(reason: "it is not a single range") }
         guard let etag, let other = EntityTag(of: newer.fields), etag.matchesStrongly(other) else {
             return .replace(reason: "there is no common strong validator")
         }
-        if let length = place.completeLength, let known = content.completeLength, length != known {
+        if let length = part.completeLength, let known = content.completeLength, length != known {
             return .replace(reason: "the lengths differ")
         }
+        // A 206 may leave the coding out (RFC 9110 §15.3.7), but not have another one.
+        let coding = newer.fields.values(of: "Content-Encoding")
+        guard coding.isEmpty || coding == fields.values(of: "Content-Encoding") else {
+            return .replace(reason: "the content codings differ")
+        }
         var combined = content
-        combined.learn(place.completeLength)
+        combined.learn(part.completeLength)
         guard combined.insert(range) else { return .replace(reason: "there are too many pieces") }
+        if let length = combined.completeLength, let last = combined.ranges.last,
+            last.upperBound > length
+        {
+            return .replace(reason: "the lengths differ")
+        }
         return .combine(at: range.lowerBound, combined)
     }
 
-    /// The fields of a request for what is missing in order to answer: Range and If-Range.
+    /// Whether everything is held that the request wants to have.
+    package func suffices(for asked: CacheRequest) -> Bool { missing(for: asked) == nil }
+
+    /// The request for what is missing in order to answer `asked`; nil where it had better go out
+    /// as it is: what is held is of no use for it, or can't be combined with anything.
+    package func completion(for asked: CacheRequest) -> PartCompletion? {
+        if asked.isHead { return nil }
+        guard let ranges = wanted(by: asked) else { return completion(of: nil) }
+        guard ranges.parts.count == 1, let part = ranges.parts.first else { return nil }
+        if let length = content.completeLength {
+            return ranges.resolved(length: length).first.flatMap { completion(of: $0) }
+        }
+        guard case .from(let first, let last?) = part else { return nil }
+        return completion(of: first..<(last + 1))
+    }
+
+    /// The request for what of `wanted` is missing, or of the whole for nil.
     ///
     /// nil where the parts have no strong validator, for then nothing may be combined; or where
-    /// there are several gaps: then the whole is one request.
-    package func completion(of wanted: Range<UInt64>?) -> (range: String, ifRange: String)? {
+    /// nothing is to be had for it. Of several gaps the span from the first to the last is asked
+    /// for.
+    package func completion(of wanted: Range<UInt64>?) -> PartCompletion? {
         guard !content.isComplete, let etag, !etag.isWeak else { return nil }
-        let whole: Range<UInt64>
-        if let wanted {
-            whole = wanted
-        } else {
-            whole = 0..<(content.completeLength ?? UInt64.max)
-        }
+        let end = content.completeLength ?? UInt64.max
+        let whole = wanted ?? 0..<end
         let missing = content.missing(in: whole)
-        guard missing.count == 1, let gap = missing.first else { return nil }
-        let isOpen = gap.upperBound == (content.completeLength ?? UInt64.max)
-        let end = isOpen ? "" : "\(gap.upperBound - 1)"
-        return ("bytes=\(gap.lowerBound)-\(end)", etag.text)
+        guard let first = missing.first, let last = missing.last else { return nil }
+        let gap = first.lowerBound..<last.upperBound
+        // Nothing at its beginning or its end is held.
+        guard gap != whole else { return nil }
+        return PartCompletion(gap: gap, isToEnd: gap.upperBound == end, tag: etag)
+    }
+}
+
+/// A request for the bytes that are missing beside those that are held (RFC 9110 §13.1.5): what
+/// comes is of the same representation, or another one whole.
+package struct PartCompletion: Sendable, Equatable {
+    /// What is missing; up to the largest number where nobody knows the end.
+    package let gap: Range<UInt64>
+    /// Whether it is asked for without saying where it ends.
+    fileprivate let isToEnd: Bool
+    fileprivate let tag: EntityTag
+
+    /// The value of Range.
+    package var range: String {
+        "bytes=\(gap.lowerBound)-\(isToEnd ? "" : "\(gap.upperBound - 1)")"
+    }
+
+    /// The value of If-Range.
+    package var ifRange: String { tag.text }
+
+    /// Puts Range and If-Range in the place of the client's.
+    package func apply(to head: inout RequestHead) {
+        head.fields.lines.removeAll { $0.known == .range || $0.known == .ifRange }
+        head.fields.append(name: "Range".utf8.span, value: range.utf8.span, .range)
+        head.fields.append(name: "If-Range".utf8.span, value: tag.bytes.span, .ifRange)
+    }
+
+    /// What a response brings of the gap; nil unless it is all of it, to the byte.
+    ///
+    /// A client is promised a length that rests upon it, so that of the content, in bytes, must be
+    /// known, too.
+    package func part(of response: ResponseHead, contentLength: UInt64?) -> ContentRange? {
+        guard response.status == 206, let part = ContentRange(of: response.fields),
+            let range = part.range, contentLength == UInt64(range.count),
+            range.lowerBound == gap.lowerBound
+        else { return nil }
+        let end = gap.upperBound == .max ? part.completeLength : gap.upperBound
+        return range.upperBound == end ? part : nil
     }
 }
 

@@ -52,7 +52,7 @@ extension StoredResponse {
     }
 
     /// Whether the client's conditions say that it has the response.
-    private func isNotModified(for fields: FieldSection) -> Bool {
+    func isNotModified(for fields: FieldSection) -> Bool {
         switch EntityTagList.find(etag, in: .ifNoneMatch, of: fields) {
         case .matches: return true
         case .differs: return false

@@ -97,12 +97,30 @@ extension StoredResponse {
         return .fresh(age: age, ttl: ttl)
     }
 
+    /// What the client's own conditions make of a response of which something is missing: that it
+    /// has the same one already needs none of the bytes.
+    ///
+    /// nil where they say something else.
+    package func reuseUnchanged(
+        for request: CacheRequest,
+        _ head: RequestHead,
+        policy: CachePolicy,
+        nowUs: Int64
+    ) -> ReuseDecision? {
+        isNotModified(for: head.fields) ? decide(for: request.directives, policy, nowUs) : nil
+    }
+
+    /// The ranges that a request gets if they are there; nil where it is to have the whole.
+    func wanted(by request: CacheRequest) -> RangeRequest? {
+        request.ifRange.map(holdsFor) ?? true ? request.ranges : nil
+    }
+
     /// What a partial response lacks for a request; nil if it lacks nothing.
-    private func missing(for request: CacheRequest) -> [Range<UInt64>]? {
+    func missing(for request: CacheRequest) -> [Range<UInt64>]? {
         if content.isComplete { return nil }
-        let asked = request.ranges.flatMap { ranges in
-            request.ifRange.map(holdsFor) ?? true ? ranges : nil
-        }
+        // Of a head nothing is missing but, at most, the length.
+        if request.isHead { return content.completeLength == nil ? [] : nil }
+        let asked = wanted(by: request)
         guard let length = content.completeLength else {
             // Ranges that say where they end can be found without a length.
             let known = asked?.parts.map { part -> Range<UInt64>? in

@@ -42,7 +42,9 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .requestContent: "the request had content, which is no part of the key"
         case .interim: "the response is not a final one"
         case .notModified: "a 304 has no content"
-        case .partial: "it is a part of a response, and only whole ones are kept"
+        case .partial:
+            "it is a part that can't be kept: of several ranges, or without a strong ETag to tell"
+                + " what it is a part of"
         case .requestNoStore: "the request said no-store"
         case .noStore: "the origin said no-store"
         case .mustUnderstand: "the origin said must-understand, and the status is unknown"

@@ -24,10 +24,12 @@ extension Exchange {
         switch decision {
         case .refuse(let reason): refusal = reason
         case .store(let advice):
-            // Parts are not kept.
-            if advice.range != nil {
-                refusal = .partial
-            } else if let (head, vary) = try await modified(response.head, use) {
+            if let (head, vary) = try await modified(response.head, use) {
+                if let part = advice.range {
+                    refusal = self.refusal(of: part, head, vary, use, length: length)
+                    if refusal == nil { storing = begin(part, head, vary) }
+                    break
+                }
                 let new = begin(head, vary, use, length: length)
                 // What is larger than the room is not kept either.
                 if (length ?? 0) > new.room.bytesMax { refusal = .tooLarge } else { storing = new }
@@ -44,8 +46,8 @@ extension Exchange {
         }
         use.status.isStored = true
         if use.conditions != nil { use.status.forwardStatus = response.status }
-        if let length {
-            let facts = storing.facts(use, length: length)
+        if let length, storing.part == nil {
+            let facts = storing.facts(use, HeldContent(complete: length))
             use.flight?.resolve(.joinable(facts, storing.body, length: length))
         }
         noteCache(use)
@@ -70,9 +72,7 @@ extension Exchange {
                 requestTimeUs: use.requestTimeUs,
                 responseTimeUs: now
             )
-            // What no record may hold lies in no file either.
-            let isSecret = resources.redactor.cleaned(use.key.text.utf8Span.span) != nil
-            if isSecret || facts.diskRefusal != nil { disk = nil }
+            if !mayLieOnDisk(facts, use) { disk = nil }
         }
         let room = GrowingBody.Room(
             memoryBytes: settings.memoryBytes == 0 && disk != nil
@@ -84,13 +84,22 @@ extension Exchange {
             vary: vary,
             responseTimeUs: now,
             room: room,
-            body: GrowingBody(room, expecting: length)
+            body: GrowingBody(room, expecting: length),
+            length: length,
+            part: nil
         )
+    }
+
+    /// Whether a response may be written to a file.
+    func mayLieOnDisk(_ facts: StoredResponse, _ use: CacheUse) -> Bool {
+        // What no record may hold lies in no file either.
+        let isSecret = resources.redactor.cleaned(use.key.text.utf8Span.span) != nil
+        return !isSecret && facts.diskRefusal == nil
     }
 
     /// What is stored of a response: as received, plus what `cache.modify` and an embedding
     /// program's handler say; nil for nothing.
-    private func modified(
+    func modified(
         _ response: ResponseHead,
         _ use: CacheUse
     ) async throws(LupinError) -> (ResponseHead, VaryKey)? {
@@ -136,11 +145,6 @@ extension Exchange {
     ) async throws(LupinError) {
         let response = obtained.response
         let length = response.framing.knownLength
-        let executor = slot.loop.executor
-        let local = LoopLocal(self, of: executor)
-        let filler = StoreSink(storing.body) {
-            executor.mailbox.post { local.value.pumpBodies() }
-        }
         // Nobody reads what is fetched for the store alone.
         let reader: any BodySource =
             downstream is NoClient ? BytesBody([]) : JoinedBody(storing.body, length: length) {}
@@ -149,6 +153,23 @@ extension Exchange {
             response.framing,
             contentLength: response.contentLength
         )
+        try await fill(use, storing, obtained, from: reader, to: sink)
+    }
+
+    /// Takes a body off the origin's hands and into the store, while what `reader` makes of it goes
+    /// to the client.
+    func fill(
+        _ use: CacheUse,
+        _ storing: Storing,
+        _ obtained: ObtainedResponse,
+        from reader: any BodySource,
+        to sink: any BodySink
+    ) async throws(LupinError) {
+        let executor = slot.loop.executor
+        let local = LoopLocal(self, of: executor)
+        let filler = StoreSink(storing.body) {
+            executor.mailbox.post { local.value.pumpBodies() }
+        }
         filling = BodyRelay(from: obtained.body, to: filler, slot: slot)
         let relay = BodyRelay(from: reader, to: sink, slot: slot)
         download = relay
@@ -173,6 +194,7 @@ extension Exchange {
         if failure != .stopping, use.flight?.hasFollowers ?? false {
             await finishFilling(use, storing, filler)
         }
+        if failure != .stopping { keepBeginning(storing, use) }
         storing.body.finish(.failed(failure.toReaders))
         throw failure
     }
@@ -210,10 +232,13 @@ extension Exchange {
         filling = nil
         let (body, disk) = (storing.body, storing.room.disk)
         let content = body.content
-        if content != nil || body.isInFile {
+        if let part = storing.part {
+            let isKept = content.map { keep($0, as: part, storing, use) } ?? false
+            land(use, isKept ? .landed : .released, isAlone: !isKept)
+        } else if content != nil || body.isInFile {
             let response = resources.shared.responses.insert(
                 use.key,
-                storing.facts(use, length: body.count),
+                storing.facts(use, HeldContent(complete: body.count)),
                 content,
                 policy: use.policy,
                 mayLieOnDisk: disk != nil
@@ -264,12 +289,16 @@ struct Storing {
     let responseTimeUs: Int64
     let room: GrowingBody.Room
     let body: GrowingBody
+    /// Bytes of the body; nil where nobody says how many.
+    let length: UInt64?
+    /// What it is of the whole; nil for the whole.
+    let part: ContentRange?
 
-    func facts(_ use: CacheUse, length: UInt64) -> StoredResponse {
+    func facts(_ use: CacheUse, _ content: HeldContent) -> StoredResponse {
         StoredResponse(
             head,
             vary: vary,
-            content: HeldContent(complete: length),
+            content: content,
             policy: use.policy,
             requestTimeUs: use.requestTimeUs,
             responseTimeUs: responseTimeUs

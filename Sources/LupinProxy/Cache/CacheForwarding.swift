@@ -52,6 +52,14 @@ extension Exchange {
         }
         let head = obtained.response.head
         invalidate(by: head, use)
+        if let completion = use.completion {
+            use.completion = nil
+            if try await deliverCompleted(use, completion, obtained) { return }
+            if head.status == 206 || head.status == 412 || head.status == 416 {
+                try await letGo(of: obtained)
+                return try await askAgain(use, for: nil, target)
+            }
+        }
         if use.selected == nil, use.conditions == nil {
             return try await deliverStoring(use, obtained)
         }
@@ -68,6 +76,11 @@ extension Exchange {
             let response = head
             try await letGo(of: obtained)
             let facts = renew(use, updated, by: response, serve)
+            guard facts.suffices(for: use.asked) else {
+                // Of parts that were renewed behind the client's back nobody gets anything.
+                if downstream is NoClient { return land(use, .landed) }
+                return try await askAgain(use, for: nil, target)
+            }
             let cached = use.candidates[serve]
             guard let content = try await content(of: cached) else {
                 return try await askAgain(use, for: cached, target)

@@ -92,7 +92,7 @@ extension Exchange {
             use.status = .forward(decision.forward ?? .stale)
             use.mayServe = mayServe
             prepareValidation(use)
-        case .incomplete: use.status = .forward(.partial)
+        case .incomplete: return try await answerFromParts(use, use.candidates[selected])
         case .bypass: use.status = .forward(.bypass)
         case .gatewayTimeout:
             use.status = .forward(.miss)

@@ -14,6 +14,8 @@ final class CacheUse {
     private(set) var candidates: [CachedResponse] = []
     var selected: Int?
     var conditions: ValidationConditions?
+    /// What the origin is asked for besides what is held.
+    var completion: PartCompletion?
     /// What the stored response may do where the origin fails.
     var mayServe = StaleUse.nothing
     /// The fetch that this exchange leads.
@@ -49,6 +51,7 @@ final class CacheUse {
         candidates = []
         selected = nil
         conditions = nil
+        completion = nil
         mayServe = .nothing
     }
 

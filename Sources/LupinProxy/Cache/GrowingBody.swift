@@ -103,6 +103,15 @@ final class GrowingBody: Sendable {
         }
     }
 
+    /// What has come of one that is not complete, where it was kept in memory.
+    var beginning: StoredContent? {
+        state.withLock { state in
+            if case .complete? = state.end { return nil }
+            guard state.keeping == .memory, state.bytes > 0 else { return nil }
+            return StoredContent(state.pieces.map(\.bytes))
+        }
+    }
+
     // MARK: The source
 
     /// Puts bytes behind those that are there.

@@ -31,6 +31,30 @@ struct StoredContent: Sendable {
         }
         self.pieces = joined
     }
+
+    /// The bytes of a range of it, in pieces.
+    func pieces(in range: Range<UInt64>) -> [[UInt8]] {
+        var found: [[UInt8]] = []
+        var start: UInt64 = 0
+        for piece in pieces {
+            let next = start + UInt64(piece.count)
+            let (from, to) = (max(range.lowerBound, start), min(range.upperBound, next))
+            if from < to {
+                let isWhole = to - from == UInt64(piece.count)
+                found.append(isWhole ? piece : Array(piece[Int(from - start)..<Int(to - start)]))
+            }
+            start = next
+        }
+        return found
+    }
+
+    /// What is held once `part` is, too: this is what is held now, one piece behind the other, as
+    /// `held` says. Where both have a byte, it is the new one.
+    func combined(_ held: HeldContent, with part: StoredContent, at range: Range<UInt64>) -> Self {
+        let before = pieces(in: 0..<held.heldBytes(before: range.lowerBound))
+        let behind = pieces(in: held.heldBytes(before: range.upperBound)..<count)
+        return StoredContent(before + part.pieces + behind)
+    }
 }
 
 /// What follows the head of an answer, bit by bit.

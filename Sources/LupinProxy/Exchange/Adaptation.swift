@@ -28,6 +28,13 @@ final class AdaptedRequest {
         return AdaptedRequest(conditional, hop: hop, known: known)
     }
 
+    /// The same, for what is missing beside what the cache holds.
+    func with(_ completion: PartCompletion) -> AdaptedRequest {
+        var partial = request
+        completion.apply(to: &partial.head)
+        return AdaptedRequest(partial, hop: hop, known: known)
+    }
+
     var head: RequestHead { request.head }
     var origin: Origin { request.origin }
     /// The host stands literally in the rules file.

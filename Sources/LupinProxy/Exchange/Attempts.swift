@@ -74,6 +74,9 @@ extension Exchange {
             if let conditions = caching?.conditions, !hasMoved {
                 adapted = adapted.with(conditions)
             }
+            if let completion = caching?.completion, !hasMoved {
+                adapted = adapted.with(completion)
+            }
             try checkBehindParent(
                 adapted.origin,
                 adapted.hop,
