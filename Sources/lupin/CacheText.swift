@@ -100,8 +100,12 @@ struct StoredResponses: Decodable {
 struct StoredEntry: Decodable {
     var url: String
     var status: Int
-    /// Of the body.
+    /// Of the body; of a part, what is held.
     var bytes: UInt64
+    /// Whether only parts are held.
+    var partial: Bool?
+    /// Of the whole body, where parts are held and it is known.
+    var completeBytes: UInt64?
     var age: UInt64
     /// How long it stays fresh; nil for what is stale.
     var fresh: UInt64?
@@ -129,8 +133,9 @@ struct StoredEntry: Decodable {
     var fields: [[String]]?
 
     private enum CodingKeys: String, CodingKey {
-        case url, status, bytes, age, fresh, stale, tier, partition, stored, lifetime, source
+        case url, status, bytes, partial, age, fresh, stale, tier, partition, stored, lifetime, source
         case targeted, validates, etag, policy, fields
+        case completeBytes = "complete_bytes"
         case lastModified = "last_modified"
         case selectedBy = "selected_by"
     }
@@ -151,17 +156,24 @@ struct StoredEntry: Decodable {
         }
     }
 
+    /// `3B`, or of parts `3B of 9B`, `3B of ?`.
+    private var size: String {
+        let held = SummaryText.size(bytes)
+        guard partial == true else { return held }
+        return "\(held) of \(completeBytes.map { SummaryText.size($0) } ?? "?")"
+    }
+
     /// Status, size, age, state, place, whose, URL.
     var columns: [String] {
         [
-            "\(status)", SummaryText.size(bytes), "age \(Self.time(age, 1))", state,
+            "\(status)", size, "age \(Self.time(age, 1))", state,
             LogText.plain(tier), LogText.plain(whose), LogText.plain(url),
         ]
     }
 
     var paragraph: [String] {
         var lines = [
-            "\(status), \(SummaryText.size(bytes)), \(place), "
+            "\(status), \(size), \(place), "
                 + (partition.map { "apart from others' (\(LogText.plain($0)))" } ?? "shared by all")
         ]
         let selectors = (selectedBy ?? []).map {

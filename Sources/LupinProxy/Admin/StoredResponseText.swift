@@ -23,13 +23,19 @@ struct StoredResponseText {
 
     /// What a list says of it.
     ///
+    /// Of a part, `bytes` is what is held and `complete_bytes` the whole, where that is known.
+    ///
     /// Times are in seconds. `fresh` is how long it stays so and `stale` since when it is; one of
     /// them is there. `partition` is missing where everybody may have the response.
     mutating func addSummary(of response: CachedResponse, to line: inout JSONLine) {
         let facts = response.facts
         line.add("url", text: redactor.cleaned(String(response.key.url)))
         line.add("status", UInt64(facts.status))
-        line.add("bytes", facts.content.completeLength ?? 0)
+        line.add("bytes", facts.content.heldBytes)
+        if !facts.content.isComplete {
+            line.add("partial", true)
+            if let length = facts.content.completeLength { line.add("complete_bytes", length) }
+        }
         line.add("age", UInt64(max(0, facts.freshness.age(at: nowUs))))
         let rest = facts.freshness.remaining(at: nowUs)
         line.add(rest > 0 ? "fresh" : "stale", rest.magnitude)

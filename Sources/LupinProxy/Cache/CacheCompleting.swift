@@ -1,0 +1,153 @@
+// How what is held and what the origin adds to it become one response (RFC 9111 §3.4).
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Delivers what is held and what came as the one response that the client wants.
+    /// - Returns: False, with nothing done, where both don't belong together.
+    func deliverCompleted(
+        _ use: CacheUse,
+        _ completion: PartCompletion,
+        _ obtained: ObtainedResponse
+    ) async throws(LupinError) -> Bool {
+        let (head, framing) = (obtained.response.head, obtained.response.framing)
+        guard let selected = use.selected,
+            let part = completion.part(of: head, contentLength: framing.knownLength),
+            let whole = Combination(of: use.candidates[selected], head, part, use, resources.wallNow)
+        else { return false }
+        let decision = use.policy.decide(
+            response: head,
+            request: use.base.head,
+            asked: use.asked,
+            hasInjectedCredentials: injectsCredentials,
+            requestTimeUs: use.requestTimeUs,
+            responseTimeUs: resources.wallNow
+        )
+        var storing = begin(part, head, whole.facts.vary, isKept: false)
+        if !whole.mayBeKept {
+            resources.shared.responses.remove([use.candidates[selected]])
+        } else if case .store = decision, whole.facts.content.heldBytes <= partBytesMax,
+            let (stored, vary) = try await modified(head, use)
+        {
+            storing = begin(part, stored, vary)
+            use.status.isStored = true
+        }
+        let served = whole.facts.served(whole.answer, nowUs: resources.wallNow, boundary: "")
+        if served.head.status != 206 { use.status.forwardStatus = 206 }
+        noteCache(use)
+        let sink = try present(
+            served.head,
+            .length(served.contentLength),
+            contentLength: served.contentLength
+        )
+        let body = CompletedBody(
+            whole.before,
+            JoinedBody(storing.body, length: storing.length) {},
+            whole.behind,
+            length: served.contentLength
+        )
+        try await fill(use, storing, obtained, from: body, to: sink)
+        return true
+    }
+}
+
+/// What a client gets of parts that are held and one that comes.
+private struct Combination {
+    let facts: StoredResponse
+    /// Whether the newer response lets it be stored.
+    let mayBeKept: Bool
+    let answer: CacheAnswer
+    /// What is held before and behind the part that comes.
+    let before: [[UInt8]]
+    let behind: [[UInt8]]
+
+    /// nil unless both are of one representation, and make all that the client is to have.
+    init?(
+        of cached: CachedResponse,
+        _ head: ResponseHead,
+        _ part: ContentRange,
+        _ use: CacheUse,
+        _ nowUs: Int64
+    ) {
+        guard let content = cached.content, let range = part.range,
+            case .combine(_, let held) = cached.facts.combine(head, part)
+        else { return nil }
+        (facts, mayBeKept) = cached.facts.renewed(
+            by: head,
+            request: use.base.head,
+            content: held,
+            policy: use.policy,
+            requestTimeUs: use.requestTimeUs,
+            responseTimeUs: nowUs
+        )
+        guard facts.suffices(for: use.asked) else { return nil }
+        answer = facts.answer(to: use.base.head, use.asked)
+        let wanted: Range<UInt64>
+        switch answer {
+        case .full: wanted = 0..<(held.completeLength ?? 0)
+        case .ranges(let ranges) where ranges.count == 1: wanted = ranges[0]
+        case .ranges, .notModified, .rangeNotSatisfiable: return nil
+        }
+        let former = cached.facts.content
+        guard wanted.lowerBound <= range.lowerBound, range.upperBound <= wanted.upperBound,
+            former.holds(wanted.lowerBound..<range.lowerBound),
+            former.holds(range.upperBound..<wanted.upperBound)
+        else { return nil }
+        let positions = former.position(of: wanted.lowerBound..<range.lowerBound)
+        before = content.pieces(in: positions)
+        behind = content.pieces(in: former.position(of: range.upperBound..<wanted.upperBound))
+    }
+}
+
+/// A body whose middle is still coming: what is held before it, the middle, and what is held behind.
+private final class CompletedBody: BodySource {
+    private var before: ArraySlice<[UInt8]>
+    private let middle: JoinedBody
+    private var isMiddleOver = false
+    private var behind: ArraySlice<[UInt8]>
+    private var piece: [UInt8] = []
+    private var position = 0
+    private let length: UInt64
+
+    init(_ before: [[UInt8]], _ middle: JoinedBody, _ behind: [[UInt8]], length: UInt64) {
+        self.before = before[...]
+        self.middle = middle
+        self.behind = behind[...]
+        self.length = length
+    }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        if position < piece.count { return .payload }
+        if let next = before.popFirst() { return take(next) }
+        if !isMiddleOver {
+            let progress = try middle.pull()
+            guard progress == .end else { return progress }
+            isMiddleOver = true
+        }
+        if let next = behind.popFirst() { return take(next) }
+        return .end
+    }
+
+    private func take(_ next: [UInt8]) -> BodyProgress {
+        piece = next
+        position = 0
+        return .payload
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        guard position < piece.count else { return try middle.offer(to: sink, keeping: replay) }
+        let piece = piece
+        let taken = try sink.push(piece.span.extracting(position..<piece.count), isLast: false)
+        position += taken
+        return Offer(taken: taken, isAllTaken: position == piece.count, isEnd: false)
+    }
+
+    var trailers: FieldSection { FieldSection() }
+    var knownLength: UInt64? { length }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}
