@@ -133,7 +133,8 @@ struct StoredEntry: Decodable {
     var fields: [[String]]?
 
     private enum CodingKeys: String, CodingKey {
-        case url, status, bytes, partial, age, fresh, stale, tier, partition, stored, lifetime, source
+        case url, status, bytes, partial, age, fresh, stale, tier, partition, stored, lifetime,
+            source
         case targeted, validates, etag, policy, fields
         case completeBytes = "complete_bytes"
         case lastModified = "last_modified"
@@ -166,8 +167,8 @@ struct StoredEntry: Decodable {
     /// Status, size, age, state, place, whose, URL.
     var columns: [String] {
         [
-            "\(status)", size, "age \(Self.time(age, 1))", state,
-            LogText.plain(tier), LogText.plain(whose), LogText.plain(url),
+            "\(status)", size, "age \(Self.time(age, 1))", state, LogText.plain(tier),
+            LogText.plain(whose), LogText.plain(url),
         ]
     }
 

@@ -14,7 +14,13 @@ extension Exchange {
         let (head, framing) = (obtained.response.head, obtained.response.framing)
         guard let selected = use.selected,
             let part = completion.part(of: head, contentLength: framing.knownLength),
-            let whole = Combination(of: use.candidates[selected], head, part, use, resources.wallNow)
+            let whole = Combination(
+                of: use.candidates[selected],
+                head,
+                part,
+                use,
+                resources.wallNow
+            )
         else { return false }
         let decision = use.policy.decide(
             response: head,
@@ -100,7 +106,7 @@ private struct Combination {
     }
 }
 
-/// A body whose middle is still coming: what is held before it, the middle, and what is held behind.
+/// A body whose middle is still coming: what is held before and behind it is there.
 private final class CompletedBody: BodySource {
     private var before: ArraySlice<[UInt8]>
     private let middle: JoinedBody

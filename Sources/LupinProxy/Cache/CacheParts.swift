@@ -14,6 +14,7 @@ extension Exchange {
     ///   - vary: What it was chosen for.
     ///   - use: What asked for it.
     ///   - length: Bytes of its body, where its framing says.
+    /// - Returns: The reason.
     func refusal(
         of part: ContentRange,
         _ head: ResponseHead,
@@ -69,10 +70,9 @@ extension Exchange {
         )
     }
 
-    /// Keeps a part together with what is held of the same representation, or in the place of
-    /// another one. What is complete then is stored as any response.
+    /// Keeps a part together with what is held of the same representation, or in its place.
     ///
-    /// Where two parts are kept in the same moment, one of them may be lost; it is missing then.
+    /// What is complete then is stored as any response. Where two parts are kept in the same moment, one of them may be lost; it is missing then.
     /// - Returns: Whether it is kept.
     func keep(
         _ bytes: StoredContent,

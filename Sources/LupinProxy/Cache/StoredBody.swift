@@ -48,8 +48,10 @@ struct StoredContent: Sendable {
         return found
     }
 
-    /// What is held once `part` is, too: this is what is held now, one piece behind the other, as
-    /// `held` says. Where both have a byte, it is the new one.
+    /// What is held once `part` is, too.
+    ///
+    /// This is what is held now, one piece behind the other, as `held` says. Where both have a
+    /// byte, it is the new one.
     func combined(_ held: HeldContent, with part: StoredContent, at range: Range<UInt64>) -> Self {
         let before = pieces(in: 0..<held.heldBytes(before: range.lowerBound))
         let behind = pieces(in: held.heldBytes(before: range.upperBound)..<count)

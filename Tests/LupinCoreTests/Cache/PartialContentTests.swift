@@ -156,13 +156,15 @@ struct PartialContentTests {
         #expect(response.completion(of: 30..<40) == nil && response.completion(of: 10..<20) == nil)
     }
 
-    @Test(arguments: [
-        ([], "bytes=5-"), ([("Range", "bytes=2-7")], "bytes=5-7"),
-        ([("Range", "bytes=2-")], "bytes=5-"), ([("Range", "bytes=-8")], "bytes=5-"),
-        ([("Range", "bytes=6-7")], nil), ([("Range", "bytes=2-3,5-7")], nil),
-        ([("Range", "bytes=2-7"), ("If-Range", "\"a\"")], "bytes=5-7"),
-        ([("Range", "bytes=2-7"), ("If-Range", "\"b\"")], "bytes=5-"),
-    ] as [(CacheFields, String?)])
+    @Test(
+        arguments: [
+            ([], "bytes=5-"), ([("Range", "bytes=2-7")], "bytes=5-7"),
+            ([("Range", "bytes=2-")], "bytes=5-"), ([("Range", "bytes=-8")], "bytes=5-"),
+            ([("Range", "bytes=6-7")], nil), ([("Range", "bytes=2-3,5-7")], nil),
+            ([("Range", "bytes=2-7"), ("If-Range", "\"a\"")], "bytes=5-7"),
+            ([("Range", "bytes=2-7"), ("If-Range", "\"b\"")], "bytes=5-"),
+        ] as [(CacheFields, String?)]
+    )
     func `a request is completed as far as it wants`(fields: CacheFields, range: String?) {
         let head = get(fields)
         let completion = part().completion(for: asked(head))
@@ -185,12 +187,14 @@ struct PartialContentTests {
         #expect(part(length: nil).completion(for: asked(closed))?.range == "bytes=5-7")
     }
 
-    @Test(arguments: [
-        ("bytes 5-9/10", 206, 5, true), ("bytes 5-9/*", 206, 5, true),
-        ("bytes 5-9/10", 200, 5, false), ("bytes 5-8/10", 206, 4, false),
-        ("bytes 4-9/10", 206, 6, false), ("bytes 5-9/10", 206, nil, false),
-        ("bytes 5-9/10", 206, 4, false), ("bytes */10", 206, 5, false),
-    ] as [(String, UInt16, UInt64?, Bool)])
+    @Test(
+        arguments: [
+            ("bytes 5-9/10", 206, 5, true), ("bytes 5-9/*", 206, 5, true),
+            ("bytes 5-9/10", 200, 5, false), ("bytes 5-8/10", 206, 4, false),
+            ("bytes 4-9/10", 206, 6, false), ("bytes 5-9/10", 206, nil, false),
+            ("bytes 5-9/10", 206, 4, false), ("bytes */10", 206, 5, false),
+        ] as [(String, UInt16, UInt64?, Bool)]
+    )
     func `only what was missing completes it, to the byte`(
         place: String,
         status: UInt16,

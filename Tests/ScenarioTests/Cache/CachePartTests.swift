@@ -8,7 +8,8 @@ struct CachePartTests {
     /// Runs a story in which some parts of 4000 bytes are held.
     private func run(
         _ ranges: [String] = ["100-299"],
-        _ body: @Sendable @escaping (ProxyFixture, ScriptedClient, PartsOrigin, String) throws ->
+        _ body:
+            @Sendable @escaping (ProxyFixture, ScriptedClient, PartsOrigin, String) throws ->
             Void
     ) async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
@@ -220,7 +221,9 @@ struct CachePartTests {
 
     @Test func `a part that is not of the length it says is not kept`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
-            let fields = ["Content-Range: bytes 0-9/4000", "ETag: \"v1\"", "Cache-Control: max-age=9"]
+            let fields = [
+                "Content-Range: bytes 0-9/4000", "ETag: \"v1\"", "Cache-Control: max-age=9",
+            ]
             let (flaky, origin) = try proxy.flaky(
                 .answer(206, fields, "012345678"),
                 .say(

@@ -86,7 +86,8 @@ final class PartsOrigin: Sendable {
             return true
         }
         let isOpen = request["If-Range"].map { $0 == tag } ?? true
-        if case .whole = deed {} else if isOpen, let text = request["Range"] {
+        if case .whole = deed {
+        } else if isOpen, let text = request["Range"] {
             guard let range = Self.range(text, body.count) else {
                 let place = "Content-Range: bytes */\(body.count)"
                 try connection.send(head("HTTP/1.1 416 X", place, "Content-Length: 0"))
