@@ -72,8 +72,8 @@ extension Exchange {
 
     /// Keeps a part together with what is held of the same representation, or in its place.
     ///
-    /// What is complete then is stored as any response. Where two parts are kept in the same moment,
-    /// one of them may be lost; it is missing then.
+    /// What is complete then is stored as any response. Of two parts that are kept in the same
+    /// moment one may be lost; it is missing then.
     /// - Returns: Whether it is kept.
     func keep(
         _ bytes: StoredContent,
