@@ -50,7 +50,7 @@ package final class LocalListener {
     private var isOpen = true
 
     /// How often a directory that somebody has locked is tried again, 10 ms each.
-    private static let lockAttempts = 20
+    private static let lockAttempts = 200
 
     /// Listens at `path`; wakes `slot` with `.ready` when a connection waits.
     ///

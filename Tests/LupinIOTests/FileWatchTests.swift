@@ -1,5 +1,6 @@
 // That a change of a file is told once, in whatever way it was made.
 import Foundation
+import Glibc
 import LupinIO
 import LupinTestKit
 import Testing
@@ -67,6 +68,23 @@ struct FileWatchTests {
 
         private func write(_ text: String, to path: String) throws {
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            try waitUntilClosed(path)
+        }
+
+        /// Waits until nobody has a file open for writing.
+        ///
+        /// A child of another test has a copy of our descriptor until it runs its program, and the
+        /// kernel tells of the last close: of one change before, that would be news later.
+        private func waitUntilClosed(_ path: String) throws {
+            // Safety: the path is NUL-terminated for the call.
+            let descriptor = try SystemCall.check { unsafe open(path, O_RDONLY | O_CLOEXEC) }
+            defer { close(descriptor) }
+            // F_SETLEASE, which the module lacks: who writes stands in the way of a reader's lease.
+            let lease: Int32 = 1024
+            try eventually("the end of writing to \(path)") {
+                fcntl(descriptor, lease, F_RDLCK) == 0
+            }
+            try SystemCall.check { fcntl(descriptor, lease, F_UNLCK) }
         }
 
         private func make(_ path: String) throws {
@@ -102,9 +120,6 @@ struct FileWatchTests {
     }
 
     /// Lets time pass until so many changes were told.
-    ///
-    /// One step is enough, but for a child of another test that has our file open until it runs
-    /// its program: the kernel tells of the last close only.
     private func silence(
         _ fixture: isolated LoopFixture,
         until told: Counter,
