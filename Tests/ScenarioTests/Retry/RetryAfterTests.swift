@@ -46,6 +46,8 @@ struct RetryAfterTests {
         let clock = VirtualClock()
         try await ProxyFixture.run(Self.rules, clock: clock) { proxy in
             let origin = try PlayedOrigin()
+            // Has the exchange look at the wall clock anew, not before the date is made of it.
+            try clock.advance(by: .seconds(1))
             let format = DateFormatter()
             format.locale = Locale(identifier: "en_US_POSIX")
             format.timeZone = TimeZone(secondsFromGMT: 0)
