@@ -22,34 +22,33 @@ extension Exchange {
         let store = resources.shared.responses
         guard let tier = store.disk, let place = cached.place else { return nil }
         let pieceMax = snapshot.settings.cacheStore.objectBytesMax
-        let found = try await onDisk(tier) { disk -> ServedContent? in
+        let found = try await onDisk(tier) { disk -> FoundBody? in
             guard let id = place.id, let body = try? disk.open(id) else { return nil }
-            guard body.length <= UInt64(pieceMax) else { return .file(body) }
-            guard case .ok = disk.check(body, bytesMax: .max), let bytes = body.content else {
-                return nil
-            }
-            return .memory(StoredContent([bytes]))
+            let isSmall = body.length <= UInt64(pieceMax)
+            let step = disk.check(body, bytesMax: isSmall ? .max : Self.checkedAtOnce)
+            guard isSmall else { return FoundBody(body: body, step: step) }
+            guard case .ok = step, let bytes = body.content else { return nil }
+            return FoundBody(body: body, step: step, content: StoredContent([bytes]))
         }
-        switch found ?? nil {
-        case .memory(let content):
+        guard let found = found ?? nil else { return nil }
+        if let content = found.content {
             store.fill(cached, content)
             return .memory(content)
-        case .file(let body):
-            guard try await isIntact(body, in: tier) else { return nil }
-            return .file(body)
-        case nil: return nil
         }
+        return try await isIntact(found, in: tier) ? .file(found.body) : nil
     }
 
     /// Whether a body is what was stored: read once in a run, in steps, so that others get to the
     /// disk in between.
-    private func isIntact(_ body: DiskBody, in tier: DiskTier) async throws(LupinError) -> Bool {
+    private func isIntact(_ found: FoundBody, in tier: DiskTier) async throws(LupinError) -> Bool {
+        let body = found.body
+        var step = Optional(found.step)
         while true {
-            let step = try await onDisk(tier) { $0.check(body, bytesMax: Self.checkedAtOnce) }
             switch step {
             case .ok: return true
-            case .more: continue
             case .damaged, nil: return false
+            case .more:
+                step = try await onDisk(tier) { $0.check(body, bytesMax: Self.checkedAtOnce) }
             }
         }
     }
@@ -75,6 +74,15 @@ extension Exchange {
 
     /// How long a disk may take to answer.
     private static let diskPatience = Duration.seconds(5)
+}
+
+/// What the disk's thread found.
+private struct FoundBody: Sendable {
+    let body: DiskBody
+    /// How far its check has come.
+    let step: DiskCheck
+    /// All of it, where it fits into memory.
+    var content: StoredContent?
 }
 
 /// Where the bytes come from that are served.
