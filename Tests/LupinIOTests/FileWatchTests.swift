@@ -66,7 +66,7 @@ struct FileWatchTests {
             }
         }
 
-        private func write(_ text: String, to path: String) throws {
+        func write(_ text: String, to path: String) throws {
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))
             try waitUntilClosed(path)
         }
@@ -175,7 +175,7 @@ struct FileWatchTests {
             let reader = fixture.start { while await watch.next() { told.count += 1 } }
             var rounds = 0
             while told.count == 0, rounds < 200 {
-                try Data("\(rounds)".utf8).write(to: URL(fileURLWithPath: "\(folder)/rules"))
+                try Way.inPlace.write("\(rounds)", to: "\(folder)/rules")
                 await fixture.settle()
                 try fixture.clock?.advance(by: .milliseconds(20))
                 await fixture.settle()
