@@ -219,11 +219,11 @@ final class Snapshot: Sendable {
         headers = configuration.settings.log.headers
         logLevel =
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
+        needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         let rules = configuration.rules
         repeatsHits =
-            !rules.testsClient && !rules.needsProgram
+            !needsProgram && !rules.testsClient
             && rules.rules.contains { ($0.cache ?? nil) != nil }
-        needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

@@ -150,6 +150,7 @@ final class WorkerResources {
             record.startMicroseconds = start
             record.client.address = client.address
             record.client.port = client.port
+            record.timing.total = 0
             tally.note(record)
             sink.record(record, repeating: hit.line)
             if let entry = hit.entry, record.isDue {

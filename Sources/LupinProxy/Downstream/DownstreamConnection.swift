@@ -27,20 +27,20 @@ final class DownstreamConnection: ChannelPump {
     let slot: ParkingSlot
     let channel: Channel
     let resources: WorkerResources
-    private var http1: DownstreamHTTP1
+    private(set) var http1: DownstreamHTTP1
     /// Set once the client speaks HTTP/2: from then on the connection needs no task.
     private var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still begin HTTP/2.
     private var isFresh = true
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request is inside it.
-    private var enclosure: Enclosure?
+    private(set) var enclosure: Enclosure?
     private var interception: Interception?
-    private var client: Client
+    private(set) var client: Client
     /// Where it came in.
     let gate: Gate
     /// The snapshot by which `client.isAdmitted` was decided.
-    private var admittedBy: Int
+    private(set) var admittedBy: Int
     /// Both ends of the client's connection, where they are not those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     /// What began on a stream of another connection, and goes on here.
@@ -51,14 +51,8 @@ final class DownstreamConnection: ChannelPump {
     private var idleDeadline = UInt64.max
     /// Nothing came for a moment: the task need not wait for more.
     private var isAtRest = false
-    /// What the next request is answered with, and how long its head is.
-    private var repetition: (hit: RepeatedHit, headBytes: Int)?
-    /// Of the head of the request under way, where an equal one may come.
-    private var digest: Int?
-    /// Why the request goes past the cache, where an equal one has done so a moment ago.
-    private var pass: PassedStatus?
-    /// That head, where an equal one has come before.
-    private var newHead: [UInt8]?
+    /// What is known of requests that were equal to this one.
+    var repeating = Repeating()
     /// There is no task; whatever happens on the channel makes a new one.
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -290,7 +284,10 @@ final class DownstreamConnection: ChannelPump {
         let request: ParsedRequest
         do throws(LupinError) {
             guard let next = try await nextRequest() else {
-                if let ending = await repeatAnswer() { return ending }
+                if let ending = await repeatAnswer() {
+                    idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+                    return ending
+                }
                 if isAgreedUponHTTP2 { return .multiplexed }
                 return isAtRest ? .rest : .gone
             }
@@ -315,23 +312,14 @@ final class DownstreamConnection: ChannelPump {
             enclosure,
             bytesBefore: http1.bytesBeforeRequest
         )
-        if let pass {
-            exchange.passed = pass
-            self.pass = nil
-        }
+        exchange.passed = repeating.pass
         // Who is inside has proved on the CONNECT who he is.
         var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
         if ending == .enclose, let interception = exchange.interception {
             ending = await enclose(exchange, interception)
         }
         client.number = exchange.client.number
-        if let made = exchange.repeatable {
-            remember(made, exchange)
-        } else if exchange.isRefusedByStore {
-            rememberPass(of: exchange)
-        }
-        newHead = nil
-        http1.keepsAnswer = false
+        rememberAnswer(of: exchange)
         http1.recycle(exchange.takeFields())
         idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
         return ending
@@ -376,110 +364,6 @@ final class DownstreamConnection: ChannelPump {
                 )
             }
         }
-    }
-
-    // MARK: Repeated requests
-
-    /// Whether the next request is equal to one that was answered from memory a moment ago.
-    private func findRepetition() throws(LupinError) -> Bool {
-        let snapshot = resources.snapshot
-        digest = nil
-        pass = nil
-        guard snapshot.repeatsHits, enclosure == nil, !isLeaving, entrance.authenticator == nil,
-            let count = try http1.wholeHead()
-        else { return false }
-        let input = channel.input
-        let bytes = input.bytes
-        let head = bytes.extracting(first: count)
-        let digest = RepeatedHits.digest(of: head)
-        let hits = resources.repeatedHits
-        if let hit = hits.hit(head, digest) {
-            let secrets = resources.shared.secrets.current
-            if hit.holds(for: client, by: snapshot, secrets, nowUs: resources.wallNow) {
-                repetition = (hit, count)
-                return true
-            }
-            hits.forget(digest)
-        }
-        self.digest = digest
-        pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
-        if pass == nil, hits.isExpected(digest) {
-            newHead = [UInt8](copying: head)
-            http1.keepsAnswer = true
-        }
-        return false
-    }
-
-    /// Answers the request that `findRepetition` found.
-    private func repeatAnswer() async -> Ending? {
-        guard let (hit, count) = repetition else { return nil }
-        repetition = nil
-        resources.shared.responses.noteHit(hit.response)
-        let before = http1.bytesSent
-        var sent = 0
-        var failure: LupinError?
-        do throws(LupinError) {
-            sent = try http1.answer(count, with: hit.answer, hit.content)
-            if sent == hit.content.count, try http1.bodySink.flush() {
-                http1.endAnswer()
-                resources.record(hit, from: client)
-                idleDeadline = resources.loop.deadline(in: hit.snapshot.waits.clientIdle)
-                return .keep
-            }
-        } catch {
-            failure = error
-        }
-        let exchange = Exchange(
-            nil,
-            from: client,
-            http1,
-            slot,
-            resources,
-            hit.snapshot,
-            nil,
-            bytesBefore: http1.bytesBeforeRequest
-        )
-        let rest = BytesBody(Array(hit.content.dropFirst(sent)))
-        let ending = await exchange.goOn(
-            as: hit.copiedRecord,
-            with: rest,
-            to: http1.bodySink,
-            bytesSentBefore: before,
-            failure
-        )
-        idleDeadline = resources.loop.deadline(in: hit.snapshot.waits.clientIdle)
-        return ending
-    }
-
-    /// Has equal requests go past the cache for a moment.
-    private func rememberPass(of exchange: Exchange) {
-        guard let digest, let use = exchange.caching else { return }
-        guard let head = newHead else { return resources.repeatedHits.expect(digest) }
-        let pass = RepeatedPass(
-            PassedStatus(text: use.text, field: use.field),
-            head: head,
-            until: resources.loop.deadline(in: RepeatedPass.time),
-            by: exchange.snapshot
-        )
-        resources.repeatedHits.remember(pass, digest)
-    }
-
-    /// Keeps what an exchange was answered with for requests that are equal.
-    private func remember(_ made: RepeatedHit.Made, _ exchange: Exchange) {
-        guard let digest else { return }
-        guard let head = newHead, let record = exchange.writtenRecord,
-            // All of it was the head, and nothing but it.
-            record.bytes.clientIn == UInt64(head.count)
-        else { return resources.repeatedHits.expect(digest) }
-        let hit = RepeatedHit(
-            made,
-            head: head,
-            answer: http1.keptAnswer,
-            record,
-            resources,
-            exchange.snapshot
-        )
-        resources.repeatedHits.remember(hit, digest)
     }
 
     /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.

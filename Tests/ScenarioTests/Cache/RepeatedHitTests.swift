@@ -131,7 +131,13 @@ struct RepeatedHitTests {
         try await ProxyFixture.run(Self.rules) { proxy in
             let refused = FlakyOrigin.Deed.answer(200, ["Cache-Control: no-store"], "not kept")
             let (flaky, origin) = try proxy.flaky(
-                refused, refused, refused, refused, refused, refused, .fresh("kept")
+                refused,
+                refused,
+                refused,
+                refused,
+                refused,
+                refused,
+                .fresh("kept")
             )
             let client = try proxy.client()
             for _ in 0..<6 {
