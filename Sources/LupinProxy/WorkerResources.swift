@@ -70,6 +70,7 @@ final class WorkerResources {
     /// Begins new exchanges by another snapshot from now on.
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
+        repeatedHits.forgetAll()
         // Those that came up since are added when something is said.
         knownSecrets = 0
         let settings = snapshot.settings

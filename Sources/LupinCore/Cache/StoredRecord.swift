@@ -64,12 +64,19 @@ extension StoredResponse {
     /// Why a response must not lie in a file, where it has secrets of its own; nil if it may.
     ///
     /// What was selected by credentials has them in its Vary values, and what sets cookies has them
-    /// in its fields.
+    /// in its fields. The names are those whose values no record shows.
     package var diskRefusal: NoStoreReason? {
-        if fields.first(.setCookie) != nil { return .setCookie }
-        let credentials = ["authorization", "cookie", "proxy-authorization"]
-        return vary.names.contains { credentials.contains($0) } ? .authorization : nil
+        for line in fields.lines
+        where Self.secretFields.contains(fields.storage.span.extracting(line.name.range)) {
+            return line.known == .setCookie ? .setCookie : .authorization
+        }
+        let isSelected = vary.names.contains { Self.secretSelectors.contains($0.utf8.span) }
+        return isSelected ? .authorization : nil
     }
+
+    /// Of responses only names that can mean nothing else: a `Surrogate-Key` is none.
+    private static let secretFields = NameSet(Redactor.hiddenFields.filter { !$0.contains("*") })
+    private static let secretSelectors = NameSet(Redactor.hiddenFields)
 
     private static let lineEnd: [UInt8] = [0x0D, 0x0A]
 }

@@ -11,6 +11,8 @@ struct CacheDesk {
 
     /// Responses in one answer, unless `limit` says fewer or more.
     private static let usualCount = 100
+    /// Responses in one answer, whatever `limit` says.
+    private static let countMax = 1 << 20
 
     /// The answer to a request; nil for a path that has nothing to do with the cache.
     ///
@@ -72,7 +74,7 @@ struct CacheDesk {
                     guard let number = Int(value), number >= 0 else {
                         throw AdminRefusal(400, "limit is a number")
                     }
-                    limit = number
+                    limit = min(number, CacheDesk.countMax)
                 case let other:
                     throw AdminRefusal(400, "there is no \"\(other)\"; url, match and limit are")
                 }
@@ -130,8 +132,10 @@ struct CacheDesk {
     }
 
     private func purge(_ isMeant: @escaping @Sendable (String) -> Bool) async -> CachePurge {
-        let inMemory = store.purge(store.urls.filter(isMeant))
+        var inMemory = store.purge(store.urls.filter(isMeant))
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
+        // What was asked for meanwhile has come back from the disk.
+        inMemory += store.purge(store.urls.filter(isMeant))
         return (onDisk ?? CachePurge()).adding(inMemory)
     }
 
@@ -186,7 +190,7 @@ struct CacheDesk {
     /// The latest first: those in memory, and those that only the disk has.
     private func found(_ wish: Wish) async -> (latest: [CachedResponse], total: Int) {
         let isMeant = isMeant(wish)
-        let limit = wish.url == nil ? wish.limit : Int.max / 2
+        let limit = wish.url == nil ? wish.limit : Self.countMax
         let inMemory = store.responses(of: store.urls.filter(isMeant))
         var all = inMemory
         var total = inMemory.count

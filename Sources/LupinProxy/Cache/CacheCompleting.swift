@@ -107,7 +107,7 @@ private struct Combination {
 }
 
 /// A body whose middle is still coming: what is held before and behind it is there.
-private final class CompletedBody: BodySource {
+private final class CompletedBody: BodySource, LeavableBody {
     private var before: ArraySlice<[UInt8]>
     private let middle: JoinedBody
     private var isMiddleOver = false
@@ -122,6 +122,8 @@ private final class CompletedBody: BodySource {
         self.behind = behind[...]
         self.length = length
     }
+
+    func leave() { middle.leave() }
 
     func pull() throws(LupinError) -> BodyProgress {
         if position < piece.count { return .payload }

@@ -38,6 +38,7 @@ extension Exchange {
             }
         }
         guard let storing else {
+            dropOutdated(use)
             if use.status.forward != .method { use.status.detail = refusal?.token }
             isRefusedByStore = use.status.forward == .uriMiss && request.method == .get
             // A method that is never stored says nothing of those that are.
@@ -146,8 +147,8 @@ extension Exchange {
         let response = obtained.response
         let length = response.framing.knownLength
         // Nobody reads what is fetched for the store alone.
-        let reader: any BodySource =
-            downstream is NoClient ? BytesBody([]) : JoinedBody(storing.body, length: length) {}
+        let joined = downstream is NoClient ? nil : JoinedBody(storing.body, length: length) {}
+        let reader: any BodySource = joined ?? AwaitedEnd(storing.body)
         let sink = try present(
             response.takeHead(),
             response.framing,
@@ -192,8 +193,12 @@ extension Exchange {
             failure = error
         }
         if failure != .stopping, use.flight?.hasFollowers ?? false {
+            // Who reads no more must not set the pace for those who do.
+            (reader as? any LeavableBody)?.leave()
             await finishFilling(use, storing, filler)
         }
+        // Who comes now fetches for itself.
+        land(use, .released)
         if failure != .stopping { keepBeginning(storing, use) }
         storing.body.finish(.failed(failure.toReaders))
         throw failure
@@ -227,9 +232,16 @@ extension Exchange {
         }
     }
 
+    private func dropOutdated(_ use: CacheUse) {
+        guard let outdated = use.outdated else { return }
+        use.outdated = nil
+        resources.shared.responses.remove([outdated])
+    }
+
     /// The whole body is there: it goes into the store, and the connection to others.
     private func store(_ use: CacheUse, _ storing: Storing) {
         filling = nil
+        defer { dropOutdated(use) }
         let (body, disk) = (storing.body, storing.room.disk)
         let content = body.content
         if let part = storing.part {

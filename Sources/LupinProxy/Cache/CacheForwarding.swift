@@ -57,7 +57,7 @@ extension Exchange {
             if try await deliverCompleted(use, completion, obtained) { return }
             if head.status == 206 || head.status == 412 || head.status == 416 {
                 try await letGo(of: obtained)
-                return try await askAgain(use, for: nil, target)
+                return try await askAgain(use, isLost: false, target)
             }
         }
         if use.selected == nil, use.conditions == nil {
@@ -79,11 +79,11 @@ extension Exchange {
             guard facts.suffices(for: use.asked) else {
                 // Of parts that were renewed behind the client's back nobody gets anything.
                 if downstream is NoClient { return land(use, .landed) }
-                return try await askAgain(use, for: nil, target)
+                return try await askAgain(use, isLost: false, target)
             }
             let cached = use.candidates[serve]
             guard let content = try await content(of: cached) else {
-                return try await askAgain(use, for: cached, target)
+                return try await askAgain(use, isLost: true, target)
             }
             use.status.forwardStatus = 304
             use.status.ttl = facts.freshness.remaining(at: resources.wallNow)
@@ -104,25 +104,23 @@ extension Exchange {
         case .deliver: try await deliverStoring(use, obtained)
         case .askAgain:
             try await letGo(of: obtained)
-            try await askAgain(use, for: nil, target)
+            try await askAgain(use, isLost: false, target)
         }
     }
 
-    /// Asks for all of it, since what is stored does not serve: `lost` is not there any more.
+    /// Asks for all of it, since what is stored does not serve; nothing of it where it `isLost`.
     private func askAgain(
         _ use: CacheUse,
-        for lost: CachedResponse?,
+        isLost: Bool,
         _ target: KnownTarget
     ) async throws(LupinError) {
-        if let lost {
-            resources.shared.responses.remove([lost])
-            use.forget()
-        }
+        if isLost { use.forget() }
         use.conditions = nil
         try await forward(use, to: target)
     }
 
-    /// A newer response takes the place of the selected one, whether or not it is stored itself.
+    /// A newer response takes the place of the selected one, whether or not it is stored itself:
+    /// if it is, then when it is there.
     private func replace(_ use: CacheUse, by head: ResponseHead) {
         guard let selected = use.selected else { return }
         if request.method == .head { return note(head: head, use) }
@@ -130,7 +128,7 @@ extension Exchange {
         if head.status == 206, case .combine = use.candidates[selected].facts.combine(head) {
             return
         }
-        resources.shared.responses.remove([use.candidates[selected]])
+        use.outdated = use.candidates[selected]
     }
 
     /// Makes stored responses fresh by what a 304 says; the facts of the one that is served.

@@ -29,10 +29,8 @@ extension Exchange {
         var mayWait = use.asked.isCollapsible && policy.isCollapsing
         while true {
             use.look(in: store)
-            if use.selected == nil, let disk = store.disk, disk.mayHold(use.key),
+            if use.selected == nil, let disk = store.disk, disk.mayHold(use.key) {
                 try await loadFromDisk(use, disk)
-            {
-                use.look(in: store)
             }
             if try await answerFromStore(use, to: target) { return }
             guard use.asked.mayForward else { return try await answerNothingStored(use) }
@@ -46,7 +44,8 @@ extension Exchange {
             use.status.isCollapsed = true
             switch try await wait(for: flight) {
             case .joinable(let facts, let body, let length):
-                let isForUs = facts.vary.matches(use.base.head.fields)
+                let isForUs =
+                    facts.vary.matches(use.base.head.fields) && body.isThereFromTheBeginning
                 if isForUs { return try await readAlong(use, facts, body, length, flight) }
                 mayWait = false
             case .landed: mayWait = false
@@ -80,7 +79,7 @@ extension Exchange {
         case .fresh(_, let ttl), .stale(_, let ttl, .now), .stale(_, let ttl, .whileRevalidating):
             let cached = use.candidates[selected]
             guard let content = try await content(of: cached) else {
-                return miss(use, without: cached)
+                return miss(use)
             }
             use.status = .hit(ttl: ttl)
             if case .stale(_, _, .whileRevalidating) = decision {
@@ -102,9 +101,8 @@ extension Exchange {
         return false
     }
 
-    /// The disk has lost what it said it had: as if it had never been there.
-    private func miss(_ use: CacheUse, without cached: CachedResponse) -> Bool {
-        resources.shared.responses.remove([cached])
+    /// The disk does not give what it said it had: as if it had never been there.
+    private func miss(_ use: CacheUse) -> Bool {
         use.forget()
         use.status = .forward(.uriMiss)
         return false

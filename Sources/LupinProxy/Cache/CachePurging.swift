@@ -43,13 +43,15 @@ extension Exchange {
 
     private func purge(_ urls: Set<String>) async throws(LupinError) -> CachePurge {
         let store = resources.shared.responses
-        let dropped = store.purge(urls)
+        var dropped = store.purge(urls)
         var purged = CachePurge()
         if let disk = store.disk {
             let count = try await onDisk(disk) { store in
                 urls.reduce(0) { $0 + store.remove(url: $1) }
             }
             purged.responses = count ?? 0
+            // What was asked for meanwhile has come back from the disk.
+            dropped += store.purge(urls)
         }
         return purged.adding(dropped)
     }

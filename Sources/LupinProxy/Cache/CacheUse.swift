@@ -16,6 +16,8 @@ final class CacheUse {
     var conditions: ValidationConditions?
     /// What the origin is asked for besides what is held.
     var completion: PartCompletion?
+    /// What the origin has something newer for.
+    var outdated: CachedResponse?
     /// What the stored response may do where the origin fails.
     var mayServe = StaleUse.nothing
     /// The fetch that this exchange leads.
@@ -33,9 +35,10 @@ final class CacheUse {
         self.base = base
     }
 
-    /// Looks at what is stored by now.
-    func look(in store: ResponseStore) {
+    /// Looks at what is stored by now, and at what there was no room for.
+    func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
         candidates = store.responses(key)
+        candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
         if !candidates.allSatisfy({ $0.policy == policy }) {
             candidates = candidates.map { $0.seen(by: policy) }
         }

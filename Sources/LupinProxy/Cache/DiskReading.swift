@@ -4,17 +4,18 @@ import LupinIO
 import LupinStore
 
 extension Exchange {
-    /// Brings what the disk holds under the key into the store; it costs a wait.
-    /// - Returns: Whether there is anything new.
-    func loadFromDisk(_ use: CacheUse, _ tier: DiskTier) async throws(LupinError) -> Bool {
+    /// Brings what the disk holds under the key into the store, and looks again; it costs a wait.
+    func loadFromDisk(_ use: CacheUse, _ tier: DiskTier) async throws(LupinError) {
         let key = use.key.text
         let entries = try await onDisk(tier) { $0.entries(for: key) } ?? []
-        return resources.shared.responses.adopt(entries, use.key, use.policy)
+        let store = resources.shared.responses
+        let adopted = store.adopt(entries, use.key, use.policy)
+        if !adopted.isEmpty { use.look(in: store, besides: adopted) }
     }
 
-    /// What is served of a stored response that lies on disk; nil where it is there no more.
+    /// What is served of a stored response that lies on disk; nil where it can't be had.
     ///
-    /// A small one is in memory from now on.
+    /// A small one is in memory from now on, and one that is there no more is forgotten.
     func content(
         of cached: CachedResponse
     ) async throws(LupinError) -> ServedContent? {
@@ -22,27 +23,32 @@ extension Exchange {
         let store = resources.shared.responses
         guard let tier = store.disk, let place = cached.place else { return nil }
         let pieceMax = snapshot.settings.cacheStore.objectBytesMax
-        let found = try await onDisk(tier) { disk -> FoundBody? in
-            guard let id = place.id, let body = try? disk.open(id) else { return nil }
-            let isSmall = body.length <= UInt64(pieceMax)
-            let step = disk.check(body, bytesMax: isSmall ? .max : Self.checkedAtOnce)
-            guard isSmall else { return FoundBody(body: body, step: step) }
-            guard case .ok = step, let bytes = body.content else { return nil }
-            return FoundBody(body: body, step: step, content: StoredContent([bytes]))
+        let found = try await onDisk(tier) { disk in
+            FoundBody(place, in: disk, smallBytesMax: pieceMax, stepBytes: Self.checkedAtOnce)
         }
-        guard let found = found ?? nil else { return nil }
-        if let content = found.content {
+        switch found {
+        case .small(let content):
             store.fill(cached, content)
             return .memory(content)
+        case .large(let body, let step):
+            guard try await isIntact(body, step, in: tier) else { return nil }
+            return .file(body)
+        case .gone:
+            store.remove([cached])
+            return nil
+        // It may be had the next time.
+        case .notNow, nil: return nil
         }
-        return try await isIntact(found, in: tier) ? .file(found.body) : nil
     }
 
     /// Whether a body is what was stored: read once in a run, in steps, so that others get to the
     /// disk in between.
-    private func isIntact(_ found: FoundBody, in tier: DiskTier) async throws(LupinError) -> Bool {
-        let body = found.body
-        var step = Optional(found.step)
+    private func isIntact(
+        _ body: DiskBody,
+        _ first: DiskCheck,
+        in tier: DiskTier
+    ) async throws(LupinError) -> Bool {
+        var step = Optional(first)
         while true {
             switch step {
             case .ok: return true
@@ -76,13 +82,32 @@ extension Exchange {
     private static let diskPatience = Duration.seconds(5)
 }
 
-/// What the disk's thread found.
-private struct FoundBody: Sendable {
-    let body: DiskBody
+/// What the disk's thread found of a body.
+private enum FoundBody: Sendable {
+    /// All of it, which fits into memory.
+    case small(StoredContent)
     /// How far its check has come.
-    let step: DiskCheck
-    /// All of it, where it fits into memory.
-    var content: StoredContent?
+    case large(DiskBody, DiskCheck)
+    case gone
+    /// It may be there and can't be read: without descriptors, for instance.
+    case notNow
+
+    init(_ place: DiskPlace, in disk: DiskStore, smallBytesMax: Int, stepBytes: Int) {
+        do throws(DiskProblem) {
+            guard let id = place.id, let body = try disk.open(id) else {
+                self = .gone
+                return
+            }
+            let isSmall = body.length <= UInt64(smallBytesMax)
+            switch disk.check(body, bytesMax: isSmall ? .max : stepBytes) {
+            case .damaged: self = .gone
+            case let step where !isSmall: self = .large(body, step)
+            case .ok, .more: self = body.content.map { .small(StoredContent([$0])) } ?? .notNow
+            }
+        } catch {
+            self = .notNow
+        }
+    }
 }
 
 /// Where the bytes come from that are served.

@@ -48,6 +48,8 @@ final class DiskTier: Sendable {
     private let objectMax: Atomic<Int>
     /// Bytes that wait to be written.
     private let unwritten = Atomic<Int>(0)
+    /// Keys under which something waits to be written, and how much.
+    private let awaited = Mutex<[CacheKey: Int]>([:])
     private let store: DiskStore
     private let thread: HelperThread
     private let logger: Logger
@@ -123,7 +125,30 @@ final class DiskTier: Sendable {
     // MARK: The worker's side
 
     /// Whether there may be something under a key; never waits.
-    func mayHold(_ key: CacheKey) -> Bool { store.mayHold(key.text) }
+    func mayHold(_ key: CacheKey) -> Bool {
+        store.mayHold(key.text) || awaited.withLock { $0[key] != nil }
+    }
+
+    /// Has the thread write something under a key, where a look-up finds it from now on.
+    private func submit(
+        under key: CacheKey,
+        _ job: @escaping @Sendable (DiskStore) -> Void
+    ) -> Bool {
+        awaited.withLock { $0[key, default: 0] += 1 }
+        let isTaken = submit { [self] store in
+            job(store)
+            endWait(for: key)
+        }
+        if !isTaken { endWait(for: key) }
+        return isTaken
+    }
+
+    private func endWait(for key: CacheKey) {
+        awaited.withLock { awaited in
+            guard let count = awaited[key] else { return }
+            awaited[key] = count > 1 ? count - 1 : nil
+        }
+    }
 
     /// Has the thread do something; false where it has too much to do already.
     @discardableResult
@@ -137,7 +162,7 @@ final class DiskTier: Sendable {
     /// Writes a response that is there whole.
     func write(_ response: CachedResponse, _ content: StoredContent) {
         guard let place = response.place, reserve(Int(clamping: content.count)) else { return }
-        let isTaken = submit { [self] store in
+        let isTaken = submit(under: response.key) { [self] store in
             defer { release(Int(clamping: content.count)) }
             do throws(DiskProblem) {
                 let draft = try store.begin()
@@ -153,7 +178,7 @@ final class DiskTier: Sendable {
     /// Keeps the draft of a body that was written while it came.
     func commit(_ body: GrowingBody, as response: CachedResponse) {
         guard let place = response.place else { return }
-        submit { [self] store in
+        _ = submit(under: response.key) { [self] store in
             body.write(to: store)
             guard let draft = body.wholeDraft else { return }
             do throws(DiskProblem) {
@@ -172,13 +197,18 @@ final class DiskTier: Sendable {
     ) throws(DiskProblem) {
         let key = response.key
         // Of former runs and of what memory has forgotten: one of its kind is enough.
-        let replaced = store.entries(for: key.text).filter { entry in
+        let time = response.facts.freshness.responseTimeUs
+        var replaced: [DiskEntry] = []
+        for entry in store.entries(for: key.text) {
             let facts = StoredResponse(
                 encoded: entry.facts.span,
                 length: entry.length,
                 policy: response.policy
             )
-            return facts?.vary == response.facts.vary
+            guard let facts, facts.vary == response.facts.vary else { continue }
+            // Two workers may have fetched it at once.
+            if facts.freshness.responseTimeUs > time { return store.abort(draft) }
+            replaced.append(entry)
         }
         let id = try store.commit(
             draft,
@@ -210,6 +240,15 @@ final class DiskTier: Sendable {
 
     /// Drops what lies under a URL, in all partitions.
     func remove(url: String) { submit { _ = $0.remove(url: url) } }
+
+    /// Drops what lies under these URLs; all there is where nobody knows which.
+    func drop(_ urls: Set<String>?) {
+        guard urls?.isEmpty != true else { return }
+        submit { store in
+            guard let urls else { return _ = store.removeAll() }
+            for url in urls { _ = store.remove(url: url) }
+        }
+    }
 
     /// The newest entries whose URLs are wanted, on the thread itself.
     /// - Returns: At most `limit` of them, and how many there are.

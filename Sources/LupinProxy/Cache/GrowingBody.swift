@@ -86,6 +86,14 @@ final class GrowingBody: Sendable {
         if let length { state.withLock { decide(length, &$0) } }
     }
 
+    /// How it ended, if it has.
+    var end: End? { state.withLock { $0.end } }
+
+    /// Whether somebody who begins now finds all that came so far.
+    var isThereFromTheBeginning: Bool {
+        state.withLock { $0.windowStart == 0 || $0.written >= $0.windowStart }
+    }
+
     /// Bytes so far.
     var count: UInt64 { state.withLock { $0.bytes } }
 

@@ -3,8 +3,14 @@ import LupinCore
 import LupinIO
 import LupinStore
 
+/// A source that reads along, and may stop doing so before its end.
+protocol LeavableBody {
+    /// Reads no more: others go on at their own pace.
+    func leave()
+}
+
 /// One reader's way through a growing body.
-final class JoinedBody: BodySource {
+final class JoinedBody: BodySource, LeavableBody {
     private let body: GrowingBody
     private let number: Int
     private let wake: @Sendable () -> Void
@@ -25,7 +31,9 @@ final class JoinedBody: BodySource {
         knownLength = length
     }
 
-    deinit { body.endReading(number) }
+    deinit { leave() }
+
+    func leave() { body.endReading(number) }
 
     func pull() throws(LupinError) -> BodyProgress {
         if position < piece.count { return .payload }
@@ -75,6 +83,33 @@ final class JoinedBody: BodySource {
     }
 
     var trailers: FieldSection { end ?? FieldSection() }
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
+}
+
+/// The end of a growing body alone, for one who has no use for the rest.
+final class AwaitedEnd: BodySource {
+    private let body: GrowingBody
+
+    init(_ body: GrowingBody) { self.body = body }
+
+    func pull() throws(LupinError) -> BodyProgress {
+        switch body.end {
+        case .complete?: return .end
+        case .failed(let error)?: throw error
+        case nil: return .blocked
+        }
+    }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        Offer(taken: 0, isAllTaken: true, isEnd: false)
+    }
+
+    var trailers: FieldSection { FieldSection() }
+    var knownLength: UInt64? { nil }
     var spliceable: UInt64 { 0 }
 
     func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {

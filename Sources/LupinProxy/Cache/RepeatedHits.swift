@@ -85,7 +85,11 @@ final class RepeatedHits {
     /// Digests of heads that were answered so once: only what comes again is worth remembering.
     private var expected = [Int](repeating: 0, count: expectedMax)
 
+    /// Bytes of their contents, which memory may have dropped.
+    private var bytes = 0
+
     private static let hitsMax = 512
+    private static let bytesMax = 8 << 20
     private static let expectedMax = 1024
 
     /// What an equal request was answered with.
@@ -101,11 +105,27 @@ final class RepeatedHits {
     func expect(_ digest: Int) { expected[digest & (Self.expectedMax - 1)] = digest }
 
     func remember(_ hit: RepeatedHit, _ digest: Int) {
-        if hits.count >= Self.hitsMax { hits = [:] }
+        forget(digest)
+        bytes += hit.content.count
+        // What was dropped elsewhere must not live on here for long.
+        if hits.count >= Self.hitsMax || bytes > Self.bytesMax {
+            forgetAll()
+            bytes = hit.content.count
+        }
         hits[digest] = hit
     }
 
-    func forget(_ digest: Int) { hits[digest] = nil }
+    func forget(_ digest: Int) {
+        guard let hit = hits.removeValue(forKey: digest) else { return }
+        bytes -= hit.content.count
+    }
+
+    /// Forgets everything: other rules hold.
+    func forgetAll() {
+        hits = [:]
+        passes = [:]
+        bytes = 0
+    }
 
     /// What is known of an equal request that was of no use to the cache a moment ago.
     func pass(

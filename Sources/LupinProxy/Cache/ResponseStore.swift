@@ -37,6 +37,8 @@ final class ResponseStore: Sendable {
         var counts = StoreCounts()
         var lastID: UInt64 = 0
         var disk: DiskTier?
+        /// What was dropped while there was no disk; nil for more than is remembered.
+        var droppedURLs: Set<String>? = []
     }
 
     private let state: Mutex<State>
@@ -161,10 +163,19 @@ final class ResponseStore: Sendable {
             for key in state.partitions[String(url)] ?? [] {
                 for response in state.shelves[key] ?? [] { Self.remove(response, from: &state) }
             }
+            if state.disk == nil { Self.noteDropped(String(url), in: &state) }
             return state.disk
         }
         disk?.remove(url: String(url))
     }
+
+    /// A disk that comes later must not bring it back.
+    private static func noteDropped(_ url: String, in state: inout State) {
+        state.droppedURLs?.insert(url)
+        if (state.droppedURLs?.count ?? 0) > droppedMax { state.droppedURLs = nil }
+    }
+
+    private static let droppedMax = 4096
 
     // MARK: The disk
 
@@ -199,6 +210,10 @@ final class ResponseStore: Sendable {
         state.withLock { state in
             let former = state.disk
             state.disk = disk
+            if let disk {
+                disk.drop(state.droppedURLs)
+                state.droppedURLs = []
+            }
             for response in state.shelves.values.flatMap({ $0 }) where response.content == nil {
                 Self.remove(response, from: &state)
             }
@@ -207,14 +222,18 @@ final class ResponseStore: Sendable {
     }
 
     /// Takes over what the disk holds under a key.
-    /// - Returns: Whether there is anything new.
-    func adopt(_ entries: [DiskEntry], _ key: CacheKey, _ policy: CachePolicy) -> Bool {
+    /// - Returns: What is new; where memory has no room it is nowhere else.
+    func adopt(
+        _ entries: [DiskEntry],
+        _ key: CacheKey,
+        _ policy: CachePolicy
+    ) -> [CachedResponse] {
         let found = entries.compactMap { entry in
             StoredResponse(encoded: entry.facts.span, length: entry.length, policy: policy)
                 .map { ($0, DiskPlace(entry.id)) }
         }
         return state.withLock { state in
-            var isNew = false
+            var adopted: [CachedResponse] = []
             // The oldest first, as on every shelf.
             for (facts, place) in found.reversed() {
                 let isThere = (state.shelves[key] ?? []).contains {
@@ -230,9 +249,9 @@ final class ResponseStore: Sendable {
                     place: place
                 )
                 Self.list(response, in: &state)
-                isNew = true
+                adopted.append(response)
             }
-            return isNew
+            return adopted
         }
     }
 
@@ -297,6 +316,7 @@ final class ResponseStore: Sendable {
             state.withLock { state in
                 let dropped = (state.partitions[url] ?? []).flatMap { state.shelves[$0] ?? [] }
                 for response in dropped { Self.remove(response, from: &state) }
+                if state.disk == nil { Self.noteDropped(url, in: &state) }
                 return dropped
             }
         }

@@ -240,6 +240,8 @@ final class DownstreamHTTP1: Downstream {
             guard try receive() == .bytes else { return nil }
         }
         let input = channel.input
+        // Empty lines before it are the parser's to skip.
+        guard input.bytes[0] > 0x20 else { return nil }
         return input.bytes.endOfHead
     }
 

@@ -74,6 +74,9 @@ struct StoredRecordTests {
         #expect(stored(vary: vary(["accept"], [])).diskRefusal == nil)
         #expect(stored(vary: vary(["accept", "cookie"], [])).diskRefusal == .authorization)
         #expect(stored(vary: vary(["authorization"], [])).diskRefusal == .authorization)
+        #expect(stored(vary: vary(["x-api-key"], [])).diskRefusal == .authorization)
+        #expect(stored([("Surrogate-Key", "a")]).diskRefusal == nil)
+        #expect(stored([("X-Auth-Token", "a")]).diskRefusal == .authorization)
         let cookies = stored(
             [("Set-Cookie", "a=b")],
             policy: .changed { $0.mode = .private }

@@ -280,6 +280,57 @@ struct CacheOnDiskTests {
         }
     }
 
+    @Test func `without room in memory the disk is enough`() async throws {
+        let story = try DiskStory(1000)
+        let (url, body) = (story.origin.url(), story.range.body)
+        let rules = story.rules().replacing("memory: 1MiB", with: "memory: 0")
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            for i in 0..<4 {
+                let response = try client.get(url)
+                #expect(response.isHit == (i > 0))
+                #expect(response.body == body)
+            }
+        }
+        #expect(story.range.requests.count == 1)
+    }
+
+    @Test func `what is invalidated while the disk is off does not come back with it`()
+        async throws
+    {
+        let story = try DiskStory()
+        let (url, rules) = (story.origin.url(), story.rules())
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            try client.get(url)
+            _ = try await proxy.reload(rules.replacing("disk: 64MiB", with: "disk: off"))
+            try client.send("DELETE", url)
+            _ = try client.response()
+            _ = try await proxy.reload(rules)
+            #expect(try client.get(url).caching == "lupin; fwd=uri-miss; stored")
+        }
+    }
+
+    @Test func `lists are as long as numbers are large, and what is purged stays so`()
+        async throws
+    {
+        let story = try DiskStory(1000)
+        let url = story.origin.url()
+        try await ProxyFixture.run(ProxyFixture.adminSocket + story.rules()) { proxy in
+            let client = try proxy.client()
+            try client.get(url)
+            try client.get(url)
+            let socket = ["--socket", proxy.adminPath]
+            let list = try Lupin.run(["cache", "list", "--limit", "\(Int.max)"] + socket)
+            #expect(list.output.contains(url))
+            let purge = try Lupin.run(["cache", "purge", url] + socket)
+            #expect(purge.output.hasPrefix("dropped 1 response, "))
+            let wish = "Cache-Control: only-if-cached"
+            #expect(try client.get(url, wish).status == 504)
+        }
+        #expect(try story.bodies().isEmpty)
+    }
+
     @Test func `the disk comes and goes with a reload`() async throws {
         let story = try DiskStory()
         let (url, rules) = (story.origin.url(), story.rules())

@@ -26,6 +26,31 @@ struct StaleTests {
         }
     }
 
+    @Test func `what is fetched in the background may come bit by bit`() async throws {
+        try await ProxyFixture.run(everywhere("cache: {stale_while_revalidate: 1h}")) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.reply(200, "Cache-Control: max-age=600", "Age: 1000", body: "old")
+            #expect(try client.response().bodyText == "old")
+            #expect(try client.get(origin.url()).bodyText == "old")
+            try connection.request()
+            try connection.send(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 8\r\n\r\n"
+            )
+            try proxy.settleWell()
+            try connection.send("new ")
+            try proxy.settleWell()
+            try connection.send("text")
+            try eventually("the new response has been stored") {
+                (try? client.get(origin.url()))?.bodyText == "new text"
+            }
+            #expect(!origin.hasWaiting)
+        }
+    }
+
     @Test func `an origin that is gone is covered by the policy`() async throws {
         let rules = everywhere("cache: {stale_if_error: 1h}, retry: none")
         try await ProxyFixture.run(rules) { proxy in
