@@ -60,11 +60,10 @@ package final class HelperThread: Sendable {
 
     /// Drops the jobs that wait and leaves the running one to itself, for work that may take
     /// longer than anybody wants to wait.
-    package func abandon() {
-        guard queue.close(discarding: true) else { return }
-        // `close` says true once only, so the handle is detached once and never joined.
-        pthread_detach(thread)
-    }
+    ///
+    /// The thread detaches itself when it ends: glibc's pthread_detach, called from another thread,
+    /// looks at a thread that may have ended and gone meanwhile (its bug 19951).
+    package func abandon() { _ = queue.close(discarding: true) }
 }
 
 // MARK: The thread's side
@@ -75,6 +74,8 @@ private func runJobs(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     let queue = unsafe Unmanaged<JobQueue>.fromOpaque(context).takeRetainedValue()
     nameThisThread(queue.name)
     while let job = queue.next() { job() }
+    // Nobody joins it: `close` says true once only.
+    if queue.isAbandoned { pthread_detach(pthread_self()) }
     return nil
 }
 
@@ -100,6 +101,8 @@ private final class JobQueue: Sendable {
         var taken = 0
         var isAsleep = false
         var isClosed = false
+        /// Nobody waits for the end.
+        var isAbandoned = false
 
         /// The next job; without one, whether there will never be one.
         mutating func take() -> (job: (@Sendable () -> Void)?, isOver: Bool) {
@@ -151,6 +154,7 @@ private final class JobQueue: Sendable {
             guard !state.isClosed else { return (false, false) }
             state.isClosed = true
             if discarding {
+                state.isAbandoned = true
                 swap(&discarded, &state.jobs)
                 state.taken = 0
             }
@@ -160,6 +164,8 @@ private final class JobQueue: Sendable {
         if mustWake { semaphore.signal() }
         return isFirst
     }
+
+    var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
     /// The next job, waiting for one; nil when there will be none.
     func next() -> (@Sendable () -> Void)? {

@@ -35,6 +35,16 @@ struct HelperThreadTests {
         #expect(!thread.submit {})
     }
 
+    @Test func `threads may end while they are abandoned`() throws {
+        let count = Log()
+        for i in 0..<2000 {
+            let thread = try HelperThread(name: "test", capacity: 1)
+            thread.submit { count.append(i) }
+            thread.abandon()
+        }
+        #expect(count.values.count <= 2000)
+    }
+
     @Test func `abandon drops what waits and does not wait for what runs`() throws {
         let thread = try HelperThread(name: "test", capacity: 2)
         let gate = Gate()
