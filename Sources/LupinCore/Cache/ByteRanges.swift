@@ -26,13 +26,7 @@ package struct RangeRequest: Sendable, Equatable {
     /// Reads the value of a field.
     package init?(parsing text: Span<UInt8>) {
         var reader = NumberReader(position: 0)
-        reader.skipSpaces(in: text)
-        let start = reader.position
-        while reader.position < text.count, text[reader.position].isTokenByte {
-            reader.position += 1
-        }
-        guard text.extracting(start..<reader.position).isWord("bytes"), reader.take(0x3D, in: text)
-        else { return nil }
+        guard reader.takesBytes(before: 0x3D, in: text) else { return nil }
         var parts: [Part] = []
         while true {
             reader.skipSpaces(in: text)
@@ -118,13 +112,7 @@ package struct ContentRange: Sendable, Equatable {
     /// Reads the value of a field.
     package init?(parsing text: Span<UInt8>) {
         var reader = NumberReader(position: 0)
-        reader.skipSpaces(in: text)
-        let start = reader.position
-        while reader.position < text.count, text[reader.position].isTokenByte {
-            reader.position += 1
-        }
-        guard text.extracting(start..<reader.position).isWord("bytes"), reader.take(0x20, in: text)
-        else { return nil }
+        guard reader.takesBytes(before: 0x20, in: text) else { return nil }
         reader.skipSpaces(in: text)
         if !reader.take(0x2A, in: text) {
             guard let first = reader.number(in: text), reader.take(0x2D, in: text),
@@ -209,6 +197,14 @@ private struct NumberReader {
             position += 1
         }
         return position > start ? value : nil
+    }
+
+    /// Reads the unit, which must be `bytes`, and what separates it from the rest.
+    mutating func takesBytes(before separator: UInt8, in text: Span<UInt8>) -> Bool {
+        skipSpaces(in: text)
+        let start = position
+        while position < text.count, text[position].isTokenByte { position += 1 }
+        return text.extracting(start..<position).isWord("bytes") && take(separator, in: text)
     }
 
     mutating func take(_ byte: UInt8, in text: Span<UInt8>) -> Bool {

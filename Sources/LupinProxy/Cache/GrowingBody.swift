@@ -97,9 +97,6 @@ final class GrowingBody: Sendable {
     /// Bytes so far.
     var count: UInt64 { state.withLock { $0.bytes } }
 
-    /// Whether it is still on its way into the store.
-    var isKept: Bool { state.withLock { $0.keeping != .nothing } }
-
     /// Whether it goes into a file.
     var isInFile: Bool { state.withLock { $0.keeping == .file } }
 
