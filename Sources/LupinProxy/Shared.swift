@@ -162,8 +162,8 @@ final class Snapshot: Sendable {
     let logLevel: LogSettings.Level
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
-    /// Whether equal requests of any two clients are for the cache the same.
-    let repeatsHits: Bool
+    /// Whether equal requests of any two clients are for the rules the same.
+    let repeatsRequests: Bool
     /// The tokens of the file by their names.
     let tokens: [String: TokenDefinition]
     /// Who may use rules that hold secrets.
@@ -220,10 +220,7 @@ final class Snapshot: Sendable {
         logLevel =
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
-        let rules = configuration.rules
-        repeatsHits =
-            !needsProgram && !rules.testsClient
-            && rules.rules.contains { ($0.cache ?? nil) != nil }
+        repeatsRequests = !needsProgram && !configuration.rules.testsClient
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

@@ -94,7 +94,7 @@ actor Worker {
     func tally() -> Tally { resources?.tally ?? Tally() }
 
     /// How many exchanges are under way here.
-    func liveCount() -> Int { resources?.live.count ?? 0 }
+    func liveCount() -> Int { (resources?.live.count ?? 0) + (resources?.forwards.count ?? 0) }
 
     /// The exchanges under way here.
     func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }

@@ -15,6 +15,9 @@ final class WorkerResources {
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
     let repeatedHits = RepeatedHits()
+    let repeatedForwards = RepeatedForwards()
+    /// The requests under way that have no exchange.
+    let forwards: ForwardsUnderWay
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
     /// Who waits for a network.
     let networkWaiters: NetworkWaiters
@@ -57,6 +60,7 @@ final class WorkerResources {
         )
         loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
         networkWaiters = NetworkWaiters(on: loop)
+        forwards = ForwardsUnderWay(on: loop)
         resolver = Resolver(on: loop, threads: shared.resolver)
         sink = RecordSink(
             writer: shared.records,
@@ -71,6 +75,7 @@ final class WorkerResources {
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
         repeatedHits.forgetAll()
+        repeatedForwards.forgetAll()
         // Those that came up since are added when something is said.
         knownSecrets = 0
         let settings = snapshot.settings
@@ -138,10 +143,13 @@ final class WorkerResources {
     /// Writes the line of an exchange that has ended.
     func record(_ record: borrowing ExchangeRecord) {
         _ = redactor
-        tally.note(record)
+        count(record)
         sink.record(record)
         flushSoon()
     }
+
+    /// Counts an exchange that has ended.
+    func count(_ record: borrowing ExchangeRecord) { tally.note(record) }
 
     /// Writes the line of an exchange that was answered as an equal one, and remembers it.
     func record(_ hit: RepeatedHit, from client: Client) {
@@ -152,7 +160,7 @@ final class WorkerResources {
             record.client.address = client.address
             record.client.port = client.port
             record.timing.total = 0
-            tally.note(record)
+            count(record)
             sink.record(record, repeating: hit.line)
             if let entry = hit.entry, record.isDue {
                 shared.history.append(ExchangeHistory.Entry(like: entry, record))
@@ -259,6 +267,7 @@ final class WorkerResources {
     func close() {
         isClosed = true
         flushTimer?.wake(.cut)
+        forwards.close()
         sink.flush()
         pool.closeAll()
     }

@@ -12,7 +12,7 @@ final class ExchangeHistory: Sendable {
         private enum Content {
             case whole(ExchangeRecord)
             /// As another one, but for what differs in all.
-            case like(Entry, ExchangeID, startMicroseconds: Int64, IPAddress?, port: UInt16)
+            case like(Entry, Difference)
         }
 
         private let content: Content
@@ -22,12 +22,9 @@ final class ExchangeHistory: Sendable {
         var record: ExchangeRecord {
             switch content {
             case .whole(let record): return record
-            case .like(let other, let id, let start, let address, let port):
+            case .like(let other, let difference):
                 var record = other.record
-                record.id = id
-                record.startMicroseconds = start
-                record.client.address = address
-                record.client.port = port
+                difference.apply(to: &record)
                 return record
             }
         }
@@ -46,16 +43,54 @@ final class ExchangeHistory: Sendable {
         }
 
         /// An exchange that was answered as `other` was; `record` says when, and to whom.
-        init(like other: Entry, _ record: borrowing ExchangeRecord) {
+        ///
+        /// `date` is what its response had for Date, if that is another one.
+        init(like other: Entry, _ record: borrowing ExchangeRecord, date: String? = nil) {
             id = record.id
-            content = .like(
-                other,
-                record.id,
-                startMicroseconds: record.startMicroseconds,
-                record.client.address,
-                port: record.client.port
-            )
+            content = .like(other, Difference(record, date: date))
             changed = nil
+        }
+    }
+
+    /// What differs in exchanges that were answered alike.
+    private struct Difference {
+        private let id: ExchangeID
+        private let startMicroseconds: Int64
+        private let address: IPAddress?
+        private let port: UInt16
+        private let wait: Int64?
+        private let total: Int64?
+        private let peer: (address: IPAddress, port: UInt16)?
+        private let date: String?
+
+        init(_ record: borrowing ExchangeRecord, date: String?) {
+            id = record.id
+            startMicroseconds = record.startMicroseconds
+            address = record.client.address
+            port = record.client.port
+            wait = record.timing.wait
+            total = record.timing.total
+            self.date = date
+            if let last = record.attempts.last, let address = last.peer {
+                peer = (address, last.peerPort)
+            } else {
+                peer = nil
+            }
+        }
+
+        func apply(to record: inout ExchangeRecord) {
+            record.id = id
+            record.startMicroseconds = startMicroseconds
+            record.client.address = address
+            record.client.port = port
+            record.timing.wait = wait
+            record.timing.total = total
+            if let peer, !record.attempts.isEmpty {
+                record.attempts[record.attempts.count - 1].timing.wait = wait
+                record.attempts[record.attempts.count - 1].peer = peer.address
+                record.attempts[record.attempts.count - 1].peerPort = peer.port
+            }
+            if let date { record.response?.fields.set(date: date) }
         }
     }
 

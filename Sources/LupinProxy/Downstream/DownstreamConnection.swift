@@ -53,6 +53,13 @@ final class DownstreamConnection: ChannelPump {
     private var isAtRest = false
     /// What is known of requests that were equal to this one.
     var repeating = Repeating()
+    /// The next request is an exchange, whatever is known of equal ones.
+    var leavesForwards = false
+    /// A request that was forwarded without a task; then the connection rests.
+    var forwardUnderWay: ForwardUnderWay?
+    var forwardPlace = ForwardsUnderWay.nowhere
+    /// What the next task begins with.
+    var unfinishedForward: UnfinishedForward?
     /// There is no task; whatever happens on the channel makes a new one.
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -139,6 +146,9 @@ final class DownstreamConnection: ChannelPump {
         if let (exchange, interception) = beginning {
             beginning = nil
             ending = await enclose(exchange, interception)
+        } else if let unfinished = unfinishedForward.take() {
+            ending = await finish(unfinished)
+            idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         }
         var turn = 0
         while ending == .keep {
@@ -245,10 +255,12 @@ final class DownstreamConnection: ChannelPump {
     /// alone needs a fifth of that.
     private func rest() {
         isResting = true
-        http1.rest()
         channel.slot = nil
         channel.pump = self
-        resources.connectionRests()
+        if isAtRest {
+            http1.rest()
+            resources.connectionRests()
+        }
         // What came between the last look and now makes no new event.
         channelIsReady(channel)
     }
@@ -261,6 +273,10 @@ final class DownstreamConnection: ChannelPump {
             http2.sweep()
             return false
         }
+        if forwardUnderWay != nil {
+            if isStopping { handOverForward() }
+            return false
+        }
         guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
         isResting = false
         channel.close()
@@ -268,9 +284,26 @@ final class DownstreamConnection: ChannelPump {
         return true
     }
 
-    /// Something came, or the client left: a new task sees to it.
-    func channelIsReady(_ channel: Channel) {
-        guard isResting, channel.isReadableNow else { return }
+    /// Something came, or the client left.
+    func channelIsReady(_ ready: Channel) {
+        guard ready === channel else { return forwardIsAnswered() }
+        guard isResting else { return }
+        if forwardUnderWay != nil {
+            if channel.hasHungUp { handOverForward() }
+            return
+        }
+        guard channel.isReadableNow || http1.holdsBytes else { return }
+        if !forwardRepeat() { resumeTask() }
+    }
+
+    /// Waits for what comes next, without a task as before.
+    func restAgain() {
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        channelIsReady(channel)
+    }
+
+    /// A new task sees to what came.
+    func resumeTask() {
         isResting = false
         channel.pump = nil
         channel.slot = slot
@@ -284,6 +317,7 @@ final class DownstreamConnection: ChannelPump {
         let request: ParsedRequest
         do throws(LupinError) {
             guard let next = try await nextRequest() else {
+                if repeating.forward != nil { return .rest }
                 if let ending = await repeatAnswer() {
                     idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
                     return ending
@@ -313,6 +347,16 @@ final class DownstreamConnection: ChannelPump {
             bytesBefore: http1.bytesBeforeRequest
         )
         exchange.passed = repeating.pass
+        leavesForwards = false
+        return await run(exchange)
+    }
+
+    /// Runs an exchange, and keeps what equal requests have of it.
+    func run(_ exchange: Exchange) async -> Ending {
+        if repeating.digest != nil {
+            http1.keepsAnswer = repeating.head != nil
+            exchange.notes.wanted = http1.keepsAnswer ? .all : .answer
+        }
         // Who is inside has proved on the CONNECT who he is.
         var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
         if ending == .enclose, let interception = exchange.interception {
@@ -321,7 +365,7 @@ final class DownstreamConnection: ChannelPump {
         client.number = exchange.client.number
         rememberAnswer(of: exchange)
         http1.recycle(exchange.takeFields())
-        idleDeadline = resources.loop.deadline(in: snapshot.waits.clientIdle)
+        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
         return ending
     }
 

@@ -245,16 +245,20 @@ final class DownstreamHTTP1: Downstream {
         return input.bytes.endOfHead
     }
 
-    /// Answers the head of `count` bytes that is next, without parsing it.
+    /// Takes the head of `count` bytes that is next for read, without parsing it.
+    func skip(_ count: Int) { channel.input.discard(count) }
+
+    /// Answers the request that was skipped.
     /// - Returns: How many bytes of `content` left.
-    func answer(
-        _ count: Int,
-        with answer: [UInt8],
-        _ content: [UInt8]
-    ) throws(LupinError) -> Int {
-        channel.input.discard(count)
+    func answer(with answer: [UInt8], _ content: Span<UInt8>) throws(LupinError) -> Int {
         begin(answer)
-        return try writer.push(content.span, isLast: true)
+        return try writer.push(content, isLast: true)
+    }
+
+    /// The request with that head, which was skipped; nil where it is not whole.
+    func request(_ head: [UInt8]) -> ParsedRequest? {
+        guard (try? parser.feed(head.span)) != nil, parser.isComplete else { return nil }
+        return begin(parser.take())
     }
 
     /// Takes what is left of it.

@@ -66,8 +66,14 @@ final class Attempt {
         {
             facts.url = target
         }
-        let upstream = try await connect()
-        exchange.hold(upstream)
+        let sent = exchange.holdSent()
+        let upstream: any Upstream
+        if let sent {
+            upstream = sent
+        } else {
+            upstream = try await connect()
+            exchange.hold(upstream)
+        }
         facts.peer = upstream.peer?.address
         facts.peerPort = upstream.peer?.port ?? 0
         facts.isReused = upstream.isReused
@@ -76,8 +82,10 @@ final class Attempt {
             exchange.record.trust = secured.trust
         }
         do throws(LupinError) {
-            try upstream.begin(adapted.head, options())
+            if sent == nil { try upstream.begin(adapted.head, options()) }
+            noteRequest(to: upstream)
             try startUpload(to: upstream)
+            if sent != nil { sentAt = exchange.begun }
             exchange.note(.sent(upstream))
             return try await awaitResponse(from: upstream)
         } catch {
@@ -89,6 +97,18 @@ final class Attempt {
             }
             throw isStale ? error.onReusedConnection : error
         }
+    }
+
+    /// Notes for equal requests what was sent, and has noted what comes.
+    private func noteRequest(to upstream: any Upstream) {
+        guard exchange.notes.wanted != .none else { return }
+        exchange.notes.target = adapted.known
+        guard exchange.notes.wanted == .all,
+            let upstream = upstream as? UpstreamHTTP1
+        else { return }
+        exchange.notes.sent = []
+        RequestSerializer.append(adapted.head, options(), to: &exchange.notes.sent)
+        upstream.keepsHead = true
     }
 
     /// Whether every byte of the body that was consumed can be sent again.

@@ -86,6 +86,10 @@ final class Exchange {
     var isRefusedByStore = false
     /// What an equal request may be answered with.
     var repeatable: RepeatedHit.Made?
+    /// What is noted for requests that are equal.
+    var notes = RepetitionNotes()
+    /// How equal requests may be forwarded.
+    private(set) var repeatableForward: RepeatedForward.Known?
     /// The record as it was written, where an equal request may have the same answer.
     private(set) var writtenRecord: ExchangeRecord?
     /// The origin's side of a response that is delivered from the store while it comes.
@@ -105,7 +109,8 @@ final class Exchange {
 
     /// Whether a request could be made of what the client sent, or of what lupin wants itself.
     private(set) var hasRequest: Bool
-    private let begun: UInt64
+    /// When the request came, in microseconds of the loop's clock.
+    let begun: UInt64
     private var bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
 
@@ -118,7 +123,8 @@ final class Exchange {
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
         _ enclosure: Enclosure?,
-        bytesBefore: UInt64
+        bytesBefore: UInt64,
+        begun: UInt64? = nil
     ) {
         self.client = client
         self.downstream = downstream
@@ -132,11 +138,12 @@ final class Exchange {
         acceptsTrailers = request?.acceptsTrailers ?? false
         waits = snapshot.waits
         logLevel = snapshot.logLevel
-        begun = resources.loop.now
+        let now = resources.loop.now
+        self.begun = begun ?? now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
         record = ExchangeRecord(
             id: resources.nextID(),
-            startMicroseconds: resources.wallNow
+            startMicroseconds: resources.wallNow &- Int64(now &- self.begun)
         )
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
@@ -215,7 +222,7 @@ final class Exchange {
         noteMatch()
         // All legs together have the time that the first was given.
         if let total = waits.total, totalDeadline == .max {
-            totalDeadline = resources.loop.deadline(in: total)
+            totalDeadline = total > .max - begun ? .max : begun + total
         }
     }
 
@@ -299,6 +306,9 @@ final class Exchange {
     func finish() -> Ending {
         downstream.attach(nil)
         resources.live.remove(self)
+        // It never came to its attempt.
+        if let sent = notes.underWay.take() { sent.upstream.abort() }
+        if notes.wanted != .none { repeatableForward = knownForRepeats }
         let lastUpstream = upstream
         if let upstream { noteEnd(of: upstream) }
         releaseUpstream()
@@ -309,7 +319,9 @@ final class Exchange {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
-        if repeatable != nil, outcome == .ok { writtenRecord = finished }
+        if repeatable != nil || (repeatableForward != nil && notes.wanted == .all), outcome == .ok {
+            writtenRecord = finished
+        }
         if resources.keepsHistory, finished.isDue {
             // Kept as it is, so its memory serves nobody else.
             resources.shared.history.append(.init(finished, changed: sentHead))
@@ -395,6 +407,14 @@ final class Exchange {
         self.upstream = upstream
         upstreamBytesBefore = (upstream.bytesReceived, upstream.bytesSent)
         upstream.attach(slot, self)
+    }
+
+    /// Holds the connection on which the request has left already, if it has.
+    func holdSent() -> UpstreamHTTP1? {
+        guard let sent = notes.underWay.take() else { return nil }
+        hold(sent.upstream)
+        upstreamBytesBefore = sent.upstreamBytes
+        return sent.upstream
     }
 
     /// Goes on with the connection of another exchange, as if it had always been this one's.

@@ -27,6 +27,10 @@ final class UpstreamHTTP1: Upstream {
     /// The response lets the connection live on.
     private var mayPersist = false
     private var responseHasBegun = false
+    /// The final response's head is kept as it comes, if it comes at once.
+    var keepsHead = false
+    /// The head that was kept; empty for none.
+    private(set) var keptHead: [UInt8] = []
 
     init(
         _ channel: Channel,
@@ -62,6 +66,7 @@ final class UpstreamHTTP1: Upstream {
         method = head.method
         mayPersist = false
         responseHasBegun = false
+        keepsHead = false
         channel.stage { RequestSerializer.append(head, options, to: &$0) }
         writer.begin(options.framing, sendsTrailers: true)
     }
@@ -69,8 +74,10 @@ final class UpstreamHTTP1: Upstream {
     func nextHead() throws(LupinError) -> ParsedResponse? {
         while true {
             if !channel.input.isEmpty {
+                let isFirst = !responseHasBegun
                 responseHasBegun = true
                 let consumed = try feed()
+                if keepsHead { keepHead(consumed, isWhole: isFirst && parser.isComplete) }
                 channel.input.discard(consumed)
                 if parser.isComplete { return take() }
             }
@@ -87,6 +94,44 @@ final class UpstreamHTTP1: Upstream {
                 )
             }
         }
+    }
+
+    // MARK: Repeated requests
+
+    /// Sends a GET request that is all in `head`; false where some of it still has to leave.
+    func begin(_ head: [UInt8]) throws(LupinError) -> Bool {
+        method = .get
+        mayPersist = false
+        responseHasBegun = false
+        keepsHead = false
+        channel.stage { $0.append(contentsOf: head) }
+        writer.begin(.none, sendsTrailers: false)
+        return try writer.flush()
+    }
+
+    /// Whether the whole response is there, nothing more, and one that `forward` knows; nil while
+    /// nobody can say.
+    ///
+    /// Nothing of it is consumed.
+    func holdsResponse(of forward: RepeatedForward) -> Bool? {
+        while true {
+            let input = channel.input
+            let bytes = input.bytes
+            guard forward.agrees(with: bytes) else { return false }
+            if bytes.count >= forward.responseBytes { return bytes.count == forward.responseBytes }
+            switch try? receive() {
+            case .bytes: continue
+            case .blocked: return nil
+            case .end, .full, nil: return false
+            }
+        }
+    }
+
+    /// Ends the hold after a response that `holdsResponse` found, all of which is there.
+    func endRepeat(to pool: UpstreamPool) {
+        channel.input.discard(channel.input.count)
+        mayPersist = true
+        release(to: pool)
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {
@@ -115,6 +160,11 @@ final class UpstreamHTTP1: Upstream {
     /// With RST: a FIN would wait behind all that the peer has not read yet, and to the other end
     /// of a tunnel it would look like the proper end.
     func abort() { channel.close(reset: true) }
+
+    private func keepHead(_ count: Int, isWhole: Bool) {
+        let input = channel.input
+        keptHead = isWhole ? [UInt8](copying: input.bytes.extracting(first: count)) : []
+    }
 
     private func feed() throws(LupinError) -> Int {
         let input = channel.input

@@ -197,7 +197,7 @@ struct PassedStatus {
 
 extension Span where Element == UInt8 {
     /// Whether `other` begins with these bytes.
-    fileprivate func begins(_ other: Span<UInt8>) -> Bool {
+    func begins(_ other: Span<UInt8>) -> Bool {
         guard other.count >= count else { return false }
         var i = 0
         while count &- i >= 8 {
@@ -223,7 +223,7 @@ extension Exchange {
     ) -> RepeatedHit.Made? {
         guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1, downstream.mayPersist,
             request.method == .get, request.version == .http11, framing.isEmpty, !expectsContinue,
-            client.user == nil, snapshot.repeatsHits, resources.shared.interceptor == nil,
+            client.user == nil, snapshot.repeatsRequests, resources.shared.interceptor == nil,
             stages == nil, !isObserved, logLevel == .exchange, !hasMoved
         else { return nil }
         guard let plan, plan.isPassive, !plan.injectsCredentials, plan.responseSteps.isEmpty,

@@ -7,6 +7,8 @@ import LupinWire
 struct Repeating {
     /// What it is answered with, and how long its head is.
     var hit: (hit: RepeatedHit, headBytes: Int)?
+    /// How it is forwarded, and how long its head is.
+    var forward: (forward: RepeatedForward, headBytes: Int)?
     /// Why it goes past the cache, where an equal one has done so a moment ago.
     var pass: PassedStatus?
     /// Of its head, where an equal one may come.
@@ -16,11 +18,12 @@ struct Repeating {
 }
 
 extension DownstreamConnection {
-    /// Whether the next request is equal to one that was answered from memory a moment ago.
+    /// Whether the next request is equal to one that was answered from memory a moment ago, or
+    /// forwarded.
     func findRepetition() throws(LupinError) -> Bool {
         let snapshot = resources.snapshot
         repeating = Repeating()
-        guard snapshot.repeatsHits, snapshot.number == admittedBy, enclosure == nil, !isLeaving,
+        guard snapshot.repeatsRequests, snapshot.number == admittedBy, enclosure == nil, !isLeaving,
             entrance.authenticator == nil,
             let count = try http1.wholeHead()
         else { return false }
@@ -29,19 +32,27 @@ extension DownstreamConnection {
         let head = bytes.extracting(first: count)
         let digest = RepeatedHits.digest(of: head)
         let hits = resources.repeatedHits
+        let secrets = resources.shared.secrets.current
         if let hit = hits.hit(head, digest) {
-            let secrets = resources.shared.secrets.current
             if hit.holds(for: client, by: snapshot, secrets, nowUs: resources.wallNow) {
                 repeating.hit = (hit, count)
                 return true
             }
             hits.forget(digest)
         }
+        let pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
+        let forwards = resources.repeatedForwards
+        if !leavesForwards, let forward = forwards.forward(head, digest) {
+            if forward.holds(for: client, by: snapshot, secrets, isPassed: pass != nil) {
+                repeating.forward = (forward, count)
+                return true
+            }
+            forwards.forget(digest)
+        }
         repeating.digest = digest
-        repeating.pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
-        if repeating.pass == nil, hits.isExpected(digest) {
+        repeating.pass = pass
+        if hits.isExpected(digest), forwards.isWanted(digest, now: resources.loop.now) {
             repeating.head = [UInt8](copying: head)
-            http1.keepsAnswer = true
         }
         return false
     }
@@ -55,7 +66,9 @@ extension DownstreamConnection {
         var sent = 0
         var failure: LupinError?
         do throws(LupinError) {
-            sent = try http1.answer(count, with: hit.answer, hit.content)
+            http1.skip(count)
+            let content = hit.content
+            sent = try http1.answer(with: hit.answer, content.span)
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
                 resources.record(hit, from: client)
@@ -117,12 +130,38 @@ extension DownstreamConnection {
         resources.repeatedHits.remember(hit, digest)
     }
 
+    /// Keeps what requests that are equal are forwarded by.
+    private func remember(_ known: RepeatedForward.Known, _ exchange: Exchange) {
+        guard let digest = repeating.digest else { return }
+        guard let head = repeating.head else { return resources.repeatedHits.expect(digest) }
+        let forwards = resources.repeatedForwards
+        guard let record = exchange.writtenRecord, !known.response.isEmpty,
+            // All of it was the head, and nothing but it.
+            record.bytes.clientIn == UInt64(head.count)
+        else { return forwards.giveUp(digest, on: resources.loop) }
+        if forwards.knows(known.response, digest) { return }
+        let forward = RepeatedForward(
+            known,
+            head: head,
+            digest: digest,
+            answer: http1.keptAnswer,
+            record,
+            resources,
+            exchange.snapshot
+        )
+        forwards.remember(forward, on: resources.loop)
+    }
+
     /// Keeps what is worth keeping of an exchange that has ended.
     func rememberAnswer(of exchange: Exchange) {
         if let made = exchange.repeatable {
             remember(made, exchange)
         } else if exchange.isRefusedByStore {
             rememberPass(of: exchange)
+        } else if let known = exchange.repeatableForward {
+            remember(known, exchange)
+        } else if let digest = repeating.digest, repeating.pass != nil, repeating.head != nil {
+            resources.repeatedForwards.giveUp(digest, on: resources.loop)
         }
         repeating = Repeating()
         http1.keepsAnswer = false

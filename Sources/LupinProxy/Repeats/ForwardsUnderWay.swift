@@ -1,0 +1,86 @@
+// What is under way without an exchange, and when that ends.
+import LupinCore
+import LupinIO
+
+/// A request that was forwarded without an exchange.
+struct ForwardUnderWay {
+    let forward: RepeatedForward
+    let upstream: UpstreamHTTP1
+    /// When it came, in microseconds of the loop's clock.
+    let begun: UInt64
+    /// What had moved on both connections before.
+    let clientBytes: (received: UInt64, sent: UInt64)
+    let upstreamBytes: (received: UInt64, sent: UInt64)
+}
+
+/// What a task takes over of a request that was forwarded without an exchange.
+enum UnfinishedForward {
+    /// The response, whatever it is.
+    case response(ForwardUnderWay)
+    /// The rest of the body, which the client did not take at once, or its leaving.
+    case body(ExchangeRecord?, [UInt8], of: ForwardUnderWay, LupinError?)
+}
+
+/// The requests that are under way without an exchange on one worker; confined to its loop.
+///
+/// What is not answered soon gets an exchange, with all its deadlines: its connection needs none
+/// of its own before.
+final class ForwardsUnderWay {
+    static let nowhere = -1
+    /// How long they may be under way.
+    private static let time = Duration.milliseconds(20)
+
+    private var places: [DownstreamConnection] = []
+    private let timer: ParkingSlot
+    private var isTimed = false
+
+    init(on loop: EventLoop) {
+        timer = ParkingSlot(on: loop)
+    }
+
+    var count: Int { places.count }
+
+    func add(_ connection: DownstreamConnection) {
+        connection.forwardPlace = places.count
+        places.append(connection)
+        if !isTimed { startTimer() }
+    }
+
+    func remove(_ connection: DownstreamConnection) {
+        let place = connection.forwardPlace
+        guard place != Self.nowhere else { return }
+        connection.forwardPlace = Self.nowhere
+        let last = places.removeLast()
+        guard last !== connection else { return }
+        places[place] = last
+        last.forwardPlace = place
+    }
+
+    /// Gives all of them their exchanges: somebody wants to see them, or to end them.
+    func handOverAll() {
+        for connection in places { connection.handOverForward() }
+    }
+
+    /// Nobody needs the timer any more.
+    func close() { timer.wake(.cut) }
+
+    private func startTimer() {
+        isTimed = true
+        let home = LoopLocal(self, of: timer.loop.executor)
+        Task.immediate(executorPreference: timer.loop.executor) { await home.value.watch() }
+    }
+
+    /// Looks after them for as long as there are any.
+    private func watch() async {
+        while !places.isEmpty {
+            let due = timer.loop.deadline(in: Self.time)
+            let woken = await timer.park(for: .cut, until: due)
+            if woken.meets(.cut) { break }
+            let since = timer.loop.now &- Self.time.microseconds
+            for connection in places {
+                connection.handOverForward(begunBefore: since)
+            }
+        }
+        isTimed = false
+    }
+}
