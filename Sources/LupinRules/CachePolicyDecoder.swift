@@ -39,6 +39,7 @@ struct CachePolicyDecoder {
         case "ttl": return set(&policy.ttl, lifetime(node))
         case "ignore": return set(&policy.ignored, ignored(node, setting))
         case "variants": return set(&policy.variantsMax, context.number(node, setting) ?? nil)
+        case "no_vary_search": return set(&policy.obeysNoVarySearch, context.boolean(node))
         case "status_header": return set(&policy.statusName, statusName(node))
         case "modify": return set(&policy.modify, modifications(node))
         default: return false

@@ -250,6 +250,10 @@ struct DiskContents: Sendable {
             .map(touches.applied)
     }
 
+    mutating func keys(url: String, limit: Int) -> [(id: Int64, key: String)] {
+        found(or: []) { index throws(DiskProblem) in try index.keys(url: url, limit: limit) }
+    }
+
     mutating func entry(_ id: Int64) -> DiskEntry? {
         found(or: nil) { index throws(DiskProblem) in try index.entry(id) }
             .map(touches.applied)

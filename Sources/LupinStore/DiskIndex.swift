@@ -86,6 +86,22 @@ struct DiskIndex: Sendable {
         }
     }
 
+    /// The keys of a URL's entries, the one that was stored last first.
+    func keys(url: String, limit: Int) throws(DiskProblem) -> [(id: Int64, key: String)] {
+        try read { db in
+            let statement = try db.cachedStatement(
+                sql: """
+                    SELECT id, key FROM entry WHERE url_hash = ? AND url = ?
+                    ORDER BY id DESC LIMIT ?
+                    """
+            )
+            let rows = try Row.fetchAll(statement, arguments: [stableHash(url), url, limit])
+            return try rows.map { row in
+                (id: try row.decode(atIndex: 0), key: try row.decode(atIndex: 1))
+            }
+        }
+    }
+
     private func entries(
         _ condition: String,
         _ arguments: StatementArguments

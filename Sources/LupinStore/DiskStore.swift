@@ -59,6 +59,11 @@ package final class DiskStore: Sendable {
         return contents.withLock { $0.entries(for: key) }
     }
 
+    /// The keys of a URL's entries, the one that was stored last first.
+    package func keys(url: String, limit: Int = .max) -> [(id: Int64, key: String)] {
+        contents.withLock { $0.keys(url: url, limit: limit) }
+    }
+
     package func entry(_ id: Int64) -> DiskEntry? { contents.withLock { $0.entry(id) } }
 
     /// Entries by id, those behind `id`; nil begins at the first.

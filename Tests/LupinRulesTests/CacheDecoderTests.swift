@@ -151,7 +151,8 @@ struct CacheDecoderTests {
             """
             {mode: private, heuristic: 100%, stale_if_error: 1d, stale_while_revalidate: 90s,
              collapse: false, targeted: [CDN-Cache-Control, lupin-cache-control], ttl: 2h,
-             ignore: [no-store, vary], variants: 1000, status_header: "*my:cache/1",
+             ignore: [no-store, vary], variants: 1000, no_vary_search: true,
+             status_header: "*my:cache/1",
              modify: {set: {X-A: "1"}, remove: [Server, "X-Debug-*"], default: {X-B: "2"}}}
             """
         )
@@ -165,6 +166,7 @@ struct CacheDecoderTests {
         expected.ttl = .seconds(7200)
         expected.ignored = [.noStore, .vary]
         expected.variantsMax = 1000
+        expected.obeysNoVarySearch = true
         expected.statusName = "*my:cache/1"
         expected.modify = [
             .set(name: "X-A", value: Template("1")), .remove(pattern: "server"),

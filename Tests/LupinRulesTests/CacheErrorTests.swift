@@ -45,6 +45,17 @@ struct CacheErrorTests {
         ("collapse: yes", "2:23: \"yes\" is not a boolean  [E-TYPE]", "write true"),
         ("collapse: maybe", "2:23: \"maybe\" is not a boolean  [E-TYPE]", "write true or false"),
         (
+            "no_vary_search: on", "2:29: \"on\" is not a boolean  [E-TYPE]", "write true"
+        ),
+        (
+            "no_vary_search: params", "2:29: \"params\" is not a boolean  [E-TYPE]",
+            "write true or false"
+        ),
+        (
+            "no_vary_serach: true", "2:13: unknown key \"no_vary_serach\" in \"cache\"  [E-KEY]",
+            "did you mean \"no_vary_search\"?"
+        ),
+        (
             "targeted: [\"a b\"]", "2:24: \"a b\" is not a field name  [E-HEADER]",
             "write cdn-cache-control"
         ),

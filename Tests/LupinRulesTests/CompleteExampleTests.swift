@@ -127,6 +127,7 @@ struct CompleteExampleTests {
             ttl: origin
             ignore: []
             variants: 16
+            no_vary_search: false
             status_header: lupin
             modify: {}
         rules:

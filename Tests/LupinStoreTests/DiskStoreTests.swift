@@ -125,6 +125,20 @@ struct DiskStoreTests {
         #expect(try folder.open().put("a", []) > ids[5])
     }
 
+    @Test func `the keys of a URL are told, the last stored first`() throws {
+        let store = try folder.open()
+        let ids = try (0..<6).map { number in
+            try store.put("k\(number)", pattern(10), url: "https://\(number % 2)/")
+        }
+        #expect(store.keys(url: "https://1/").map(\.key) == ["k5", "k3", "k1"])
+        #expect(store.keys(url: "https://1/").map(\.id) == [ids[5], ids[3], ids[1]])
+        #expect(store.keys(url: "https://1/", limit: 2).map(\.key) == ["k5", "k3"])
+        #expect(store.keys(url: "https://2/").isEmpty)
+        store.close()
+        #expect(store.keys(url: "https://1/").isEmpty)
+        #expect(try folder.open().keys(url: "https://0/").map(\.key) == ["k4", "k2", "k0"])
+    }
+
     @Test func `a list goes on where the last one ended`() throws {
         let store = try folder.open()
         let ids = try (0..<5).map { try store.put("k\($0)", []) }

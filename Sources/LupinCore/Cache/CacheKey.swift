@@ -5,9 +5,10 @@
 /// Scheme, canonical authority, path in its normal form and query (RFC 3986 §6.2.2), and the
 /// partition. The method is no part of it: only responses to GET are stored, and HEAD shares them.
 package struct CacheKey: Sendable, Hashable {
-    /// The URL without a fragment, a line feed and the partition.
+    /// The URL without a fragment, a line feed and the partition; a general key also
+    /// has another line feed and its variance.
     ///
-    /// No URL has a line feed, so two pairs never make one text.
+    /// No part has a line feed, so two keys never make one text.
     package let text: String
 
     /// The key of a request.
@@ -16,13 +17,7 @@ package struct CacheKey: Sendable, Hashable {
     ///   - origin: Where the request goes.
     ///   - pathAndQuery: Its target; empty is `/`.
     ///   - partition: Whose responses they are; empty for everybody's. Opaque here.
-    ///   - search: Which parts of the query don't tell responses apart; nil for none.
-    package init(
-        origin: Origin,
-        pathAndQuery: Span<UInt8>,
-        partition: String,
-        search: NoVarySearch? = nil
-    ) {
+    package init(origin: Origin, pathAndQuery: Span<UInt8>, partition: String) {
         let target = pathAndQuery.extracting(0..<CacheKey.endOfTarget(pathAndQuery))
         let normal = NormalPath(target)
         var bytes: [UInt8] = []
@@ -36,12 +31,7 @@ package struct CacheKey: Sendable, Hashable {
         } else {
             bytes.append(copying: target.extracting(0..<normal.pathCount))
         }
-        let query = target.extracting(normal.pathCount..<target.count)
-        if let search, query.count > 0 {
-            bytes += search.normalized(query.extracting(1..<query.count))
-        } else {
-            bytes.append(copying: query)
-        }
+        bytes.append(copying: target.extracting(normal.pathCount..<target.count))
         bytes.append(0x0A)
         bytes += partition.utf8
         text = CacheKey.text(bytes)
@@ -67,12 +57,78 @@ package struct CacheKey: Sendable, Hashable {
     package init(stored text: String) { self.text = text }
 
     /// The URL alone, for people and for `key` of Cache-Status: the partition is nobody's business.
+    ///
+    /// Of a general key it is what its URLs have in common.
     package var url: Substring { text.prefix { $0 != "\n" } }
+
+    /// The URL without its query, and the partition: what keys have in common that one variance
+    /// may make one.
+    package var path: String { "\(CacheKey.path(of: url))\n\(partition)" }
+
+    /// Opaque; empty for everybody's responses.
+    package var partition: Substring { parts.count > 1 ? parts[1] : "" }
+
+    private var parts: [Substring] {
+        text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+    }
+
+    private static func path(of url: Substring) -> Substring { url.prefix { $0 != "?" } }
 
     /// Before the fragment, which a request has none of, or shouldn't.
     private static func endOfTarget(_ target: Span<UInt8>) -> Int {
         var i = 0
         while i < target.count, target[i] != 0x23, target[i] != 0x0A { i += 1 }
         return i
+    }
+}
+
+// MARK: General keys
+
+/// A general key is that of responses which several URLs have: their No-Vary-Search calls those
+/// equivalent. It is never the key of a request, so who doesn't ask for it never finds them.
+extension CacheKey {
+    package var isGeneral: Bool { parts.count > 2 }
+
+    /// What No-Vary-Search of the responses says; nil where every byte of the URL counts.
+    package var variance: NoVarySearch? { isGeneral ? NoVarySearch(parts[2]) : nil }
+
+    /// The key of responses that a request with this key, and those with equivalent URLs, may have.
+    package func generalized(by variance: NoVarySearch) -> CacheKey {
+        var bytes = Array(CacheKey.path(of: url).utf8)
+        let query = Array(url.utf8.dropFirst(bytes.count + 1))
+        bytes += variance.normalized(query.span)
+        let url = String(decoding: bytes, as: UTF8.self)
+        return CacheKey(stored: "\(url)\n\(partition)\n\(variance.text)")
+    }
+
+    /// Whether a request for `url`, which is one of `CacheKey.url`, may have what lies under it.
+    package func answers(_ url: some StringProtocol) -> Bool {
+        !CacheKey.answering(url, among: CollectionOfOne(self)).isEmpty
+    }
+
+    /// Those of `keys` that answer `url`; many keys with few variances cost little.
+    package static func answering(
+        _ url: some StringProtocol,
+        among keys: some Sequence<CacheKey>
+    ) -> [CacheKey] {
+        let path = path(of: Substring(url))
+        var general: [Substring: Substring] = [:]
+        return keys.filter { key in
+            let parts = key.parts
+            guard parts.count > 2 else { return parts[0] == url }
+            guard CacheKey.path(of: parts[0]) == path else { return false }
+            if let known = general[parts[2]] { return known == parts[0] }
+            let own = key.variance.map { CacheKey(stored: "\(url)\n").generalized(by: $0).url }
+            general[parts[2]] = own ?? ""
+            return own == parts[0]
+        }
+    }
+
+    /// By what keys of all partitions are listed: the URL, or for general ones the path.
+    package var listing: String { isGeneral ? CacheKey.generalListing(of: url) : String(url) }
+
+    /// The listing of general keys that may answer `url`; it is like no URL.
+    package static func generalListing(of url: some StringProtocol) -> String {
+        "\(path(of: Substring(url)))\n"
     }
 }

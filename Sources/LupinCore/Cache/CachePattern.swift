@@ -43,6 +43,14 @@ package struct CachePattern: Sendable {
         }
     }
 
+    /// Whether responses under this key are meant: one URL means what a request for it finds.
+    package func matches(_ key: CacheKey) -> Bool {
+        switch kind {
+        case .url(let wanted): key.answers(wanted)
+        case .match: matches(String(key.url))
+        }
+    }
+
     /// Whether it is seen at a glance that it leaves nothing out.
     package var isEverything: Bool {
         guard case .match(let match) = kind, match.schemes == nil else { return false }
@@ -63,7 +71,7 @@ extension CacheKey {
     /// A short name for whose responses they are, from which nobody learns who that is; nil for
     /// everybody's.
     package var partitionTag: String? {
-        let partition = text.dropFirst(url.count + 1)
+        let partition = partition
         return partition.isEmpty ? nil : String(partition.filter { $0 != "." }.prefix(8))
     }
 }

@@ -51,6 +51,8 @@ package struct CachePolicy: Sendable, Equatable {
     package var ignored: Ignored = []
     /// Variants of one URL that are kept; beyond, the one that was used longest ago goes.
     package var variantsMax = defaultVariantsMax
+    /// A response is for all URLs that its No-Vary-Search calls equivalent.
+    package var obeysNoVarySearch = false
     /// Whose name Cache-Status has; nil for no such field.
     package var statusName: String? = defaultStatusName
     /// What changes in the fields of a response before it is stored; steps about fields, with texts

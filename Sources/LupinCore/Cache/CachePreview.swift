@@ -190,6 +190,9 @@ package struct CachePreview: Sendable {
         if policy.isCollapsing, asked.isCollapsible {
             lines.append("identical requests wait while it is fetched")
         }
+        if policy.obeysNoVarySearch {
+            lines.append("one response for all URLs that its No-Vary-Search calls equivalent")
+        }
         if !policy.modify.isEmpty {
             let steps = policy.modify.map(\.summary).joined(separator: ", ")
             lines.append("changed before it is stored: \(steps)")

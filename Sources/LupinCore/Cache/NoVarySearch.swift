@@ -1,91 +1,122 @@
 // Which parts of a query don't tell two responses apart, as the origin says (No-Vary-Search).
 
-/// The field No-Vary-Search of a response; nothing obeys it unless a rule asks for it.
+/// The field No-Vary-Search of a response (draft-ietf-httpbis-no-vary-search); nothing obeys it
+/// unless a rule asks for it.
 ///
-/// What is malformed says nothing: then every byte of the query counts, which is safe.
-package struct NoVarySearch: Sendable, Equatable {
-    /// Which parameters are ignored.
-    package enum Ignored: Sendable, Equatable {
-        case these(Set<String>)
-        case allBut(Set<String>)
+/// What is malformed says nothing: then every byte of the query counts, which is safe. So does
+/// `params=?1` of earlier drafts, which the last ones have refused.
+package struct NoVarySearch: Sendable, Hashable {
+    /// Which parameters are ignored; names are decoded and valid UTF-8, compared byte by byte.
+    package enum Ignored: Sendable, Hashable {
+        case these(Set<[UInt8]>)
+        case allBut(Set<[UInt8]>)
     }
 
     /// `key-order`: the order of the parameters doesn't count.
     package private(set) var ignoresOrder = false
     package private(set) var ignored = Ignored.these([])
 
+    /// A field that is longer in its canonical form says nothing: every key holds it.
+    package static let textBytesMax = 1024
+
     /// What a response says; nil where it has no such field or one that changes nothing.
     package init?(of fields: FieldSection) {
-        guard let dictionary = StructuredDictionary(of: "No-Vary-Search", in: fields) else {
-            return nil
-        }
+        self.init(StructuredDictionary(of: "No-Vary-Search", in: fields))
+    }
+
+    /// Reads what `text` made.
+    package init?(_ text: some StringProtocol) {
+        self.init(StructuredDictionary(parsing: Array(text.utf8)))
+    }
+
+    private init?(_ dictionary: StructuredDictionary?) {
+        guard let dictionary else { return nil }
         switch dictionary[key: "key-order"] {
         case .item(.boolean(let isIgnored)): ignoresOrder = isIgnored
         case nil: break
         default: return nil
         }
-        var isAll = false
-        switch dictionary[key: "params"] {
-        case .item(.boolean(let isIgnored)): isAll = isIgnored
-        case .innerList(let items):
+        switch (dictionary[key: "params"], dictionary[key: "except"]) {
+        case (nil, nil): break
+        case (.innerList(let items)?, nil):
             guard let names = NoVarySearch.names(items) else { return nil }
             ignored = .these(names)
-        case nil: break
-        default: return nil
-        }
-        switch dictionary[key: "except"] {
-        case .innerList(let items):
-            // It is an exception from `params`, so without it the field is malformed.
-            guard isAll, let names = NoVarySearch.names(items) else { return nil }
+        case (nil, .innerList(let items)?):
+            guard let names = NoVarySearch.names(items) else { return nil }
             ignored = .allBut(names)
-        case nil: if isAll { ignored = .allBut([]) }
         default: return nil
         }
         if !ignoresOrder, ignored == .these([]) { return nil }
+        if text.utf8.count > NoVarySearch.textBytesMax { return nil }
     }
 
-    private static func names(_ items: [StructuredDictionary.Item]) -> Set<String>? {
-        var names: Set<String> = []
+    /// The names of a list, which are written as in a form («parse a key»).
+    private static func names(_ items: [StructuredDictionary.Item]) -> Set<[UInt8]>? {
+        var names: Set<[UInt8]> = []
         for item in items {
             guard case .string(let text) = item else { return nil }
-            // The names are written as in a form.
-            let bytes = Array(("?" + text).utf8)
-            let decoded = QueryParameters.decoded(of: bytes.span).first?.name ?? []
-            names.insert(String(decoding: decoded, as: UTF8.self))
+            names.insert(validUTF8(QueryParameters.decode(text.utf8Span.span)))
         }
         return names
     }
 
+    /// The field in one form of all that mean the same.
+    package var text: String {
+        let list: String?
+        switch ignored {
+        case .these([]): list = nil
+        case .these(let names): list = "params=\(NoVarySearch.text(names))"
+        case .allBut(let names): list = "except=\(NoVarySearch.text(names))"
+        }
+        return [ignoresOrder ? "key-order" : nil, list].compactMap(\.self).joined(separator: ", ")
+    }
+
+    private static func text(_ names: Set<[UInt8]>) -> String {
+        let sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
+        let strings = sorted.map { "\"\(String(decoding: escaped($0), as: UTF8.self))\"" }
+        return "(\(strings.joined(separator: " ")))"
+    }
+
     /// The query, which begins with `?` if anything is left of it, as far as it tells responses
-    /// apart; equal for equivalent queries.
+    /// apart; equal for equivalent queries, and its own normal form.
     package func normalized(_ query: Span<UInt8>) -> [UInt8] {
         let bytes = [0x3F] + [UInt8](copying: query)
         var parameters = QueryParameters.decoded(of: bytes.span).map { parameter in
-            (name: String(decoding: parameter.name, as: UTF8.self), value: parameter.value)
+            (
+                name: NoVarySearch.validUTF8(parameter.name),
+                value: NoVarySearch.validUTF8(parameter.value)
+            )
         }
         parameters.removeAll { isIgnored($0.name) }
         if ignoresOrder {
             // Several values of one name keep their order, which the sort must not touch.
-            let order = parameters.indices.sorted {
-                (parameters[$0].name, $0) < (parameters[$1].name, $1)
+            let order = parameters.indices.sorted { a, b in
+                let (first, second) = (parameters[a].name, parameters[b].name)
+                return first == second ? a < b : first.lexicographicallyPrecedes(second)
             }
             parameters = order.map { parameters[$0] }
         }
         var output: [UInt8] = []
         for parameter in parameters {
             output.append(output.isEmpty ? 0x3F : 0x26)
-            output.append(contentsOf: NoVarySearch.escaped(Array(parameter.name.utf8)))
+            output.append(contentsOf: NoVarySearch.escaped(parameter.name))
             output.append(0x3D)
             output.append(contentsOf: NoVarySearch.escaped(parameter.value))
         }
         return output
     }
 
-    private func isIgnored(_ name: String) -> Bool {
+    private func isIgnored(_ name: [UInt8]) -> Bool {
         switch ignored {
         case .these(let names): names.contains(name)
         case .allBut(let names): !names.contains(name)
         }
+    }
+
+    /// What a form parser makes of bytes: U+FFFD for what is no UTF-8.
+    private static func validUTF8(_ bytes: [UInt8]) -> [UInt8] {
+        if bytes.allSatisfy({ $0 < 0x80 }) { return bytes }
+        return Array(String(decoding: bytes, as: UTF8.self).utf8)
     }
 
     private static func escaped(_ bytes: [UInt8]) -> [UInt8] {

@@ -54,7 +54,7 @@ package enum QueryParameters {
     }
 
     /// Escapes decoded; `+` is a space, as in forms and as servers read it.
-    private static func decode(_ text: Span<UInt8>) -> [UInt8] {
+    static func decode(_ text: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(text.count)
         var i = 0

@@ -78,6 +78,12 @@ package enum CacheKeyTable {
         ),
         row("standard.variants", .number(1...1000), "16", "responses kept for one URL, by Vary"),
         row(
+            "standard.no_vary_search",
+            .boolean,
+            "false",
+            "a response is also for the URLs that its No-Vary-Search calls equivalent"
+        ),
+        row(
             "standard.status_header",
             .text("a name or off"),
             "lupin",
@@ -97,7 +103,7 @@ package enum CacheKeyTable {
     /// Fields that a cache lives by: what `modify` made of them would not be true of the content.
     package static let vital: [String] = [
         "age", "cache-control", "content-encoding", "content-range", "date", "etag", "expires",
-        "last-modified", "vary",
+        "last-modified", "no-vary-search", "vary",
     ]
 
     /// Which of them the step changes; nil for other steps.

@@ -85,17 +85,19 @@ struct CacheDesk {
         }
     }
 
-    /// Whether a URL is meant; every one where nothing is said.
+    /// Whether what lies under a key is meant; all where nothing is said.
     ///
     /// Lists show URLs without their secrets, and a URL may be asked for as it was shown.
-    private func isMeant(_ wish: Wish) -> @Sendable (String) -> Bool {
+    private func isMeant(_ wish: Wish) -> @Sendable (CacheKey) -> Bool {
         let isShown = wish.text.contains("REDACTED.")
         if let url = wish.url {
-            return { [redactor] in $0 == url || (isShown && redactor.cleaned($0) == url) }
+            return { [redactor] key in
+                key.answers(url) || (isShown && redactor.cleaned(String(key.url)) == url)
+            }
         }
         guard let pattern = wish.pattern else { return { _ in true } }
-        return { [redactor] in
-            pattern.matches($0) || (isShown && pattern.matches(redactor.cleaned($0)))
+        return { [redactor] key in
+            pattern.matches(key) || (isShown && pattern.matches(redactor.cleaned(String(key.url))))
         }
     }
 
@@ -131,11 +133,11 @@ struct CacheDesk {
         return dropped(purged)
     }
 
-    private func purge(_ isMeant: @escaping @Sendable (String) -> Bool) async -> CachePurge {
-        var inMemory = store.purge(store.urls.filter(isMeant))
+    private func purge(_ isMeant: @escaping @Sendable (CacheKey) -> Bool) async -> CachePurge {
+        var inMemory = store.purge(store.keys.filter(isMeant))
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
         // What was asked for meanwhile has come back from the disk.
-        inMemory += store.purge(store.urls.filter(isMeant))
+        inMemory += store.purge(store.keys.filter(isMeant))
         return (onDisk ?? CachePurge()).adding(inMemory)
     }
 
@@ -191,7 +193,7 @@ struct CacheDesk {
     private func found(_ wish: Wish) async -> (latest: [CachedResponse], total: Int) {
         let isMeant = isMeant(wish)
         let limit = wish.url == nil ? wish.limit : Self.countMax
-        let inMemory = store.responses(of: store.urls.filter(isMeant))
+        let inMemory = store.responses(store.keys.filter(isMeant))
         var all = inMemory
         var total = inMemory.count
         if let onDisk = await onDisk({ DiskTier.find(in: $0, limit: limit, isMeant) }) {

@@ -22,6 +22,10 @@ extension Exchange {
                 resources.wallNow
             )
         else { return false }
+        let held = use.candidates[selected]
+        use.hear(head, completing: held)
+        // What No-Vary-Search has said so far is out of date.
+        if held.key != use.storingKey { use.outdated = held }
         let decision = use.policy.decide(
             response: head,
             request: use.base.head,
@@ -32,7 +36,7 @@ extension Exchange {
         )
         var storing = begin(part, head, whole.facts.vary, isKept: false)
         if !whole.mayBeKept {
-            resources.shared.responses.remove([use.candidates[selected]])
+            resources.shared.responses.remove([held])
         } else if case .store = decision, whole.facts.content.heldBytes <= partBytesMax,
             let (stored, vary) = try await modified(head, use)
         {
@@ -41,6 +45,7 @@ extension Exchange {
         }
         let served = whole.facts.served(whole.answer, nowUs: resources.wallNow, boundary: "")
         if served.head.status != 206 { use.status.forwardStatus = 206 }
+        use.noteFinding(held)
         noteCache(use)
         let sink = try present(
             served.head,

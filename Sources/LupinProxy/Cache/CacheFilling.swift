@@ -10,6 +10,7 @@ extension Exchange {
         _ obtained: ObtainedResponse
     ) async throws(LupinError) {
         let response = obtained.response
+        use.hear(response.head)
         let decision = use.policy.decide(
             response: response.head,
             request: use.base.head,
@@ -96,7 +97,9 @@ extension Exchange {
     /// Whether a response may be written to a file.
     func mayLieOnDisk(_ facts: StoredResponse, _ use: CacheUse) -> Bool {
         // What no record may hold lies in no file either.
-        let isSecret = resources.redactor.cleaned(use.key.text.utf8Span.span) != nil
+        let isSecret = [use.key, use.storingKey].contains { key in
+            resources.redactor.cleaned(key.text.utf8Span.span) != nil
+        }
         return !isSecret && facts.diskRefusal == nil
     }
 
@@ -252,6 +255,7 @@ extension Exchange {
         } else if content != nil || body.isInFile {
             let response = resources.shared.responses.insert(
                 use.key,
+                use.variance,
                 storing.facts(use, HeldContent(complete: body.count)),
                 content,
                 policy: use.policy,

@@ -150,13 +150,21 @@ extension Exchange {
                 responseTimeUs: resources.wallNow
             )
             if i == served { result = newer }
-            guard mayBeKept else {
+            guard mayBeKept, !isContradicted(use.candidates[i], by: response) else {
                 store.remove([use.candidates[i]])
                 continue
             }
             store.update(use.candidates[i], newer, policy: use.policy)
         }
         return result
+    }
+
+    /// Whether other URLs may have a stored response from now on than those that find it.
+    private func isContradicted(_ cached: CachedResponse, by response: ResponseHead) -> Bool {
+        guard cached.key.isGeneral, response.fields.value(of: "No-Vary-Search") != nil else {
+            return false
+        }
+        return NoVarySearch(of: response.fields) != cached.key.variance
     }
 
     /// What a response to HEAD says of the one to GET (RFC 9111 §4.3.5).

@@ -29,7 +29,7 @@ extension Exchange {
         var mayWait = use.asked.isCollapsible && policy.isCollapsing
         while true {
             use.look(in: store)
-            if use.selected == nil, let disk = store.disk, disk.mayHold(use.key) {
+            if use.selected == nil, let disk = store.disk {
                 try await loadFromDisk(use, disk)
             }
             if try await answerFromStore(use, to: target) { return }

@@ -46,7 +46,8 @@ extension Exchange {
 
     /// What is stored for the same requests by now.
     private func current(_ vary: VaryKey, _ use: CacheUse) -> CachedResponse? {
-        resources.shared.responses.responses(use.key).first { $0.facts.vary == vary }?
+        resources.shared.responses.responses(use.storingKey)
+            .first { $0.facts.vary == vary }?
             .seen(by: use.policy)
     }
 
@@ -116,6 +117,7 @@ extension Exchange {
         }
         store.insert(
             use.key,
+            use.variance,
             facts,
             content,
             policy: use.policy,

@@ -47,7 +47,7 @@ extension Exchange {
         var purged = CachePurge()
         if let disk = store.disk {
             let count = try await onDisk(disk) { store in
-                urls.reduce(0) { $0 + store.remove(url: $1) }
+                urls.reduce(0) { $0 + DiskTier.remove($1, in: store) }
             }
             purged.responses = count ?? 0
             // What was asked for meanwhile has come back from the disk.

@@ -13,6 +13,7 @@ extension Exchange {
         _ use: CacheUse
     ) async throws(LupinError) {
         resources.shared.responses.noteHit(cached)
+        use.noteFinding(cached)
         noteCache(use)
         let served = renewed.map { self.served($0, use) } ?? self.served(cached.facts, use)
         let sink = try present(served.head, .length(served.contentLength), for: use, served)
@@ -86,11 +87,13 @@ extension Exchange {
     /// Fetches what is stale anew while the client has it already (RFC 5861 §3).
     func validateInBackground(_ use: CacheUse, _ target: KnownTarget) {
         let store = resources.shared.responses
-        guard !resources.isDraining, store.beginValidation(use.key) else { return }
+        guard let selected = use.selected else { return }
+        // One for all URLs that find it.
+        let key = use.candidates[selected].key
+        guard !resources.isDraining, store.beginValidation(key) else { return }
         let slot = ParkingSlot(on: slot.loop)
         let inner = Exchange(ofOurOwn: slot, resources, snapshot)
         inner.standIn(for: self)
-        let key = use.key
         let local = LoopLocal((inner, use.policy, target), of: slot.loop.executor)
         resources.beginOwnWork(slot)
         Task.immediate(executorPreference: slot.loop.executor) {

@@ -11,6 +11,9 @@ final class CacheUse {
     let asked: CacheRequest
     /// The request of the look-up: after the steps of rules, before credentials and conditions.
     let base: AdaptedRequest
+    /// Under which was looked: the request's own, and general ones where the policy minds
+    /// No-Vary-Search.
+    private(set) var keys: [CacheKey]
     private(set) var candidates: [CachedResponse] = []
     var selected: Int?
     var conditions: ValidationConditions?
@@ -25,19 +28,27 @@ final class CacheUse {
     var status = CacheStatus.forward(.miss)
     /// The status as it was last told.
     fileprivate(set) var text = ""
+    /// Which URLs may have the response that came; nil for that of the request.
+    private(set) var variance: NoVarySearch?
     /// When the request went out, in microseconds since 1970.
     var requestTimeUs: Int64 = 0
 
     init(_ policy: CachePolicy, _ key: CacheKey, _ asked: CacheRequest, _ base: AdaptedRequest) {
         self.policy = policy
         self.key = key
+        keys = [key]
         self.asked = asked
         self.base = base
     }
 
     /// Looks at what is stored by now, and at what there was no room for.
     func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
-        candidates = store.responses(key)
+        if policy.obeysNoVarySearch {
+            keys = store.keys(of: key)
+            candidates = store.responses(keys)
+        } else {
+            candidates = store.responses(key)
+        }
         candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
         if !candidates.allSatisfy({ $0.policy == policy }) {
             candidates = candidates.map { $0.seen(by: policy) }
@@ -56,6 +67,23 @@ final class CacheUse {
         conditions = nil
         completion = nil
         mayServe = .nothing
+    }
+
+    /// Hears which URLs may have a response that came.
+    ///
+    /// A part that completes what is `held`, and says nothing itself, is for those of that.
+    func hear(_ head: ResponseHead, completing held: CachedResponse? = nil) {
+        guard policy.obeysNoVarySearch else { return }
+        let says = head.fields.value(of: "No-Vary-Search") != nil
+        variance = held == nil || says ? NoVarySearch(of: head.fields) : held?.key.variance
+    }
+
+    /// The key under which the response that came is stored.
+    var storingKey: CacheKey { variance.map(key.generalized) ?? key }
+
+    /// Says that a stored response was found by No-Vary-Search, if it was.
+    func noteFinding(_ cached: CachedResponse) {
+        if cached.key.isGeneral, status.detail == nil { status.detail = "no-vary-search" }
     }
 
     /// What is known of all candidates; a copy, for who must have them together.

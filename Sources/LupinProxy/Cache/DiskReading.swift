@@ -4,14 +4,31 @@ import LupinIO
 import LupinStore
 
 extension Exchange {
-    /// Brings what the disk holds under the key into the store, and looks again; it costs a wait.
+    /// Brings what the disk holds under the keys into the store, and looks again; it costs a wait
+    /// where there is something, and where nobody knows yet what No-Vary-Search says of the path.
     func loadFromDisk(_ use: CacheUse, _ tier: DiskTier) async throws(LupinError) {
-        let key = use.key.text
-        let entries = try await onDisk(tier) { $0.entries(for: key) } ?? []
         let store = resources.shared.responses
-        let adopted = store.adopt(entries, use.key, use.policy)
+        if use.policy.obeysNoVarySearch, store.mustLearnVariances(of: use.key) {
+            let listing = CacheKey.generalListing(of: use.key.url)
+            let found = try await onDisk(tier) { disk in
+                disk.keys(url: listing, limit: Self.learntFromMax).map(\.key)
+            }
+            if let found { store.learnVariances(from: found, of: use.key) }
+            use.look(in: store)
+            if use.selected != nil { return }
+        }
+        let keys = use.keys.filter(tier.mayHold)
+        if keys.isEmpty { return }
+        let entries = try await onDisk(tier) { disk in keys.map { disk.entries(for: $0.text) } }
+        var adopted: [CachedResponse] = []
+        for (key, entries) in zip(keys, entries ?? []) {
+            adopted += store.adopt(entries, key, use.policy)
+        }
         if !adopted.isEmpty { use.look(in: store, besides: adopted) }
     }
+
+    /// Of so many responses of a path, the last stored, the variances are learnt.
+    private static let learntFromMax = 1024
 
     /// What is served of a stored response that lies on disk; nil where it can't be had.
     ///

@@ -213,7 +213,7 @@ final class DiskTier: Sendable {
         let id = try store.commit(
             draft,
             key: key.text,
-            url: String(key.url),
+            url: key.listing,
             facts: response.facts.encoded,
             replacing: replaced.map(\.id),
             variantsMax: response.policy.variantsMax,
@@ -238,29 +238,40 @@ final class DiskTier: Sendable {
         submit { $0.remove(places.compactMap(\.id)) }
     }
 
-    /// Drops what lies under a URL, in all partitions.
-    func remove(url: String) { submit { _ = $0.remove(url: url) } }
+    /// Drops what a request for a URL may find, in all partitions.
+    func remove(url: String) { submit { _ = Self.remove(url, in: $0) } }
 
-    /// Drops what lies under these URLs; all there is where nobody knows which.
+    /// The same on the thread itself.
+    /// - Returns: How many entries there were.
+    static func remove(_ url: String, in store: DiskStore) -> Int {
+        let listed = store.keys(url: CacheKey.generalListing(of: url))
+        let general = Set(
+            CacheKey.answering(url, among: listed.lazy.map { CacheKey(stored: $0.key) })
+        )
+        let ids = listed.filter { general.contains(CacheKey(stored: $0.key)) }.map(\.id)
+        return store.remove(url: url) + store.remove(ids)
+    }
+
+    /// Drops what requests for these URLs may find; all there is where nobody knows which.
     func drop(_ urls: Set<String>?) {
         guard urls?.isEmpty != true else { return }
         submit { store in
             guard let urls else { return _ = store.removeAll() }
-            for url in urls { _ = store.remove(url: url) }
+            for url in urls { _ = Self.remove(url, in: store) }
         }
     }
 
-    /// The newest entries whose URLs are wanted, on the thread itself.
+    /// The newest entries whose keys are wanted, on the thread itself.
     /// - Returns: At most `limit` of them, and how many there are.
     static func find(
         in store: DiskStore,
         limit: Int,
-        _ isWanted: (String) -> Bool
+        _ isWanted: (CacheKey) -> Bool
     ) -> (newest: [DiskEntry], total: Int) {
         var found: [DiskEntry] = []
         var total = 0
         forEach(in: store) { entry in
-            guard isWanted(entry.url) else { return }
+            guard isWanted(CacheKey(stored: entry.key)) else { return }
             total += 1
             found.append(entry)
             // Numbers rise with time: those at the front are the oldest.
@@ -269,12 +280,12 @@ final class DiskTier: Sendable {
         return (found.suffix(limit).reversed(), total)
     }
 
-    /// Drops the entries whose URLs are wanted, on the thread itself.
-    static func purge(in store: DiskStore, _ isWanted: (String) -> Bool) -> CachePurge {
+    /// Drops the entries whose keys are wanted, on the thread itself.
+    static func purge(in store: DiskStore, _ isWanted: (CacheKey) -> Bool) -> CachePurge {
         var purged = CachePurge()
         var ids: [Int64] = []
         forEach(in: store) { entry in
-            guard isWanted(entry.url) else { return }
+            guard isWanted(CacheKey(stored: entry.key)) else { return }
             ids.append(entry.id)
             purged.bytes += Int(clamping: entry.length) + entry.facts.count
         }

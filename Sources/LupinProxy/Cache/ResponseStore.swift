@@ -24,18 +24,15 @@ struct StoreCounts: Sendable {
 /// without content says that the disk has it.
 final class ResponseStore: Sendable {
     private struct State {
-        var shelves: [CacheKey: [CachedResponse]] = [:]
-        var keys: [UInt64: CacheKey] = [:]
-        /// The keys of one URL, of whatever partition: for invalidation.
-        var partitions: [String: Set<CacheKey>] = [:]
-        var queue: EvictionQueue<UInt64>
+        var shelves: Shelves
+        /// Which general keys a request is looked up under.
+        var variances = SearchVariances()
         var flights: [CacheKey: Flight] = [:]
         /// Keys whose responses were not stored lately: nobody waits for another one's answer.
         var alone: [CacheKey: UInt64] = [:]
         /// Keys that are validated in the background.
         var validating: Set<CacheKey> = []
         var counts = StoreCounts()
-        var lastID: UInt64 = 0
         var disk: DiskTier?
         /// What was dropped while there was no disk; nil for more than is remembered.
         var droppedURLs: Set<String>? = []
@@ -48,21 +45,17 @@ final class ResponseStore: Sendable {
     private static let aloneTime: UInt64 = 120_000_000
     private static let aloneMax = 4096
 
-    init(bytesMax: Int) { state = Mutex(State(queue: EvictionQueue(bytesMax: bytesMax))) }
+    init(bytesMax: Int) { state = Mutex(State(shelves: Shelves(bytesMax: bytesMax))) }
 
     /// Changes the room; what no longer fits goes.
-    private func limit(_ bytesMax: Int) {
-        state.withLock { state in
-            guard state.queue.bytesMax != bytesMax else { return }
-            for id in state.queue.resize(bytesMax: bytesMax) { Self.evict(id, from: &state) }
-        }
-    }
+    private func limit(_ bytesMax: Int) { state.withLock { $0.shelves.limit(bytesMax) } }
 
     var counts: StoreCounts {
         state.withLock { state in
             var counts = state.counts
-            counts.entries = state.keys.count
-            counts.bytes = state.queue.bytes
+            counts.entries = state.shelves.count
+            counts.bytes = state.shelves.bytes
+            counts.evicted = state.shelves.evicted
             return counts
         }
     }
@@ -74,13 +67,41 @@ final class ResponseStore: Sendable {
 
     /// What lies under a key, of whatever variant.
     func responses(_ key: CacheKey) -> [CachedResponse] {
-        state.withLock { $0.shelves[key] ?? [] }
+        state.withLock { $0.shelves[key] }
+    }
+
+    /// The same for several keys.
+    func responses(_ keys: [CacheKey]) -> [CachedResponse] {
+        state.withLock { state in keys.flatMap { state.shelves[$0] } }
+    }
+
+    /// The keys under which a request finds something that minds No-Vary-Search: its own, and the
+    /// general ones of variances that are known of its path.
+    func keys(of key: CacheKey) -> [CacheKey] {
+        let variances = state.withLock { $0.variances.variances(of: key.path) }
+        return [key] + variances.map(key.generalized)
+    }
+
+    /// Whether the disk has to be asked for variances of the key's path.
+    func mustLearnVariances(of key: CacheKey) -> Bool {
+        state.withLock { $0.disk != nil && !$0.variances.isWhole(key.path) }
+    }
+
+    /// Takes note of the general keys that the disk has for the key's path, the latest first.
+    func learnVariances(from keys: [String], of key: CacheKey) {
+        let own = keys.lazy.map(CacheKey.init(stored:)).filter { $0.path == key.path }
+        var found: [NoVarySearch] = []
+        for variance in own.compactMap(\.variance) where !found.contains(variance) {
+            found.append(variance)
+            if found.count == SearchVariances.perPathMax { break }
+        }
+        state.withLock { $0.variances.learn(found, of: key.path) }
     }
 
     /// Notes that a response was served.
     func noteHit(_ response: CachedResponse) {
         let disk = state.withLock { state in
-            state.queue.hit(response.id)
+            state.shelves.noteHit(response)
             state.counts.hits += 1
             return state.disk
         }
@@ -90,7 +111,8 @@ final class ResponseStore: Sendable {
     /// Keeps a response in the place of those for the same requests.
     ///
     /// - Parameters:
-    ///   - key: Under which it lies.
+    ///   - request: The key of the request that it answers.
+    ///   - variance: Which URLs have it; nil for that of the request.
     ///   - facts: What is known of it.
     ///   - content: All of it; nil where it lies on disk, or is on its way there.
     ///   - policy: By which the facts were made.
@@ -98,16 +120,18 @@ final class ResponseStore: Sendable {
     /// - Returns: The response as it is kept.
     @discardableResult
     func insert(
-        _ key: CacheKey,
+        _ request: CacheKey,
+        _ variance: NoVarySearch?,
         _ facts: StoredResponse,
         _ content: StoredContent?,
         policy: CachePolicy,
         mayLieOnDisk: Bool
     ) -> CachedResponse {
         let disk = mayLieOnDisk ? self.disk : nil
+        let key = variance.map(request.generalized) ?? request
         let (response, dropped) = state.withLock { state in
             let response = CachedResponse(
-                id: Self.newID(&state),
+                id: state.shelves.newID(),
                 key: key,
                 facts: facts,
                 policy: policy,
@@ -115,17 +139,20 @@ final class ResponseStore: Sendable {
                 place: disk.map { _ in DiskPlace() }
             )
             var dropped: [CachedResponse] = []
-            for old in state.shelves[key] ?? [] where old.facts.vary == facts.vary {
-                Self.remove(old, from: &state)
+            for old in state.shelves[key] where old.facts.vary == facts.vary {
+                state.shelves.remove(old)
                 dropped.append(old)
             }
-            if let shelf = state.shelves[key], shelf.count >= policy.variantsMax {
-                Self.remove(shelf[0], from: &state)
-                dropped.append(shelf[0])
+            if let oldest = state.shelves[key].first,
+                state.shelves[key].count >= policy.variantsMax
+            {
+                state.shelves.remove(oldest)
+                dropped.append(oldest)
             }
-            Self.list(response, in: &state)
+            state.shelves.add(response)
+            if let variance { state.variances.note(variance, of: request.path) }
             // What could not be stored once can be by now: others may wait for it again.
-            state.alone[key] = nil
+            state.alone[request] = nil
             state.counts.stored += 1
             return (response, dropped)
         }
@@ -137,13 +164,7 @@ final class ResponseStore: Sendable {
     /// Puts other facts, which validation has made, in the place of a response's.
     func update(_ response: CachedResponse, _ facts: StoredResponse, policy: CachePolicy) {
         let disk = state.withLock { state in
-            if let shelf = state.shelves[response.key],
-                let i = Self.index(of: response, in: state)
-            {
-                shelf[i].note(isSole: false)
-                state.shelves[response.key]?[i] = shelf[i].renewed(facts, policy)
-                Self.noteWhoIsSole(on: response.key, in: state)
-            }
+            state.shelves.update(response) { $0.renewed(facts, policy) }
             return state.disk
         }
         // Memory may have forgotten what the disk still has.
@@ -152,20 +173,16 @@ final class ResponseStore: Sendable {
 
     func remove(_ responses: [CachedResponse]) {
         state.withLock { state in
-            for response in responses { Self.remove(response, from: &state) }
+            for response in responses { state.shelves.remove(response) }
         }
         removeFromDisk(responses)
     }
 
-    /// Drops what lies under a URL, in all partitions (RFC 9111 §4.4).
+    /// Drops what a request for a URL may find, in all partitions (RFC 9111 §4.4).
+    ///
+    /// Whatever No-Vary-Search lets it find goes, too, which the draft leaves to us.
     func invalidate(_ url: Substring) {
-        let disk = state.withLock { state in
-            for key in state.partitions[String(url)] ?? [] {
-                for response in state.shelves[key] ?? [] { Self.remove(response, from: &state) }
-            }
-            if state.disk == nil { Self.noteDropped(String(url), in: &state) }
-            return state.disk
-        }
+        _ = purge([String(url)])
         disk?.remove(url: String(url))
     }
 
@@ -210,12 +227,13 @@ final class ResponseStore: Sendable {
         state.withLock { state in
             let former = state.disk
             state.disk = disk
+            state.variances.doubt()
             if let disk {
                 disk.drop(state.droppedURLs)
                 state.droppedURLs = []
             }
-            for response in state.shelves.values.flatMap({ $0 }) where response.content == nil {
-                Self.remove(response, from: &state)
+            for response in state.shelves.all where response.content == nil {
+                state.shelves.remove(response)
             }
             return former
         }
@@ -236,19 +254,19 @@ final class ResponseStore: Sendable {
             var adopted: [CachedResponse] = []
             // The oldest first, as on every shelf.
             for (facts, place) in found.reversed() {
-                let isThere = (state.shelves[key] ?? []).contains {
+                let isThere = state.shelves[key].contains {
                     $0.place?.id == place.id || $0.facts.vary == facts.vary
                 }
                 if isThere { continue }
                 let response = CachedResponse(
-                    id: Self.newID(&state),
+                    id: state.shelves.newID(),
                     key: key,
                     facts: facts,
                     policy: policy,
                     content: nil,
                     place: place
                 )
-                Self.list(response, in: &state)
+                state.shelves.add(response)
                 adopted.append(response)
             }
             return adopted
@@ -258,12 +276,12 @@ final class ResponseStore: Sendable {
     /// Gives a response that lies on disk its content in memory, too.
     func fill(_ response: CachedResponse, _ content: StoredContent) {
         state.withLock { state in
-            guard let i = Self.index(of: response, in: state),
-                let shelf = state.shelves[response.key], shelf[i].content == nil
-            else { return }
-            let held = shelf[i].held(content, id: Self.newID(&state))
-            Self.remove(shelf[i], from: &state)
-            Self.list(held, in: &state)
+            guard let current = state.shelves.current(response), current.content == nil else {
+                return
+            }
+            let held = current.held(content, id: state.shelves.newID())
+            state.shelves.remove(current)
+            state.shelves.add(held)
         }
     }
 
@@ -272,85 +290,37 @@ final class ResponseStore: Sendable {
         if !places.isEmpty { disk?.remove(places) }
     }
 
-    // MARK: Shelves
+    // MARK: Dropping
 
-    private static func newID(_ state: inout State) -> UInt64 {
-        state.lastID += 1
-        return state.lastID
-    }
+    /// The keys under which something is stored, in no order.
+    var keys: [CacheKey] { state.withLock { $0.shelves.allKeys } }
 
-    private static func index(of response: CachedResponse, in state: State) -> Int? {
-        state.shelves[response.key]?.firstIndex { $0.id == response.id }
-    }
-
-    private static func noteWhoIsSole(on key: CacheKey, in state: State) {
-        guard let shelf = state.shelves[key] else { return }
-        for response in shelf { response.note(isSole: shelf.count == 1) }
-    }
-
-    private static func list(_ response: CachedResponse, in state: inout State) {
-        let key = response.key
-        state.shelves[key, default: []].append(response)
-        state.keys[response.id] = key
-        state.partitions[String(key.url), default: []].insert(key)
-        noteWhoIsSole(on: key, in: state)
-        for id in state.queue.insert(response.id, bytes: response.bytes) {
-            evict(id, from: &state)
-        }
-    }
-
-    /// The URLs under which something is stored, in no order.
-    var urls: [String] { state.withLock { Array($0.partitions.keys) } }
-
-    /// What is stored under these URLs, of all partitions and variants.
-    func responses(of urls: some Sequence<String>) -> [CachedResponse] {
-        state.withLock { state in
-            urls.flatMap { state.partitions[$0] ?? [] }.flatMap { state.shelves[$0] ?? [] }
-        }
-    }
-
-    /// Drops what memory has under these URLs, in all partitions; the disk is the caller's.
-    func purge(_ urls: some Sequence<String>) -> [CachedResponse] {
+    /// Drops what memory has under these keys; the disk is the caller's.
+    func purge(_ keys: [CacheKey]) -> [CachedResponse] {
         // One at a time: workers wait for the lock, and bodies are let go of outside it.
-        urls.flatMap { url in
+        keys.flatMap { key in
             state.withLock { state in
-                let dropped = (state.partitions[url] ?? []).flatMap { state.shelves[$0] ?? [] }
-                for response in dropped { Self.remove(response, from: &state) }
-                if state.disk == nil { Self.noteDropped(url, in: &state) }
-                return dropped
+                if state.disk == nil { Self.noteDropped(String(key.url), in: &state) }
+                return Self.drop([key], from: &state)
             }
         }
     }
 
-    private static func evict(_ id: UInt64, from state: inout State) {
-        guard let key = state.keys[id],
-            let response = state.shelves[key]?.first(where: { $0.id == id })
-        else { return }
-        state.counts.evicted += 1
-        unlist(response, from: &state)
-    }
-
-    private static func remove(_ response: CachedResponse, from state: inout State) {
-        state.queue.remove(response.id)
-        unlist(response, from: &state)
-    }
-
-    private static func unlist(_ response: CachedResponse, from state: inout State) {
-        let key = response.key
-        state.keys[response.id] = nil
-        response.note(isSole: false)
-        state.shelves[key]?.removeAll { old in
-            guard old.id == response.id else { return false }
-            // Somebody may hold the same as another policy saw it.
-            old.note(isSole: false)
-            return true
+    /// Drops what memory has for requests of these URLs, in all partitions and whatever their
+    /// policy; the disk is the caller's.
+    func purge(_ urls: Set<String>) -> [CachedResponse] {
+        urls.flatMap { url in
+            state.withLock { state in
+                if state.disk == nil { Self.noteDropped(url, in: &state) }
+                return Self.drop(state.shelves.keys(answering: url), from: &state)
+            }
         }
-        noteWhoIsSole(on: key, in: state)
-        guard state.shelves[key]?.isEmpty == true else { return }
-        state.shelves[key] = nil
-        let url = String(key.url)
-        state.partitions[url]?.remove(key)
-        if state.partitions[url]?.isEmpty == true { state.partitions[url] = nil }
+    }
+
+    private static func drop(_ keys: [CacheKey], from state: inout State) -> [CachedResponse] {
+        let dropped = keys.flatMap { state.shelves[$0] }
+        for response in dropped { state.shelves.remove(response) }
+        return dropped
     }
 
     // MARK: Fetches

@@ -9,15 +9,13 @@ struct CacheKeyTests {
         host: String = "x.dev",
         scheme: Scheme = .https,
         port: UInt16 = 443,
-        partition: String = "",
-        search: NoVarySearch? = nil
+        partition: String = ""
     ) throws -> CacheKey {
         let host = try #require(Host(host))
         return CacheKey(
             origin: Origin(scheme: scheme, host: host, port: port),
             pathAndQuery: Array(path.utf8).span,
-            partition: partition,
-            search: search
+            partition: partition
         )
     }
 
@@ -54,34 +52,93 @@ struct CacheKeyTests {
         #expect(try head == key("/p"))
     }
 
-    // MARK: No-Vary-Search
+    // MARK: General keys
 
-    private static let rows: [(String, String, String, Bool)] = [
-        ("key-order", "a=1&b=2", "b=2&a=1", true), ("key-order", "a=1&a=2", "a=2&a=1", false),
-        ("key-order", "a=1", "a=2", false), ("params", "a=1", "", true),
-        ("params, except=(\"id\")", "id=1&x=2", "y=3&id=1", true),
-        ("params, except=(\"id\")", "id=1", "id=2", false),
-        ("params=(\"utm\" \"ref\")", "a=1&utm=2", "ref=3&a=1", true),
-        ("params=(\"utm\")", "a=1", "a=2", false),
-        ("params=(\"a%20b\")", "a+b=1", "a%20b=2", true),
-        ("params=(\"x\")", "a=%41", "a=A", true), ("params=(\"x\")", "a", "a=", true),
-        ("key-order, params=(\"x\")", "b=1&x=3&a=2", "a=2&b=1", true),
-    ]
-
-    @Test(arguments: rows.indices)
-    func `No-Vary-Search makes queries one`(row: Int) throws {
-        let (value, first, second, isSame) = Self.rows[row]
-        let search = try #require(NoVarySearch(of: fields([("No-Vary-Search", value)])))
-        let keys = try [key("/p?" + first, search: search), key("/p?" + second, search: search)]
-        #expect((keys[0] == keys[1]) == isSame)
-        #expect(try key("/q?" + first, search: search) != keys[0])
+    private func variance(_ text: String) throws -> NoVarySearch {
+        try #require(NoVarySearch(of: fields([("No-Vary-Search", text)])))
     }
 
-    @Test(arguments: [
-        "", "key-order=1", "params=1", "except=(\"a\")", "params=(a)", "params=?0, except=(\"a\")",
-        "params, except=\"a\"", "params=(\"a\"), except=(\"b\")", "key-order=?0", "Params", "x",
-    ])
-    func `a No-Vary-Search that is not valid says nothing`(value: String) {
-        #expect(NoVarySearch(of: fields([("No-Vary-Search", value)])) == nil)
+    @Test func `a general key is that of all equivalent URLs, and of no request`() throws {
+        let variance = try variance("params=(\"utm\")")
+        let general = try key("/p?a=1&utm=2").generalized(by: variance)
+        #expect(try key("/p?utm=3&a=1").generalized(by: variance) == general)
+        #expect(general.url == "https://x.dev/p?a=1")
+        #expect(try key("/p?a=1") != general)
+        #expect(general.isGeneral)
+        #expect(try !key("/p?a=1").isGeneral)
+        #expect(general.variance == variance)
+        #expect(try key("/p?a=1").variance == nil)
+        #expect(general.generalized(by: variance) == general)
+        #expect(CacheKey(stored: general.text) == general)
+    }
+
+    @Test func `what differs is another general key`() throws {
+        let variance = try variance("params=(\"utm\")")
+        let general = try key("/p?a=1").generalized(by: variance)
+        #expect(try key("/p?a=2").generalized(by: variance) != general)
+        #expect(try key("/q?a=1").generalized(by: variance) != general)
+        #expect(try key("/p?a=1", host: "y.dev").generalized(by: variance) != general)
+        #expect(try key("/p?a=1", partition: "u").generalized(by: variance) != general)
+        // Its URL is the same, and which others have it is not.
+        let other = try self.variance("except=(\"a\")")
+        #expect(try key("/p?a=1").generalized(by: other) != general)
+    }
+
+    @Test func `a partition is found in a general key, too`() throws {
+        let general = try key("/p?a", partition: "12.ab").generalized(by: variance("key-order"))
+        #expect(general.partition == "12.ab")
+        #expect(general.partitionTag == "12ab")
+        #expect(try key("/p?a", partition: "12.ab").partition == "12.ab")
+        #expect(try general.path == key("/p?b=c", partition: "12.ab").path)
+        #expect(try general.path != key("/p?b=c").path)
+        #expect(try general.path != key("/q", partition: "12.ab").path)
+    }
+
+    @Test(
+        arguments: [
+            ("except=(\"id\")", "/p?id=1&x", "/p?y&id=1", true),
+            ("except=(\"id\")", "/p?id=1", "/p?id=2", false),
+            ("except=(\"id\")", "/p?id=1", "/q?id=1", false),
+            ("except=()", "/p?x", "/p", true), ("except=()", "/p", "/p?x=y", true),
+            ("except=()", "/p", "/p/", false), ("key-order", "/p?a&b", "/p?b&a", true),
+            ("key-order", "/%70?%C3%A9", "/p?\u{E9}=", true), (nil, "/p?a&b", "/p?a&b", true),
+            (nil, "/p?a&b", "/p?b&a", false), (nil, "/p", "/p?", false),
+        ] as [(String?, String, String, Bool)]
+    )
+    func `a key answers the URLs that find it, of whatever partition`(
+        text: String?,
+        stored: String,
+        asked: String,
+        isAnswered: Bool
+    ) throws {
+        var key = try key(stored, partition: "u")
+        if let text { key = key.generalized(by: try variance(text)) }
+        let url = try self.key(asked).url
+        #expect(key.answers(url) == isAnswered)
+        if isAnswered {
+            #expect(key.listing == (text == nil ? String(url) : CacheKey.generalListing(of: url)))
+        }
+    }
+
+    @Test func `keys that answer a URL are found among others`() throws {
+        let texts = ["key-order", "except=(\"a\")", "params=(\"a\")"]
+        let variances = try texts.map(variance)
+        let paths = ["/p?a=1&b=1", "/p?a=2&b=1", "/p?b=1&a=1", "/q?a=1&b=1"]
+        var keys = try paths.flatMap { path in
+            let keys = try ["", "u"].map { try key(path, partition: $0) }
+            return keys + keys.flatMap { key in variances.map(key.generalized) }
+        }
+        keys += [CacheKey(stored: "https://x.dev/p?a=1&b=1\n\nwhat nobody wrote")]
+        for url in try paths.map({ try key($0).url }) {
+            let found = CacheKey.answering(url, among: keys)
+            #expect(found == keys.filter { $0.answers(url) })
+            #expect(Set(found).count == 2 * (1 + texts.count))
+        }
+    }
+
+    @Test func `general keys are listed by their path, which no URL is like`() throws {
+        let general = try key("/p?a").generalized(by: variance("key-order"))
+        #expect(general.listing == "https://x.dev/p\n")
+        #expect(try key("/p").listing == "https://x.dev/p")
     }
 }

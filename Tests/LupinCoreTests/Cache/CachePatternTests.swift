@@ -28,6 +28,22 @@ struct CachePatternTests {
         #expect(try CachePattern(pattern).matches(url) == isMeant)
     }
 
+    @Test(arguments: [
+        ("http://a.dev/b?c=1&utm=2", true), ("http://a.dev/b?utm=3&c=1", true),
+        ("http://a.dev/b?c=1", true), ("http://a.dev/b?c=2", false), ("a.dev/b", true),
+        ("a.dev/c", false), ("http://a.dev/b?", false),
+    ])
+    func `one URL means what a request for it finds by No-Vary-Search`(
+        pattern: String,
+        isMeant: Bool
+    ) throws {
+        let url = try #require(HTTPURL("http://a.dev/b?c=1&utm=2"))
+        let variance = try #require(NoVarySearch("params=(\"utm\")"))
+        let path = Array(url.path.utf8)
+        let key = CacheKey(origin: url.origin, pathAndQuery: path.span, partition: "x")
+        #expect(try CachePattern(pattern).matches(key.generalized(by: variance)) == isMeant)
+    }
+
     @Test(arguments: ["**", "*", "**/**", "*/**", "*.**", "**.**", "**:*", "**:1-65535/**"])
     func `what leaves nothing out is everything`(pattern: String) throws {
         #expect(try CachePattern(pattern).isEverything)

@@ -54,6 +54,7 @@ struct CachePreviewTests {
             $0.staleIfError = .seconds(86400)
             $0.staleWhileRevalidate = .seconds(30)
             $0.isCollapsing = false
+            $0.obeysNoVarySearch = true
             $0.modify = [.remove(pattern: "server"), .set(name: "X-A", value: Template("1"))]
         }
         #expect(
@@ -65,6 +66,7 @@ struct CachePreviewTests {
                 "fresh for 1h, whatever the origin says",
                 "stale for 30s while it is validated, for 1d in place of an error, or longer "
                     + "where the origin grants it",
+                "one response for all URLs that its No-Vary-Search calls equivalent",
                 "changed before it is stored: remove server, set x-a",
             ]
         )

@@ -40,6 +40,7 @@ struct CacheStoreSettingsTests {
         (.remove(pattern: "content-*"), "content-encoding"), (.remove(pattern: "*"), "age"),
         (.remove(pattern: "x-*"), nil), (.set(name: "Server", value: Template("")), nil),
         (.remove(pattern: "last-modified"), "last-modified"), (.auth(token: "etag"), nil),
+        (.set(name: "No-Vary-Search", value: Template("key-order")), "no-vary-search"),
     ]
 
     @Test(arguments: steps)

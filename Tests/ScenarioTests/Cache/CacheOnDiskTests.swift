@@ -4,7 +4,7 @@ import LupinTestKit
 import Testing
 
 /// A folder with stored responses, and an origin that outlives the proxies before it.
-private final class DiskStory {
+final class DiskStory {
     let folder: Folder
     let range: RangeOrigin
     let origin: ScriptedOrigin

@@ -169,7 +169,8 @@ struct PurgeTests {
 
 extension ScriptedClient {
     /// Sends a PURGE and reads its response.
-    fileprivate func purge(_ url: String, body: String? = nil) throws -> ScriptedMessage {
+    @discardableResult
+    func purge(_ url: String, body: String? = nil) throws -> ScriptedMessage {
         try send("PURGE", url, body: body)
         return try response(to: "PURGE")
     }

@@ -1,0 +1,118 @@
+// What lies in memory under which key, who is found by which URL, and what goes for want of room.
+import LupinCore
+
+/// The stored responses of memory; a value that `ResponseStore` guards.
+struct Shelves {
+    private var shelves: [CacheKey: [CachedResponse]] = [:]
+    private var keys: [UInt64: CacheKey] = [:]
+    /// The keys of one `CacheKey.listing`: for who means a URL, whatever the partition.
+    private var listings: [String: Set<CacheKey>] = [:]
+    private var queue: EvictionQueue<UInt64>
+    private var lastID: UInt64 = 0
+    /// What went for want of room.
+    private(set) var evicted: UInt64 = 0
+
+    init(bytesMax: Int) { queue = EvictionQueue(bytesMax: bytesMax) }
+
+    var count: Int { keys.count }
+    var bytes: Int { queue.bytes }
+
+    /// Changes the room; what no longer fits goes.
+    mutating func limit(_ bytesMax: Int) {
+        guard queue.bytesMax != bytesMax else { return }
+        for id in queue.resize(bytesMax: bytesMax) { evict(id) }
+    }
+
+    // MARK: Looking
+
+    /// What lies under a key, the oldest first.
+    subscript(key: CacheKey) -> [CachedResponse] { shelves[key] ?? [] }
+
+    var all: [CachedResponse] { shelves.values.flatMap(\.self) }
+
+    /// Every key under which something lies, in no order.
+    var allKeys: [CacheKey] { Array(shelves.keys) }
+
+    /// The keys under which a request for `url` finds something, in all partitions and whatever
+    /// its policy.
+    func keys(answering url: some StringProtocol) -> [CacheKey] {
+        let general = listings[CacheKey.generalListing(of: url)] ?? []
+        return Array(listings[String(url)] ?? []) + CacheKey.answering(url, among: general)
+    }
+
+    private func index(of response: CachedResponse) -> Int? {
+        shelves[response.key]?.firstIndex { $0.id == response.id }
+    }
+
+    /// As it lies there now; nil where it does no more.
+    func current(_ response: CachedResponse) -> CachedResponse? {
+        index(of: response).map { self[response.key][$0] }
+    }
+
+    // MARK: Changing
+
+    /// A number for a response that comes.
+    mutating func newID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    mutating func noteHit(_ response: CachedResponse) { queue.hit(response.id) }
+
+    /// Puts a response behind those under its key.
+    mutating func add(_ response: CachedResponse) {
+        let key = response.key
+        shelves[key, default: []].append(response)
+        keys[response.id] = key
+        listings[key.listing, default: []].insert(key)
+        noteWhoIsSole(on: key)
+        for id in queue.insert(response.id, bytes: response.bytes) { evict(id) }
+    }
+
+    /// Puts what `change` makes of a response in its place, if it is still there.
+    mutating func update(
+        _ response: CachedResponse,
+        _ change: (CachedResponse) -> CachedResponse
+    ) {
+        guard let i = index(of: response), let old = shelves[response.key]?[i] else { return }
+        old.note(isSole: false)
+        shelves[response.key]?[i] = change(old)
+        noteWhoIsSole(on: response.key)
+    }
+
+    mutating func remove(_ response: CachedResponse) {
+        queue.remove(response.id)
+        unlist(response)
+    }
+
+    private mutating func evict(_ id: UInt64) {
+        guard let key = keys[id], let response = self[key].first(where: { $0.id == id }) else {
+            return
+        }
+        evicted += 1
+        unlist(response)
+    }
+
+    private mutating func unlist(_ response: CachedResponse) {
+        let key = response.key
+        keys[response.id] = nil
+        response.note(isSole: false)
+        shelves[key]?.removeAll { old in
+            guard old.id == response.id else { return false }
+            // Somebody may hold the same as another policy saw it.
+            old.note(isSole: false)
+            return true
+        }
+        noteWhoIsSole(on: key)
+        guard shelves[key]?.isEmpty == true else { return }
+        shelves[key] = nil
+        let listing = key.listing
+        listings[listing]?.remove(key)
+        if listings[listing]?.isEmpty == true { listings[listing] = nil }
+    }
+
+    private func noteWhoIsSole(on key: CacheKey) {
+        guard let shelf = shelves[key] else { return }
+        for response in shelf { response.note(isSole: shelf.count == 1) }
+    }
+}
