@@ -168,6 +168,7 @@ struct EquivalentURLTests {
             #expect(try client.get(origin.url("/a?utm=2")).caching.hasPrefix("lupin; hit; ttl="))
             #expect(try client.get(origin.url("/a?utm=1")).bodyText == "own")
             #expect(flaky.asked == 3)
+            #expect(flaky.requests[2]["If-None-Match"] == nil)
         }
     }
 
@@ -299,6 +300,26 @@ struct EquivalentURLTests {
             #expect(again.isHit)
             #expect(again.body == parts.body)
             #expect(try client.get(url + "?other").caching.contains("fwd=uri-miss"))
+        }
+    }
+
+    @Test(arguments: [([], 2), ([field], 2), (["No-Vary-Search: key-order"], 3)])
+    func `what completes parts is for the URLs of those, unless it says otherwise`(
+        fields: [String],
+        asked: Int
+    ) async throws {
+        let common = ["Cache-Control: max-age=600", "ETag: \"v1\""]
+        try await run(
+            .answer(206, common + ["Content-Range: bytes 0-1/4", Self.field], "ab"),
+            .answer(206, common + ["Content-Range: bytes 2-3/4"] + fields, "cd"),
+            .fresh("abcd")
+        ) { _, client, flaky, origin in
+            try client.get(origin.url("/a?utm=1"), "Range: bytes=0-1")
+            let whole = try client.get(origin.url("/a?utm=2"))
+            #expect(whole.bodyText == "abcd")
+            #expect(flaky.requests[1]["Range"] == "bytes=2-")
+            #expect(try client.get(origin.url("/a?utm=3")).bodyText == "abcd")
+            #expect(flaky.asked == asked)
         }
     }
 
