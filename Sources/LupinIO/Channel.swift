@@ -45,6 +45,7 @@ package final class Channel {
     var isWritable = true
     var staged: [UInt8] = []
     private var stagedSent = 0
+    var gathering = Gathering()
     /// With a filter: what was staged is plain still, and leaves sealed.
     var filtered: FilteredBytes?
 
@@ -168,6 +169,7 @@ package final class Channel {
 
     @inline(__always)
     func receive(into buffer: InputBuffer) throws(SystemError) -> Received {
+        if gathering.isOn { endGathering() }
         guard isReadable else { return .blocked }
         guard !buffer.isFull else { return .full }
         let (result, room) = buffer.fill(from: descriptor)

@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 
 extension Channel {
-    /// Moves up to `count` bytes from the socket into `pipe`.
+    /// Moves up to `count` bytes from the socket into `pipe`; no more than that will be moved.
     package func splice(into pipe: SplicePipe, _ count: Int) throws(SystemError) -> Received {
         guard isReadable else { return .blocked }
         let wanted = min(count, pipe.room)
@@ -12,6 +12,8 @@ extension Channel {
         if moved > 0 {
             pipe.held += moved
             received &+= UInt64(moved)
+            noteSpliced(moved)
+            if moved == count { endGathering() }
             return .bytes
         }
         if moved == 0 {
@@ -22,6 +24,7 @@ extension Channel {
             // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
             if pipe.held > 0 { return .full }
             isReadable = false
+            decideGathering(count)
             return .blocked
         }
         throw SystemError(code: Int32(-moved))

@@ -18,6 +18,8 @@ package final class EventLoop {
     private var closedEntries: [Int] = []
     private var isStopping = false
     private var postponed: [() -> Void] = []
+    /// Channels whose bytes gather in the kernel.
+    private var gathering: [Channel] = []
     let memory = BufferPool()
     package let pipes = PipePool()
 
@@ -56,6 +58,7 @@ package final class EventLoop {
                     dispatch(readiness, to: token)
                 }
             }
+            if !gathering.isEmpty { lookAtGathered() }
             if !postponed.isEmpty { runPostponed() }
             for slot in wheel.advance(to: now) { slot.wake(.timedOut) }
             executor.runReady()
@@ -107,6 +110,9 @@ package final class EventLoop {
         closedEntries.append(index)
     }
 
+    /// Looks at a channel every millisecond while its bytes gather.
+    func look(at channel: Channel) { gathering.append(channel) }
+
     @inline(__always)
     func fileTimer(_ slot: ParkingSlot) { wheel.file(slot) }
 
@@ -116,7 +122,15 @@ package final class EventLoop {
 
     private var timeout: Int32 {
         if !executor.isIdle || !postponed.isEmpty { return 0 }
-        return clock.isVirtual ? -1 : wheel.millisecondsToNext(from: now)
+        if clock.isVirtual { return -1 }
+        let next = wheel.millisecondsToNext(from: now)
+        return gathering.isEmpty || next == 0 ? next : 1
+    }
+
+    private func lookAtGathered() {
+        let channels = gathering
+        gathering = []
+        for channel in channels where channel.lookAtGathered() { gathering.append(channel) }
     }
 
     private func freeEntry() -> Int {

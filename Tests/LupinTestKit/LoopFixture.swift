@@ -20,8 +20,10 @@ package actor LoopFixture {
     }
 
     /// Starts a loop; with a `clock` time only moves when the test says so.
-    package init(clock: VirtualClock? = nil) throws {
-        thread = try LoopThread(name: "test-loop", clock: clock?.loopClock ?? .system)
+    ///
+    /// Without one it is `time`'s.
+    package init(clock: VirtualClock? = nil, time: LoopClock = .system) throws {
+        thread = try LoopThread(name: "test-loop", clock: clock?.loopClock ?? time)
         executor = thread.executor
         self.clock = clock
         clock?.add(executor)
@@ -30,9 +32,10 @@ package actor LoopFixture {
     /// Starts a loop, runs `body` on it, stops it.
     package static func run<Value: Sendable>(
         clock: VirtualClock? = nil,
+        time: LoopClock = .system,
         _ body: @Sendable @escaping (isolated LoopFixture) async throws -> Value
     ) async throws -> Value {
-        let fixture = try LoopFixture(clock: clock)
+        let fixture = try LoopFixture(clock: clock, time: time)
         defer { fixture.stop() }
         return try await fixture.run(body)
     }
