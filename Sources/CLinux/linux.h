@@ -109,6 +109,10 @@ static inline int linux_set_option(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof value);
 }
 
+static inline int linux_use_reno(int fd) {
+    return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
 static inline int linux_set_linger_zero(int fd) {
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
     return setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);

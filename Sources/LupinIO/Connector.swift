@@ -103,6 +103,7 @@ package struct Connector {
             let owned = Descriptor(owning: try SystemCall.check { linux_socket(address.family) })
             let raw = owned.raw
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+            address.sendUnpaced(by: raw)
             // Safety: the kernel's form of the address outlives the call, which only reads it.
             let result = SystemCall.value {
                 Int(unsafe address.withKernelForm { unsafe linux_connect(raw, $0, $1) })

@@ -19,6 +19,7 @@ package final class ListeningSocket: Sendable {
         // Accepted sockets inherit these: one call for all connections.
         try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
         Channel.enableKeepAlive(raw)
+        wanted.sendUnpaced(by: raw)
         if wanted.family == AF_INET6 {
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }

@@ -28,6 +28,8 @@ struct ConnectorTests {
             defer { channel.close() }
             let peer = try listener.accept()
             #expect(channel.peer == listener.address)
+            let found = OpenSocket.all().filter { $0.remote == listener.address.port }
+            #expect(found.map(\.congestionControl) == ["reno"])
             // It is a channel like any other: bytes that were there first are found.
             try peer.send("220 hello")
             let slot = channel.waits(for: .ready)

@@ -63,6 +63,21 @@ struct ListenerTests {
         }
     }
 
+    @Test func `an accepted socket sends without pauses`() async throws {
+        try await LoopFixture.run { fixture in
+            let socket = try ListeningSocket(.loopback(port: 0))
+            let slot = ParkingSlot(on: fixture.loop)
+            let listener = try Listener(socket, on: fixture.loop, slot: slot, isShared: false)
+            defer { listener.close() }
+            let client = try PlainSocket.connect(to: socket.address)
+            _ = await slot.park(for: .ready)
+            let channel = try #require(try listener.takeConnection())
+            defer { channel.close() }
+            let found = OpenSocket.all().filter { $0.remote == client.address?.port }
+            #expect(found.map(\.congestionControl) == ["reno"])
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a paused listener leaves connections waiting for its return`(
         isShared: Bool

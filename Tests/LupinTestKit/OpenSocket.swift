@@ -13,6 +13,8 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
     package var isListening: Bool
     /// The peer has sent FIN, and this side has not yet.
     package var isLeft: Bool
+    /// By which algorithm it sends, such as `bbr`.
+    package var congestionControl: String
     /// What tells it from a later socket with the same descriptor and port.
     package var inode: UInt64
     /// The kernel's number for the state of its connection.
@@ -61,11 +63,20 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         // Safety: getsockopt fills the byte it is given, the first of `tcp_info`.
         unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &length)
         self.state = state
+        congestionControl = Self.congestionControl(of: descriptor)
         isLeft = state == Self.closeWait
     }
 
     /// TCP_CLOSE_WAIT of the kernel.
     private static let closeWait: UInt8 = 8
+
+    private static func congestionControl(of descriptor: Int32) -> String {
+        var name = [UInt8](repeating: 0, count: 16)
+        var length = socklen_t(name.count)
+        // Safety: getsockopt writes `length` bytes at most, which are there.
+        unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CONGESTION, &name, &length)
+        return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    }
 
     private static func socketInode(_ descriptor: Int32) -> UInt64? {
         var status = stat()
