@@ -27,6 +27,7 @@
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
 extern int pipe2(int[2], int);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned int);
+extern ssize_t vmsplice(int, const struct iovec *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
 extern ssize_t preadv2(int, const struct iovec *, int, off_t, int);
@@ -95,6 +96,16 @@ static inline ssize_t linux_splice(int from, int to, size_t count) {
 static inline ssize_t linux_splice_file(int file, int64_t offset, int pipe, size_t count) {
     off_t start = offset;
     return splice(file, &start, pipe, NULL, count, 0x01 | 0x02 /* MOVE | NONBLOCK */);
+}
+
+static inline ssize_t linux_splice_memory(const void *_Nonnull from, size_t count, int pipe) {
+    struct iovec piece = {.iov_base = (void *)from, .iov_len = count};
+    return vmsplice(pipe, &piece, 1, 0x02 /* NONBLOCK */);
+}
+
+// Sends bytes that others follow at once.
+static inline ssize_t linux_send_more(int fd, const void *_Nullable bytes, size_t count) {
+    return send(fd, bytes, count, MSG_MORE);
 }
 
 static inline int linux_set_pipe_size(int fd, int size) {

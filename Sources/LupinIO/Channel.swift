@@ -223,11 +223,13 @@ package final class Channel {
 
     /// Sends what is staged, then `payload`, then `suffix`, in one call to the kernel.
     ///
+    /// With `isBeginning` more is sent at once, and what is staged may wait for it.
     /// - Returns: How many bytes of `payload` left. When all of them did, or there were none, what
     ///   is left of `suffix` has been staged.
     package func send(
         _ payload: Span<UInt8>,
-        suffix: StaticString? = nil
+        suffix: StaticString? = nil,
+        isBeginning: Bool = false
     ) throws(SystemError) -> Int {
         if let filtered { return try send(payload, suffix, through: filtered) }
         guard isWritable else { return postpone(payload, suffix) }
@@ -235,7 +237,7 @@ package final class Channel {
         let suffixCount = suffix?.utf8CodeUnitCount ?? 0
         let total = waiting + payload.count + suffixCount
         guard total > 0 else { return 0 }
-        let sent = write(payload, suffix)
+        let sent = write(payload, suffix, isBeginning: isBeginning)
         if sent < 0 {
             isWritable = false
             if sent == -Int(EAGAIN) { return postpone(payload, suffix) }
@@ -321,7 +323,11 @@ package final class Channel {
 
     // MARK: Private
 
-    private func write(_ payload: Span<UInt8>, _ suffix: StaticString?) -> Int {
+    private func write(
+        _ payload: Span<UInt8>,
+        _ suffix: StaticString?,
+        isBeginning: Bool
+    ) -> Int {
         // Safety: the three pieces outlive the call, which only reads them.
         let staged = staged
         return unsafe staged.withUnsafeBytes { all in
@@ -332,7 +338,9 @@ package final class Channel {
                 }
                 let only = unsafe first.isEmpty ? second : first
                 return SystemCall.value {
-                    unsafe Glibc.write(descriptor, only.baseAddress, only.count)
+                    unsafe isBeginning
+                        ? linux_send_more(descriptor, only.baseAddress, only.count)
+                        : Glibc.write(descriptor, only.baseAddress, only.count)
                 }
             }
         }

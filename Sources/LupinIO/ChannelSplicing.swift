@@ -48,4 +48,27 @@ extension Channel {
         }
         return true
     }
+
+    /// Sends what is staged, then a range of `bytes`, from where they lie if that is worth it.
+    /// - Returns: How many of them left.
+    package func send(_ bytes: MappedBytes, _ range: Range<Int>) throws(SystemError) -> Int {
+        guard range.count >= MappedBytes.countMin, !isFiltered, isWritable,
+            let pipe = loop.pipes.borrow()
+        else { return try send(bytes.span.extracting(range)) }
+        // What the socket did not take is in the pipe still, which is closed then.
+        defer { loop.pipes.giveBack(pipe) }
+        _ = try send(Span(), isBeginning: true)
+        var rest = range
+        while !hasStaged, !rest.isEmpty {
+            let filled = pipe.fill(with: bytes, rest)
+            // Not everybody may: a sandbox can forbid it.
+            guard filled > 0 else {
+                return range.count - rest.count + (try send(bytes.span.extracting(rest)))
+            }
+            let isEmpty = try splice(from: pipe)
+            rest = (rest.lowerBound + filled - pipe.held)..<rest.upperBound
+            if !isEmpty { break }
+        }
+        return range.count - rest.count
+    }
 }

@@ -48,6 +48,14 @@ package final class SplicePipe {
         held += moved
         return moved
     }
+
+    /// Puts what fits of a range of `bytes` into the pipe, without a copy.
+    /// - Returns: How many; 0 where there is no room, or the kernel doesn't do it.
+    func fill(with bytes: MappedBytes, _ range: Range<Int>) -> Int {
+        let moved = bytes.fill(writeEnd, with: range.prefix(room))
+        if moved > 0 { held += moved }
+        return max(0, moved)
+    }
 }
 
 /// One loop's spare pipes.

@@ -70,8 +70,8 @@ private struct Combination {
     let mayBeKept: Bool
     let answer: CacheAnswer
     /// What is held before and behind the part that comes.
-    let before: [[UInt8]]
-    let behind: [[UInt8]]
+    let before: [StoredPiece]
+    let behind: [StoredPiece]
 
     /// nil unless both are of one representation, and make all that the client is to have.
     init?(
@@ -113,15 +113,20 @@ private struct Combination {
 
 /// A body whose middle is still coming: what is held before and behind it is there.
 private final class CompletedBody: BodySource, LeavableBody {
-    private var before: ArraySlice<[UInt8]>
+    private var before: ArraySlice<StoredPiece>
     private let middle: JoinedBody
     private var isMiddleOver = false
-    private var behind: ArraySlice<[UInt8]>
-    private var piece: [UInt8] = []
+    private var behind: ArraySlice<StoredPiece>
+    private var piece = StoredPiece.bytes([])
     private var position = 0
     private let length: UInt64
 
-    init(_ before: [[UInt8]], _ middle: JoinedBody, _ behind: [[UInt8]], length: UInt64) {
+    init(
+        _ before: [StoredPiece],
+        _ middle: JoinedBody,
+        _ behind: [StoredPiece],
+        length: UInt64
+    ) {
         self.before = before[...]
         self.middle = middle
         self.behind = behind[...]
@@ -142,7 +147,7 @@ private final class CompletedBody: BodySource, LeavableBody {
         return .end
     }
 
-    private func take(_ next: [UInt8]) -> BodyProgress {
+    private func take(_ next: StoredPiece) -> BodyProgress {
         piece = next
         position = 0
         return .payload
@@ -150,8 +155,7 @@ private final class CompletedBody: BodySource, LeavableBody {
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         guard position < piece.count else { return try middle.offer(to: sink, keeping: replay) }
-        let piece = piece
-        let taken = try sink.push(piece.span.extracting(position..<piece.count), isLast: false)
+        let taken = try piece.push(position..<piece.count, to: sink, isLast: false)
         position += taken
         return Offer(taken: taken, isAllTaken: position == piece.count, isEnd: false)
     }

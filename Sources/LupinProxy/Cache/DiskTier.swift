@@ -166,7 +166,11 @@ final class DiskTier: Sendable {
             defer { release(Int(clamping: content.count)) }
             do throws(DiskProblem) {
                 let draft = try store.begin()
-                for piece in content.pieces { try store.append(piece.span, to: draft) }
+                for piece in content.pieces {
+                    try piece.withSpan { bytes throws(DiskProblem) in
+                        try store.append(bytes, to: draft)
+                    }
+                }
                 try commit(draft, response, at: place, in: store)
             } catch {
                 // Said among the notices; it is in memory all the same.

@@ -1,63 +1,6 @@
-// The body of a stored response: immutable, shared by all who are served from it.
+// The body of a stored response on its way to a client, from memory.
 import LupinCore
 import LupinIO
-
-/// Content in memory, in the pieces in which it came.
-struct StoredContent: Sendable {
-    let pieces: [[UInt8]]
-    /// Bytes of all pieces.
-    let count: UInt64
-
-    /// Pieces up to so many bytes are made one: each costs those who are served a call.
-    private static let pieceBytesMax = 1 << 20
-
-    init(_ pieces: [[UInt8]]) {
-        count = pieces.reduce(0) { $0 + UInt64($1.count) }
-        guard pieces.count > 1 else {
-            self.pieces = pieces
-            return
-        }
-        var joined: [[UInt8]] = []
-        var left = Int(clamping: count)
-        for piece in pieces {
-            if let last = joined.last, last.count + piece.count <= Self.pieceBytesMax {
-                joined[joined.count - 1] += piece
-            } else {
-                var first: [UInt8] = []
-                first.reserveCapacity(min(left, Self.pieceBytesMax))
-                joined.append(first + piece)
-            }
-            left -= piece.count
-        }
-        self.pieces = joined
-    }
-
-    /// The bytes of a range of it, in pieces.
-    func pieces(in range: Range<UInt64>) -> [[UInt8]] {
-        var found: [[UInt8]] = []
-        var start: UInt64 = 0
-        for piece in pieces {
-            let next = start + UInt64(piece.count)
-            let (from, to) = (max(range.lowerBound, start), min(range.upperBound, next))
-            if from < to {
-                let isWhole = to - from == UInt64(piece.count)
-                found.append(isWhole ? piece : Array(piece[Int(from - start)..<Int(to - start)]))
-            }
-            start = next
-        }
-        return found
-    }
-
-    /// What is held once `part` is, too.
-    ///
-    /// This is what is held now, one piece behind the other, as `held` says. Where both have a
-    /// byte, it is the new one.
-    func combined(_ held: HeldContent, with part: StoredContent, at range: Range<UInt64>) -> Self {
-        let before = pieces(in: 0..<held.heldBytes(before: range.lowerBound))
-        let behind = pieces(in: held.heldBytes(before: range.upperBound)..<count)
-        return StoredContent(before + part.pieces + behind)
-    }
-}
 
 /// What follows the head of an answer, bit by bit.
 enum AnswerPart {
@@ -85,7 +28,7 @@ final class StoredBody: BodySource {
     private let content: StoredContent
     private var parts: ArraySlice<AnswerPart>
     /// The piece that is on its way, what of it is meant, and how much of that has gone.
-    private var piece: [UInt8] = []
+    private var piece = StoredPiece.bytes([])
     private var position = 0
     private var end = 0
     private let length: UInt64
@@ -97,12 +40,20 @@ final class StoredBody: BodySource {
         parts = answer.parts[...]
     }
 
+    /// What is left of a piece.
+    init(_ piece: StoredPiece, from position: Int) {
+        content = StoredContent([piece])
+        (self.piece, self.position, end) = (piece, position, piece.count)
+        length = UInt64(piece.count - position)
+        parts = []
+    }
+
     func pull() throws(LupinError) -> BodyProgress {
         while position == end {
             guard let part = parts.first else { return .end }
             parts = parts.dropFirst()
             switch part {
-            case .bytes(let bytes): (piece, position, end) = (bytes, 0, bytes.count)
+            case .bytes(let bytes): (piece, position, end) = (.bytes(bytes), 0, bytes.count)
             case .range(let range): begin(range)
             }
         }
@@ -128,9 +79,8 @@ final class StoredBody: BodySource {
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        let piece = piece
         let isLast = parts.isEmpty
-        let taken = try sink.push(piece.span.extracting(position..<end), isLast: isLast)
+        let taken = try piece.push(position..<end, to: sink, isLast: isLast)
         position += taken
         let isAllTaken = position == end
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)

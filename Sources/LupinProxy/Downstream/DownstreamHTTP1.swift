@@ -255,6 +255,11 @@ final class DownstreamHTTP1: Downstream {
         return try writer.push(content, isLast: true)
     }
 
+    func answer(with answer: [UInt8], _ content: StoredPiece) throws(LupinError) -> Int {
+        begin(answer)
+        return try content.push(0..<content.count, to: writer, isLast: true)
+    }
+
     /// The request with that head, which was skipped; nil where it is not whole.
     func request(_ head: [UInt8]) -> ParsedRequest? {
         guard (try? parser.feed(head.span)) != nil, parser.isComplete else { return nil }

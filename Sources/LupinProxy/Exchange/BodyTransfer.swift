@@ -41,6 +41,8 @@ protocol BodySink: AnyObject {
     /// Takes as much of `payload` as the kernel does; with `isLast` the end of the body is written
     /// behind the last byte.
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int
+    /// The same for a range of bytes that a socket can take without a copy.
+    func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int
     /// Ends the body. True when everything has left; otherwise `flush` goes on.
     func finish(trailers: FieldSection) throws(LupinError) -> Bool
     /// Sends what waits. True when nothing does.
@@ -49,4 +51,10 @@ protocol BodySink: AnyObject {
     var takesSplice: Bool { get }
     /// Sends what `pipe` holds. True when it is empty.
     func splice(from pipe: SplicePipe) throws(LupinError) -> Bool
+}
+
+extension BodySink {
+    func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
+        try push(bytes.span.extracting(range), isLast: isLast)
+    }
 }

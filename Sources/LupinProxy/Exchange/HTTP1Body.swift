@@ -195,6 +195,17 @@ final class HTTP1BodyWriter: BodySink {
         }
     }
 
+    func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
+        if isChunked { return try push(bytes.span.extracting(range), isLast: isLast) }
+        do throws(SystemError) {
+            let taken = try channel.send(bytes, range)
+            if isLast, taken == range.count { isEnding = endsConnection }
+            return taken
+        } catch {
+            throw side.writeFailure(error)
+        }
+    }
+
     func finish(trailers: FieldSection) throws(LupinError) -> Bool {
         if isChunked {
             let sent = sendsTrailers ? trailers : FieldSection()

@@ -16,7 +16,7 @@ final class RepeatedHit {
     let response: CachedResponse
     /// The answer's head as it went out.
     let answer: [UInt8]
-    let content: [UInt8]
+    let content: StoredPiece
     /// The exchange as it ended; id, start and client are those of the last one.
     private var record: ExchangeRecord?
     /// The part of its line in the log that is the same for all.
@@ -60,7 +60,7 @@ final class RepeatedHit {
     /// What an exchange answered with.
     struct Made {
         let response: CachedResponse
-        let content: [UInt8]
+        let content: StoredPiece
         /// In seconds, as its head says it.
         let age: Int64
     }

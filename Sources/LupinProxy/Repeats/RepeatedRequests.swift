@@ -67,8 +67,7 @@ extension DownstreamConnection {
         var failure: LupinError?
         do throws(LupinError) {
             http1.skip(count)
-            let content = hit.content
-            sent = try http1.answer(with: hit.answer, content.span)
+            sent = try http1.answer(with: hit.answer, hit.content)
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
                 resources.record(hit, from: client)
@@ -87,7 +86,7 @@ extension DownstreamConnection {
             nil,
             bytesBefore: http1.bytesBeforeRequest
         )
-        let rest = BytesBody(Array(hit.content.dropFirst(sent)))
+        let rest = StoredBody(hit.content, from: sent)
         let ending = await exchange.goOn(
             as: hit.copiedRecord,
             with: rest,

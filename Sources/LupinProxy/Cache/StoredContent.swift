@@ -1,0 +1,128 @@
+// The content of a stored response in memory, in pieces that are shared by all who are served.
+import LupinCore
+import LupinIO
+
+/// Some bytes of it.
+enum StoredPiece: Sendable {
+    case bytes([UInt8])
+    /// Longer ones, which a socket takes without a copy.
+    case mapped(MappedBytes)
+
+    /// Pieces one behind the other; longer ones are copied for that even if it is only one.
+    init(joining pieces: ArraySlice<StoredPiece>) {
+        if let first = pieces.first, pieces.count == 1, first.isWellKept {
+            self = first
+            return
+        }
+        let count = pieces.reduce(0) { $0 + $1.count }
+        if count >= MappedBytes.countMin {
+            let mapped = MappedBytes(count: count) { room in
+                for piece in pieces { piece.withSpan { room.append($0) } }
+            }
+            if let mapped {
+                self = .mapped(mapped)
+                return
+            }
+        }
+        var joined: [UInt8] = []
+        joined.reserveCapacity(count)
+        for piece in pieces { joined += piece.copy(0..<piece.count) }
+        self = .bytes(joined)
+    }
+
+    /// Whether it lies where bytes of its length should.
+    private var isWellKept: Bool {
+        switch self {
+        case .bytes(let bytes): bytes.count < MappedBytes.countMin
+        case .mapped: true
+        }
+    }
+
+    var count: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .mapped(let bytes): bytes.count
+        }
+    }
+
+    /// Lends the bytes.
+    func withSpan<Value, Failure>(
+        _ body: (Span<UInt8>) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        switch self {
+        case .bytes(let bytes): try body(bytes.span)
+        case .mapped(let bytes): try body(bytes.span)
+        }
+    }
+
+    func copy(_ range: Range<Int>) -> [UInt8] {
+        withSpan { [UInt8](copying: $0.extracting(range)) }
+    }
+
+    /// Offers a range of it to `sink`, which says how many bytes it took.
+    func push(
+        _ range: Range<Int>,
+        to sink: any BodySink,
+        isLast: Bool
+    ) throws(LupinError) -> Int {
+        switch self {
+        case .bytes(let bytes): try sink.push(bytes.span.extracting(range), isLast: isLast)
+        case .mapped(let bytes): try sink.push(bytes, range, isLast: isLast)
+        }
+    }
+}
+
+/// Content in memory.
+struct StoredContent: Sendable {
+    let pieces: [StoredPiece]
+    /// Bytes of all pieces.
+    let count: UInt64
+
+    /// Pieces up to so many bytes are made one: each costs those who are served a call.
+    private static let pieceBytesMax = 1 << 20
+
+    /// Pieces as they came.
+    init(_ pieces: [[UInt8]]) { self.init(pieces.map(StoredPiece.bytes)) }
+
+    init(_ pieces: [StoredPiece]) {
+        count = pieces.reduce(0) { $0 + UInt64($1.count) }
+        var joined: [StoredPiece] = []
+        var (start, bytes) = (0, 0)
+        for (i, piece) in pieces.enumerated() {
+            if i > start, bytes + piece.count > Self.pieceBytesMax {
+                joined.append(StoredPiece(joining: pieces[start..<i]))
+                (start, bytes) = (i, 0)
+            }
+            bytes += piece.count
+        }
+        if start < pieces.count { joined.append(StoredPiece(joining: pieces[start...])) }
+        self.pieces = joined
+    }
+
+    /// The bytes of a range of it, in pieces.
+    func pieces(in range: Range<UInt64>) -> [StoredPiece] {
+        var found: [StoredPiece] = []
+        var start: UInt64 = 0
+        for piece in pieces {
+            let next = start + UInt64(piece.count)
+            let (from, to) = (max(range.lowerBound, start), min(range.upperBound, next))
+            if from < to {
+                let isWhole = to - from == UInt64(piece.count)
+                let cut = Int(from - start)..<Int(to - start)
+                found.append(isWhole ? piece : .bytes(piece.copy(cut)))
+            }
+            start = next
+        }
+        return found
+    }
+
+    /// What is held once `part` is, too.
+    ///
+    /// This is what is held now, one piece behind the other, as `held` says. Where both have a
+    /// byte, it is the new one.
+    func combined(_ held: HeldContent, with part: StoredContent, at range: Range<UInt64>) -> Self {
+        let before = pieces(in: 0..<held.heldBytes(before: range.lowerBound))
+        let behind = pieces(in: held.heldBytes(before: range.upperBound)..<count)
+        return StoredContent(before + part.pieces + behind)
+    }
+}
