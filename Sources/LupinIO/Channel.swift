@@ -25,7 +25,8 @@ package final class Channel {
     package let input: InputBuffer
     private var open = true
     private var hungUp = false
-    /// A send has met RST: the kernel tells of it once, and reading only says that it is over.
+    /// The connection broke: the kernel tells of it once, and then reading only says that it is
+    /// over.
     var isReset = false
     private var broken = false
     var received: UInt64 = 0
@@ -183,8 +184,12 @@ package final class Channel {
             if isReset { throw SystemError(code: ECONNRESET) }
             return .end
         }
-        isReadable = false
-        if result == -Int(EAGAIN) { return .blocked }
+        if result == -Int(EAGAIN) {
+            isReadable = false
+            return .blocked
+        }
+        // Whoever reads next has to hear of it too.
+        isReset = true
         throw SystemError(code: Int32(-result))
     }
 

@@ -1,4 +1,5 @@
 // What a channel makes of a socket's edges: nothing is read twice, sent twice, or missed.
+import Glibc
 import LupinIO
 import LupinTestKit
 import Testing
@@ -125,6 +126,20 @@ struct ChannelTests {
     }
 
     // MARK: The end
+
+    @Test func `whoever reads behind a reset is told of it too`() async throws {
+        try await LoopFixture.run { fixture in
+            let (channel, peer) = try fixture.connectedPair()
+            defer { channel.close() }
+            try peer.send("x")
+            #expect(try channel.receive() == .bytes)
+            peer.reset()
+            await fixture.settle()
+            for _ in 0..<3 {
+                #expect(throws: SystemError(code: ECONNRESET)) { try channel.receive() }
+            }
+        }
+    }
 
     @Test func `the peer's end wakes who waits for it alone`() async throws {
         try await LoopFixture.run { fixture in
