@@ -88,6 +88,12 @@ package final class ParkingSlot {
         return result
     }
 
+    /// Lets the loop serve others, then goes on.
+    package func giveWay() async {
+        loop.later { [self] in wake(.answered) }
+        _ = await park(for: .answered)
+    }
+
     /// Adds reasons and resumes the task if it waits for one of them.
     @inline(__always)
     package func wake(_ reasons: WakeReasons) {

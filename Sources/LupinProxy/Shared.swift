@@ -164,6 +164,8 @@ final class Snapshot: Sendable {
     let needsProgram: Bool
     /// Whether equal requests of any two clients are for the rules the same.
     let repeatsRequests: Bool
+    /// Whether a rule has something stored.
+    let caches: Bool
     /// The tokens of the file by their names.
     let tokens: [String: TokenDefinition]
     /// Who may use rules that hold secrets.
@@ -221,6 +223,7 @@ final class Snapshot: Sendable {
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         repeatsRequests = !needsProgram && !configuration.rules.testsClient
+        caches = configuration.rules.rules.contains { ($0.cache ?? nil) != nil }
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

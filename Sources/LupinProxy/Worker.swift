@@ -97,7 +97,15 @@ actor Worker {
     func liveCount() -> Int { (resources?.live.count ?? 0) + (resources?.forwards.count ?? 0) }
 
     /// The exchanges under way here.
-    func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
+    func liveExchanges() async -> [LiveExchange] {
+        guard let resources else { return [] }
+        if resources.forwards.count > 0 {
+            resources.forwards.handOverAll()
+            // Their tasks begin behind this one.
+            await ParkingSlot(on: resources.loop).giveWay()
+        }
+        return resources.liveExchanges()
+    }
 
     /// Cuts an exchange that is under way here; false when there is none of that name.
     func cancel(_ id: ExchangeID) -> Bool {

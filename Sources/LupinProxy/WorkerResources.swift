@@ -151,24 +151,6 @@ final class WorkerResources {
     /// Counts an exchange that has ended.
     func count(_ record: borrowing ExchangeRecord) { tally.note(record) }
 
-    /// Writes the line of an exchange that was answered as an equal one, and remembers it.
-    func record(_ hit: RepeatedHit, from client: Client) {
-        let (id, start) = (nextID(), wallNow)
-        hit.withRecord { record in
-            record.id = id
-            record.startMicroseconds = start
-            record.client.address = client.address
-            record.client.port = client.port
-            record.timing.total = 0
-            count(record)
-            sink.record(record, repeating: hit.line)
-            if let entry = hit.entry, record.isDue {
-                shared.history.append(ExchangeHistory.Entry(like: entry, record))
-            }
-        }
-        flushSoon()
-    }
-
     /// Has the lines that wait handed over before long.
     func flushSoon() {
         guard sink.isPending else { return }

@@ -93,7 +93,6 @@ extension LiveExchange {
 extension WorkerResources {
     /// What is told of the exchanges under way.
     func liveExchanges() -> [LiveExchange] {
-        forwards.handOverAll()
         let redactor = redactor
         return live.all.map { exchange in
             // Most of a record is filled in at the end only.

@@ -31,7 +31,7 @@ final class DownstreamConnection: ChannelPump {
     /// Set once the client speaks HTTP/2: from then on the connection needs no task.
     private var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still begin HTTP/2.
-    private var isFresh = true
+    private(set) var isFresh = true
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request is inside it.
     private(set) var enclosure: Enclosure?
@@ -153,7 +153,7 @@ final class DownstreamConnection: ChannelPump {
         var turn = 0
         while ending == .keep {
             turn += 1
-            if turn % Self.turnRequests == 0 { await giveWay() }
+            if turn % Self.turnRequests == 0 { await slot.giveWay() }
             ending = await serveOne()
         }
         if ending == .rest { return rest() }
@@ -257,12 +257,16 @@ final class DownstreamConnection: ChannelPump {
         isResting = true
         channel.slot = nil
         channel.pump = self
-        if isAtRest {
-            http1.rest()
-            resources.connectionRests()
-        }
+        if isAtRest { giveMemoryBack() }
         // What came between the last look and now makes no new event.
         channelIsReady(channel)
+    }
+
+    /// A connection that comes to rest needs little.
+    private func giveMemoryBack() {
+        isAtRest = true
+        http1.rest()
+        resources.connectionRests()
     }
 
     /// Closes a resting connection whose time is up, or whenever lupin stops.
@@ -277,7 +281,11 @@ final class DownstreamConnection: ChannelPump {
             if isStopping { handOverForward() }
             return false
         }
-        guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
+        guard isResting, isStopping || resources.loop.now >= idleDeadline else {
+            // One whose requests are forwarded without a task never comes to rest by itself.
+            if isResting, !isAtRest { giveMemoryBack() }
+            return false
+        }
         isResting = false
         channel.close()
         endAll()
@@ -355,7 +363,8 @@ final class DownstreamConnection: ChannelPump {
     func run(_ exchange: Exchange) async -> Ending {
         if repeating.digest != nil {
             http1.keepsAnswer = repeating.head != nil
-            exchange.notes.wanted = http1.keepsAnswer ? .all : .answer
+            exchange.notes.wanted =
+                !http1.keepsAnswer ? .answer : repeating.isForwardWanted ? .all : .none
         }
         // Who is inside has proved on the CONNECT who he is.
         var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
@@ -489,7 +498,7 @@ final class DownstreamConnection: ChannelPump {
             if received == .bytes {
                 if turn >= Self.lingerTurnBytes {
                     turn = 0
-                    await giveWay()
+                    await slot.giveWay()
                 }
                 continue
             }
@@ -506,12 +515,6 @@ final class DownstreamConnection: ChannelPump {
     /// Requests served before others get their turn: a client that pipelines without end and reads
     /// as fast never makes the task wait.
     private static let turnRequests = 64
-
-    /// Lets the loop serve others, then goes on.
-    private func giveWay() async {
-        resources.loop.later { [slot] in slot.wake(.answered) }
-        _ = await slot.park(for: .answered)
-    }
 }
 
 /// How an exchange leaves the connection.

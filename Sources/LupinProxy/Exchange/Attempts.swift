@@ -157,7 +157,7 @@ extension Exchange {
     }
 
     /// Whether anybody has a say about a response.
-    private func needsVerdict(_ status: UInt16) -> Bool {
+    func needsVerdict(_ status: UInt16) -> Bool {
         if status == 101 { return false }
         if status == 407 || resources.shared.interceptor != nil { return true }
         guard let plan else { return status >= 400 && RetryPolicy.safe.minds(status) }

@@ -24,11 +24,12 @@ extension HTTPDate {
     private static let dateStart = "date: "
     private static let bytes = 29
 
-    /// Whether such a byte may stand in a date.
-    static func mayHold(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x20, 0x2C, 0x3A: true
-        default: false
+    /// Whether a date may hold `byte` where another holds `other`.
+    static func mayHold(_ byte: UInt8, for other: UInt8) -> Bool {
+        switch other {
+        case 0x30...0x39: 0x30...0x39 ~= byte
+        case 0x41...0x5A, 0x61...0x7A: 0x41...0x5A ~= byte & 0xDF
+        default: byte == other
         }
     }
 }

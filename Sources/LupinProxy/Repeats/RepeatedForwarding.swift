@@ -8,8 +8,9 @@ extension DownstreamConnection {
     ///
     /// - Returns: False where the connection needs its task.
     func forwardRepeat() -> Bool {
-        let isFound = (try? findRepetition()) ?? false
-        guard isFound, let (forward, count) = repeating.forward else { return false }
+        // What a connection may begin with is its listener's to say.
+        guard !isFresh, (try? findRepetition()) == true, let (forward, count) = repeating.forward
+        else { return false }
         repeating = Repeating()
         guard let upstream = lease(for: forward) else {
             leavesForwards = true
@@ -35,7 +36,8 @@ extension DownstreamConnection {
         upstream.channel.pump = self
         forwardUnderWay = before
         resources.forwards.add(self)
-        if !isSent { handOver(.response(before)) }
+        // No event will tell of a client that has left already.
+        if !isSent || channel.hasHungUp { handOver(.response(before)) }
         return true
     }
 
@@ -60,7 +62,7 @@ extension DownstreamConnection {
         guard let now = forwardUnderWay else { return }
         switch now.upstream.holdsResponse(of: now.forward) {
         case nil: return
-        case true? where !isLeaving: passOn(now)
+        case true? where !isLeaving && now.forward.record.holds(in: resources): passOn(now)
         default: handOver(.response(now))
         }
     }
@@ -84,7 +86,7 @@ extension DownstreamConnection {
         guard isSent else {
             let rest = [UInt8](copying: body.extracting(sent...))
             now.upstream.endRepeat(to: resources.pool)
-            let record = resources.copiedRecord(of: now, from: client)
+            let record = resources.copiedRecord(of: now)
             return handOver(.body(record, rest, of: now, failure))
         }
         now.upstream.endRepeat(to: resources.pool)
@@ -127,7 +129,7 @@ extension DownstreamConnection {
                 http1,
                 slot,
                 resources,
-                now.forward.snapshot,
+                now.forward.record.snapshot,
                 nil,
                 bytesBefore: now.clientBytes.received,
                 begun: now.begun
@@ -144,7 +146,7 @@ extension DownstreamConnection {
                 http1,
                 slot,
                 resources,
-                now.forward.snapshot,
+                now.forward.record.snapshot,
                 nil,
                 bytesBefore: now.clientBytes.received,
                 begun: now.begun
@@ -167,37 +169,20 @@ extension WorkerResources {
     func record(_ now: ForwardUnderWay, from client: Client) {
         let forward = now.forward
         forward.noteUse()
-        forward.withRecord { record in
-            fill(&record, now, client)
-            count(record)
-            sink.record(record, repeating: forward.line)
-            if let entry = forward.entry, record.isDue {
-                shared.history.append(
-                    ExchangeHistory.Entry(like: entry, record, date: forward.date)
-                )
-            }
-        }
-        flushSoon()
+        record(forward.record, from: client, date: forward.date) { fill(&$0, now) }
     }
 
     /// The record of a request that was forwarded as an equal one, for an exchange that ends it.
-    func copiedRecord(of now: ForwardUnderWay, from client: Client) -> ExchangeRecord? {
-        guard var record = now.forward.copiedRecord else { return nil }
-        fill(&record, now, client)
+    func copiedRecord(of now: ForwardUnderWay) -> ExchangeRecord? {
+        guard var record = now.forward.record.copy else { return nil }
+        fill(&record, now)
         if let date = now.forward.date { record.response?.fields.set(date: date) }
         return record
     }
 
-    private func fill(
-        _ record: inout ExchangeRecord,
-        _ now: ForwardUnderWay,
-        _ client: Client
-    ) {
+    private func fill(_ record: inout ExchangeRecord, _ now: ForwardUnderWay) {
         let elapsed = Int64(loop.now &- now.begun)
-        record.id = nextID()
         record.startMicroseconds = wallNow &- elapsed
-        record.client.address = client.address
-        record.client.port = client.port
         record.attempts[0].timing.blocked = nil
         record.attempts[0].timing.wait = elapsed
         record.attempts[0].peer = now.upstream.peer?.address

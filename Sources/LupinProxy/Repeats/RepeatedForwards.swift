@@ -15,7 +15,6 @@ final class RepeatedForward {
     /// The request's head as it came, and its digest.
     let head: [UInt8]
     let digest: Int
-    let snapshot: Snapshot
     /// The response's head as it went out, with the Date that is due.
     private(set) var answer: [UInt8]
     /// The response's head as it came last.
@@ -27,14 +26,8 @@ final class RepeatedForward {
     private var datedAt: Int64?
     /// The origin's Date, once it is another than that of the record.
     private(set) var date: String?
-    /// The exchange as it ended; id, start, client and times are those of the last one.
-    private var record: ExchangeRecord?
-    /// The part of its line in the log that is the same for all.
-    let line: [UInt8]
-    /// Which secrets the line hides.
-    let secrets: Int
-    /// As history keeps it; nil where there is none.
-    let entry: ExchangeHistory.Entry?
+    /// The exchange as it ended; start, client and times are those of the last one.
+    let record: RepeatedRecord
     /// Whether a request was answered by it.
     private(set) var isUsed = false
     /// How many before it were never used, since every response had a head of its own.
@@ -53,38 +46,27 @@ final class RepeatedForward {
         let bodyBytes: Int
     }
 
+    /// `fruitless` is how many before it were never used.
     init(
         _ known: Known,
         head: [UInt8],
         digest: Int,
         answer: [UInt8],
-        _ record: ExchangeRecord,
-        _ resources: WorkerResources,
-        _ snapshot: Snapshot
+        _ record: RepeatedRecord,
+        fruitless: Int
     ) {
         self.known = known
         self.head = head
         self.digest = digest
         self.answer = answer
-        response = known.response
-        dateInResponse = HTTPDate.place(in: response.span)
-        dateInAnswer = HTTPDate.place(in: answer.span)
-        datedAt = record.response?.fields.first(.date) == nil ? .min : nil
         self.record = record
-        self.snapshot = snapshot
-        line = resources.sink.repeatedPart(of: record)
-        secrets = resources.shared.secrets.current
-        entry = resources.keepsHistory ? ExchangeHistory.Entry(record, changed: nil) : nil
-        fruitless = resources.repeatedForwards.fruitless(digest)
-    }
-
-    /// Lends the record, which is moved and never copied: its copy costs more than its line.
-    func withRecord(_ body: (inout ExchangeRecord) -> Void) {
-        var lent: ExchangeRecord?
-        swap(&lent, &record)
-        guard var record = lent.take() else { return }
-        body(&record)
-        self.record = consume record
+        self.fruitless = fruitless
+        response = known.response
+        dateInAnswer = HTTPDate.place(in: answer.span)
+        // One that went out as something else (folded, beside a second) is as fixed as the rest.
+        dateInResponse = dateInAnswer == nil ? nil : HTTPDate.place(in: response.span)
+        let isOwn = record.copy?.response?.fields.first(.date) == nil
+        datedAt = isOwn ? .min : nil
     }
 
     // MARK: The response
@@ -101,7 +83,9 @@ final class RepeatedForward {
         guard known.extracting(first: date.lowerBound).begins(bytes) else { return false }
         let end = min(count, date.upperBound)
         if !known.extracting(date.lowerBound..<end).begins(bytes.extracting(date.lowerBound...)) {
-            for i in date.lowerBound..<end where !HTTPDate.mayHold(bytes[i]) { return false }
+            for i in date.lowerBound..<end where !HTTPDate.mayHold(bytes[i], for: known[i]) {
+                return false
+            }
         }
         return known.extracting(end...).begins(bytes.extracting(end...))
     }
@@ -133,19 +117,20 @@ final class RepeatedForward {
     /// Notes that a request was answered by it.
     func noteUse() { isUsed = true }
 
-    /// A copy of the record.
-    var copiedRecord: ExchangeRecord? { record }
-
-    /// Whether an equal request of `client` is forwarded alike now.
+    /// Whether an equal request of `client`, which goes past the cache for `pass`, is forwarded
+    /// alike now.
     func holds(
         for client: borrowing Client,
-        by snapshot: Snapshot,
-        _ secrets: Int,
-        isPassed: Bool
+        in resources: WorkerResources,
+        _ pass: PassedStatus?
     ) -> Bool {
-        self.snapshot === snapshot && self.secrets == secrets && client.isAdmitted
-            && client.user == nil && (known.pass != nil) == isPassed
+        record.holds(in: resources) && client.mayRepeat && known.pass == pass
     }
+}
+
+extension Client {
+    /// Whether it may do what equal requests of others did: nobody has to ask who it is.
+    var mayRepeat: Bool { isAdmitted && user == nil }
 }
 
 /// What one worker remembers of such requests.
@@ -158,6 +143,8 @@ final class RepeatedForwards {
     /// So many in a row may be of no use before that is enough.
     private static let fruitlessMax = 3
     private static let uselessTime = Duration.seconds(10)
+    /// Bytes of the heads of one: each is there in several forms.
+    private static let headBytesMax = 8 << 10
 
     /// What is known of a request with that head.
     func forward(_ head: Span<UInt8>, _ digest: Int) -> RepeatedForward? {
@@ -174,14 +161,18 @@ final class RepeatedForwards {
         return true
     }
 
-    fileprivate func fruitless(_ digest: Int) -> Int {
+    /// How many were made for that digest, the last ones in a row, and never used.
+    func fruitless(_ digest: Int) -> Int {
         guard let former = forwards[digest] else { return 0 }
         return former.isUsed ? 0 : former.fruitless + 1
     }
 
     /// Keeps one instead of an older one with the same digest.
     func remember(_ forward: RepeatedForward, on loop: EventLoop) {
-        if forward.fruitless >= Self.fruitlessMax {
+        let known = forward.known
+        if forward.fruitless >= Self.fruitlessMax
+            || known.request.count + known.response.count > Self.headBytesMax
+        {
             return giveUp(forward.digest, on: loop)
         }
         if forwards.count >= Self.forwardsMax { forwards = [:] }
@@ -245,6 +236,7 @@ extension Exchange {
         else { return nil }
         guard let target = notes.target, target.origin.scheme == .http, snapshot.isDirect,
             let upstream = upstream as? UpstreamHTTP1, upstream.hop == target.directHop,
+            upstream.mayPersist, !needsVerdict(attempts[0].status),
             // The values in its line would be another response's.
             record.headers == .names || record.headers == .none,
             let bodyBytes = upstream.responseBody.knownLength,

@@ -12,50 +12,19 @@ import LupinWire
 final class RepeatedHit {
     /// The request's head as it came.
     let head: [UInt8]
-    let snapshot: Snapshot
     let response: CachedResponse
     /// The answer's head as it went out.
     let answer: [UInt8]
     let content: StoredPiece
-    /// The exchange as it ended; id, start and client are those of the last one.
-    private var record: ExchangeRecord?
-    /// The part of its line in the log that is the same for all.
-    let line: [UInt8]
-    /// Which secrets the line hides.
-    let secrets: Int
-    /// As history keeps it; nil where there is none.
-    let entry: ExchangeHistory.Entry?
+    let record: RepeatedRecord
     private let age: Int64
 
-    init(
-        _ made: Made,
-        head: [UInt8],
-        answer: [UInt8],
-        _ record: ExchangeRecord,
-        _ resources: WorkerResources,
-        _ snapshot: Snapshot
-    ) {
+    init(_ made: Made, head: [UInt8], answer: [UInt8], _ record: RepeatedRecord) {
         self.head = head
         self.answer = answer
         self.record = record
-        self.snapshot = snapshot
         (response, content, age) = (made.response, made.content, made.age)
-        line = resources.sink.repeatedPart(of: record)
-        secrets = resources.shared.secrets.current
-        entry = resources.keepsHistory ? ExchangeHistory.Entry(record, changed: nil) : nil
     }
-
-    /// Lends the record, which is moved and never copied: its copy costs more than its line.
-    func withRecord(_ body: (inout ExchangeRecord) -> Void) {
-        var lent: ExchangeRecord?
-        swap(&lent, &record)
-        guard var record = lent.take() else { return }
-        body(&record)
-        self.record = consume record
-    }
-
-    /// A copy of the record.
-    var copiedRecord: ExchangeRecord? { record }
 
     /// What an exchange answered with.
     struct Made {
@@ -66,15 +35,9 @@ final class RepeatedHit {
     }
 
     /// Whether an equal request of `client` gets the same now.
-    func holds(
-        for client: borrowing Client,
-        by snapshot: Snapshot,
-        _ secrets: Int,
-        nowUs: Int64
-    ) -> Bool {
-        self.snapshot === snapshot && response.isSole && self.secrets == secrets
-            && client.isAdmitted && client.user == nil
-            && response.facts.freshness.age(at: nowUs) == age
+    func holds(for client: borrowing Client, in resources: WorkerResources) -> Bool {
+        record.holds(in: resources) && response.isSole && client.mayRepeat
+            && response.facts.freshness.age(at: resources.wallNow) == age
     }
 }
 
@@ -188,7 +151,7 @@ final class RepeatedPass {
 }
 
 /// Why a request goes past the cache, in the words of `Cache-Status`.
-struct PassedStatus {
+struct PassedStatus: Equatable {
     /// For the record.
     let text: String
     /// For the client; nil where the policy tells it nothing.

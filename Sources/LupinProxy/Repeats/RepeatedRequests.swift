@@ -15,6 +15,8 @@ struct Repeating {
     var digest: Int?
     /// The head, where an equal one has come before.
     var head: [UInt8]?
+    /// Whether it may be worth while to forward equal ones without an exchange.
+    var isForwardWanted = true
 }
 
 extension DownstreamConnection {
@@ -32,9 +34,8 @@ extension DownstreamConnection {
         let head = bytes.extracting(first: count)
         let digest = RepeatedHits.digest(of: head)
         let hits = resources.repeatedHits
-        let secrets = resources.shared.secrets.current
         if let hit = hits.hit(head, digest) {
-            if hit.holds(for: client, by: snapshot, secrets, nowUs: resources.wallNow) {
+            if hit.holds(for: client, in: resources) {
                 repeating.hit = (hit, count)
                 return true
             }
@@ -43,7 +44,7 @@ extension DownstreamConnection {
         let pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
         let forwards = resources.repeatedForwards
         if !leavesForwards, let forward = forwards.forward(head, digest) {
-            if forward.holds(for: client, by: snapshot, secrets, isPassed: pass != nil) {
+            if forward.holds(for: client, in: resources, pass) {
                 repeating.forward = (forward, count)
                 return true
             }
@@ -51,7 +52,9 @@ extension DownstreamConnection {
         }
         repeating.digest = digest
         repeating.pass = pass
-        if hits.isExpected(digest), forwards.isWanted(digest, now: resources.loop.now) {
+        repeating.isForwardWanted = forwards.isWanted(digest, now: resources.loop.now)
+        // The cache may have use for it in any case.
+        if hits.isExpected(digest), repeating.isForwardWanted || snapshot.caches {
             repeating.head = [UInt8](copying: head)
         }
         return false
@@ -70,7 +73,11 @@ extension DownstreamConnection {
             sent = try http1.answer(with: hit.answer, hit.content)
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
-                resources.record(hit, from: client)
+                let now = resources.wallNow
+                resources.record(hit.record, from: client) { record in
+                    record.startMicroseconds = now
+                    record.timing.total = 0
+                }
                 return .keep
             }
         } catch {
@@ -82,13 +89,13 @@ extension DownstreamConnection {
             http1,
             slot,
             resources,
-            hit.snapshot,
+            hit.record.snapshot,
             nil,
             bytesBefore: http1.bytesBeforeRequest
         )
         let rest = StoredBody(hit.content, from: sent)
         let ending = await exchange.goOn(
-            as: hit.copiedRecord,
+            as: hit.record.copy,
             with: rest,
             to: http1.bodySink,
             bytesSentBefore: before,
@@ -122,9 +129,7 @@ extension DownstreamConnection {
             made,
             head: head,
             answer: http1.keptAnswer,
-            record,
-            resources,
-            exchange.snapshot
+            RepeatedRecord(record, resources, by: exchange.snapshot)
         )
         resources.repeatedHits.remember(hit, digest)
     }
@@ -144,9 +149,8 @@ extension DownstreamConnection {
             head: head,
             digest: digest,
             answer: http1.keptAnswer,
-            record,
-            resources,
-            exchange.snapshot
+            RepeatedRecord(record, resources, by: exchange.snapshot),
+            fruitless: forwards.fruitless(digest)
         )
         forwards.remember(forward, on: resources.loop)
     }
@@ -159,7 +163,9 @@ extension DownstreamConnection {
             rememberPass(of: exchange)
         } else if let known = exchange.repeatableForward {
             remember(known, exchange)
-        } else if let digest = repeating.digest, repeating.pass != nil, repeating.head != nil {
+        } else if let digest = repeating.digest, repeating.pass != nil, repeating.head != nil,
+            repeating.isForwardWanted
+        {
             resources.repeatedForwards.giveUp(digest, on: resources.loop)
         }
         repeating = Repeating()

@@ -25,7 +25,7 @@ final class UpstreamHTTP1: Upstream {
     private var parser: ResponseParser
     private var method = Method.get
     /// The response lets the connection live on.
-    private var mayPersist = false
+    private(set) var mayPersist = false
     private var responseHasBegun = false
     /// The final response's head is kept as it comes, if it comes at once.
     var keepsHead = false
@@ -63,12 +63,16 @@ final class UpstreamHTTP1: Upstream {
     }
 
     func begin(_ head: RequestHead, _ options: RequestOptions) {
-        method = head.method
+        beginRequest(head.method)
+        channel.stage { RequestSerializer.append(head, options, to: &$0) }
+        writer.begin(options.framing, sendsTrailers: true)
+    }
+
+    private func beginRequest(_ method: Method) {
+        self.method = method
         mayPersist = false
         responseHasBegun = false
         keepsHead = false
-        channel.stage { RequestSerializer.append(head, options, to: &$0) }
-        writer.begin(options.framing, sendsTrailers: true)
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
@@ -100,10 +104,7 @@ final class UpstreamHTTP1: Upstream {
 
     /// Sends a GET request that is all in `head`; false where some of it still has to leave.
     func begin(_ head: [UInt8]) throws(LupinError) -> Bool {
-        method = .get
-        mayPersist = false
-        responseHasBegun = false
-        keepsHead = false
+        beginRequest(.get)
         channel.stage { $0.append(contentsOf: head) }
         writer.begin(.none, sendsTrailers: false)
         return try writer.flush()
