@@ -101,6 +101,8 @@ struct RepeatedClientTests {
                 equal.client.shutdownWrite()
                 isSent.ring()
                 try equal.connection.request()
+                // However soon the answer comes.
+                try? equal.connection.send(EqualRequests.good)
             } else {
                 try equal.ask()
                 if farewell == .finBehindNext { try equal.client.send(equal.request) }
