@@ -114,7 +114,7 @@ struct RepeatedDateTests {
     func `one that is not the whole of it is not taken for it`(line: String) async throws {
         try await ProxyFixture.run { proxy in
             func response(_ minute: Int) -> String {
-                let date = "Sun, 22 Nov 2026 09:3\(minute):00 GMT"
+                let date = "Sun, 06 Nov 1994 09:3\(minute):00 GMT"
                 return EqualRequests.response(
                     200,
                     line.replacing("DATE", with: date),
@@ -124,9 +124,10 @@ struct RepeatedDateTests {
             let equal = try EqualRequests(proxy, response(0))
             for minute in [0, 1, 2] {
                 let seen = try equal.repeatOnce(response(minute))
-                #expect(!seen.whole.contains(":30:") || minute == 0)
+                // A year that is over: lupin's own Date may stand beside it.
+                #expect(!seen.whole.contains("1994 09:30") || minute == 0)
                 let isHidden = line.hasPrefix("Connection")
-                #expect(seen.whole.contains(":3\(minute):00") != isHidden)
+                #expect(seen.whole.contains("1994 09:3\(minute)") != isHidden)
             }
         }
     }
