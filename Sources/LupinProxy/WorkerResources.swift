@@ -235,6 +235,7 @@ final class WorkerResources {
     /// Idle connections end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true
+        forwards.handOverAll()
         sweepConnections()
         for connection in Array(connections.values) { connection.drain() }
     }

@@ -1,5 +1,16 @@
 // How a record becomes one line of JSON: which names, in which order, and what is left out.
 
+/// What the lines of exchanges have in common that were alike.
+package struct RepeatedPart: Sendable {
+    /// Before what is said of the network, or all where that is the same for all.
+    let front: [UInt8]
+    /// Behind that.
+    let rest: [UInt8]?
+
+    /// For lines that are always written whole.
+    package static let none = RepeatedPart(front: [], rest: nil)
+}
+
 /// Writes exchange records as JSON lines.
 ///
 /// Loop-confined: it keeps the text of the current second, and of field names, rules and origins
@@ -41,37 +52,62 @@ package struct RecordFormat: Sendable {
         to line: inout JSONLine
     ) {
         addStart(record, to: &line)
-        addMiddle(record, to: &line)
+        addMessages(record, to: &line)
+        addNetwork(record, to: &line)
+        addDecisions(record, to: &line)
         addEnd(record, dropped: dropped, to: &line)
     }
 
     /// The part of a record's line that is the same for all that differ in id, start, client,
-    /// attempts and timing alone.
-    package mutating func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
+    /// attempts and timing alone, and where they came on streams in the stream and its bytes.
+    package mutating func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
         var line = JSONLine()
         addStart(record, to: &line)
         let start = line.bytes.count
-        addMiddle(record, to: &line)
-        return Array(line.bytes[start...])
+        addMessages(record, to: &line)
+        // No stream is like another one, and heads take less room when they come again.
+        let isOnStream = record.stream != nil
+        if !isOnStream { addNetwork(record, to: &line) }
+        let network = line.bytes.count
+        addDecisions(record, to: &line)
+        guard isOnStream else {
+            return RepeatedPart(front: Array(line.bytes[start...]), rest: nil)
+        }
+        return RepeatedPart(
+            front: Array(line.bytes[start..<network]),
+            rest: Array(line.bytes[network...])
+        )
     }
 
     /// Appends the record's line, of which `part` is known.
     package mutating func appendJSON(
         _ record: borrowing ExchangeRecord,
-        repeating part: [UInt8],
+        repeating part: borrowing RepeatedPart,
         dropped: Int,
         to line: inout JSONLine
     ) {
         addStart(record, to: &line)
-        line.bytes.append(contentsOf: part)
+        line.bytes.append(contentsOf: part.front)
+        if let rest = part.rest {
+            addNetwork(record, to: &line)
+            line.bytes.append(contentsOf: rest)
+        }
         addEnd(record, dropped: dropped, to: &line)
     }
 
-    private mutating func addMiddle(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
+    private mutating func addMessages(
+        _ record: borrowing ExchangeRecord,
+        to line: inout JSONLine
+    ) {
         addRequest(record, to: &line)
         addResponse(record, to: &line)
         addURL(record.origin, record.request, to: &line)
-        addNetwork(record, to: &line)
+    }
+
+    private mutating func addDecisions(
+        _ record: borrowing ExchangeRecord,
+        to line: inout JSONLine
+    ) {
         if !record.rules.version.isEmpty { add(record.rules, to: &line) }
         if let authentication = record.authentication { line.add(authentication, redactor) }
         if let cache = record.cache { line.add(cache: cache) }

@@ -96,6 +96,37 @@ extension Span where Element == UInt8 {
             | UInt64(bytes[3]) &<< 24
     }
 
+    /// Whether `other` begins with these bytes.
+    @inlinable package func begins(_ other: Span<UInt8>) -> Bool {
+        guard other.count >= count else { return false }
+        var i = 0
+        while count &- i >= 8 {
+            if word(at: i) != other.word(at: i) { return false }
+            i &+= 8
+        }
+        while i < count {
+            if self[i] != other[i] { return false }
+            i &+= 1
+        }
+        return true
+    }
+
+    /// A number for the bytes; others may have the same.
+    @inlinable package var digest: Int {
+        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+        var i = 0
+        while count &- i >= 8 {
+            digest = (digest ^ word(at: i)) &* 0x9E37_79B9_7F4A_7C15
+            digest ^= digest &>> 32
+            i &+= 8
+        }
+        while i < count {
+            digest = (digest ^ UInt64(self[i])) &* 0x0000_0100_0000_01B3
+            i &+= 1
+        }
+        return Int(truncatingIfNeeded: digest ^ digest &>> 32)
+    }
+
     /// Where the first empty line ends; nil where there is none.
     ///
     /// Lines end with CR LF.

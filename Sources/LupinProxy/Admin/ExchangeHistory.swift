@@ -58,6 +58,8 @@ final class ExchangeHistory: Sendable {
         private let startMicroseconds: Int64
         private let address: IPAddress?
         private let port: UInt16
+        private let stream: UInt32?
+        private let bytes: ByteCounts
         private let wait: Int64?
         private let total: Int64?
         private let peer: (address: IPAddress, port: UInt16)?
@@ -68,6 +70,8 @@ final class ExchangeHistory: Sendable {
             startMicroseconds = record.startMicroseconds
             address = record.client.address
             port = record.client.port
+            stream = record.stream
+            bytes = record.bytes
             wait = record.timing.wait
             total = record.timing.total
             self.date = date
@@ -83,6 +87,8 @@ final class ExchangeHistory: Sendable {
             record.startMicroseconds = startMicroseconds
             record.client.address = address
             record.client.port = port
+            record.stream = stream
+            record.bytes = bytes
             record.timing.wait = wait
             record.timing.total = total
             if let peer, !record.attempts.isEmpty {

@@ -278,7 +278,7 @@ final class DownstreamConnection: ChannelPump {
             return false
         }
         if forwardUnderWay != nil {
-            if isStopping { handOverForward() }
+            if isStopping { handOverForward(begunBefore: .max) }
             return false
         }
         guard isResting, isStopping || resources.loop.now >= idleDeadline else {
@@ -297,7 +297,7 @@ final class DownstreamConnection: ChannelPump {
         guard ready === channel else { return forwardIsAnswered() }
         guard isResting else { return }
         if forwardUnderWay != nil {
-            if channel.hasHungUp { handOverForward() }
+            if channel.hasHungUp { handOverForward(begunBefore: .max) }
             return
         }
         guard channel.isReadableNow || http1.holdsBytes else { return }

@@ -1,4 +1,4 @@
-// A client's HTTP/2 connection: every stream is an exchange with a task of its own.
+// A client's HTTP/2 connection: a stream is an exchange with a task of its own, or needs neither.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -15,15 +15,15 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 
     private let link: HTTP2Link
-    private let resources: WorkerResources
-    private var context: Context
+    let resources: WorkerResources
+    private(set) var context: Context
     /// What is to be done when all is over.
     private let ended: () -> Void
     /// Who waits until it is known which program the client is; nil once it is.
     private var awaitsClient: [ParkingSlot]? = []
     private var isClientAskedFor = false
     /// The snapshot by which the client was admitted.
-    private var admittedBy: Int
+    private(set) var admittedBy: Int
     private var exchanges = 0
     private var idleDeadline: UInt64
     private let begun: UInt64
@@ -59,7 +59,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if isLeaving { leave() }
     }
 
-    private var isLeaving: Bool { resources.isDraining || context.gate.isClosed }
+    /// Whether the connection takes no new streams.
+    var isLeaving: Bool { resources.isDraining || context.gate.isClosed }
 
     /// Ends what has been idle for too long, or can't get a head complete.
     func sweep() {
@@ -103,11 +104,18 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     // MARK: The link's news
 
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {
-        start(stream, request, problem: nil, named: named)
+        var arrival = Arrival(stream: stream, request: request, protocolName: named)
+        if named == nil {
+            guard let repetition = forwardRepeat(request, on: stream) else { return }
+            arrival.repetition = repetition
+        }
+        beginExchange()
+        start(arrival)
     }
 
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {
-        start(stream, nil, problem: problem, named: nil)
+        beginExchange()
+        start(Arrival(stream: stream, problem: problem))
     }
 
     /// Nothing is left to do but to write down why.
@@ -132,69 +140,95 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     // MARK: Streams
 
-    private func start(
-        _ stream: HTTP2Stream,
-        _ request: ParsedRequest?,
-        problem: MessageProblem?,
-        named: String?
-    ) {
-        exchanges += 1
-        let service = StreamService(
-            owner: self,
-            stream: stream,
-            request: request,
-            problem: problem,
-            protocolName: named
-        )
+    /// Something on a stream that an exchange has to deal with.
+    fileprivate struct Arrival {
+        let stream: HTTP2Stream
+        var request: ParsedRequest?
+        var problem: MessageProblem?
+        var protocolName: String?
+        var repetition = StreamRepetition()
+    }
+
+    /// Counts what `endExchange` ends.
+    func beginExchange() { exchanges += 1 }
+
+    private func start(_ arrival: Arrival) {
+        let service = StreamService(owner: self, arrival)
         let local = LoopLocal(service, of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) {
             await local.value.run()
         }
     }
 
-    fileprivate func serve(
-        _ stream: HTTP2Stream,
-        _ request: ParsedRequest?,
-        _ problem: MessageProblem?,
-        _ protocolName: String?
-    ) async {
+    /// Gives a request an exchange that was forwarded without one.
+    func goOn(_ unfinished: UnfinishedForward, _ request: ParsedRequest, on stream: HTTP2Stream) {
+        var arrival = Arrival(stream: stream, request: request)
+        arrival.repetition.unfinished = unfinished
+        start(arrival)
+    }
+
+    fileprivate func serve(_ arrival: Arrival) async {
+        let (stream, request) = (arrival.stream, arrival.request)
         let slot = ParkingSlot(on: resources.loop)
-        let snapshot = resources.snapshot
         let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
-        if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
-        let exchange = exchange(request, downstream, slot, snapshot)
-        let ending: Ending
-        if let problem {
-            ending = await exchange.refuse(Side.downstream.problem(problem))
+        if let unfinished = arrival.repetition.unfinished {
+            await finish(unfinished, request, downstream, slot)
         } else {
-            // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
-            if stream.isGone {
-                ending = await exchange.refuse(.clientGone)
+            let snapshot = resources.snapshot
+            if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
+            let exchange = exchange(request, downstream, slot, snapshot)
+            let ending = await begin(exchange, arrival, downstream)
+            context.client.number = exchange.client.number
+            if ending == .enclose, let interception = exchange.interception {
+                // The exchange lives on inside.
+                await enclose(exchange, interception, stream, slot)
             } else {
-                exchange.protocolName = protocolName
-                let isInside = context.enclosure != nil
-                ending = await exchange.run(
-                    behind: isInside ? nil : context.gate.entrance.authenticator
-                )
+                link.connection.recycle(exchange.takeFields())
             }
-        }
-        context.client.number = exchange.client.number
-        if ending == .enclose, let interception = exchange.interception {
-            // The exchange lives on inside.
-            await enclose(exchange, interception, stream, slot)
-        } else {
-            link.connection.recycle(exchange.takeFields())
         }
         downstream.leave()
         slot.retire()
-        finish()
+        endExchange()
     }
 
-    private func exchange(
+    private func begin(
+        _ exchange: Exchange,
+        _ arrival: Arrival,
+        _ downstream: DownstreamStream
+    ) async -> Ending {
+        if let problem = arrival.problem {
+            return await exchange.refuse(Side.downstream.problem(problem))
+        }
+        // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
+        if arrival.stream.isGone { return await exchange.refuse(.clientGone) }
+        exchange.protocolName = arrival.protocolName
+        return await run(exchange, downstream, arrival.repetition)
+    }
+
+    /// Runs an exchange, and keeps what equal requests have of it.
+    func run(
+        _ exchange: Exchange,
+        _ downstream: DownstreamStream,
+        _ repetition: StreamRepetition
+    ) async -> Ending {
+        if repetition.digest != nil {
+            downstream.keepsAnswer = repetition.head != nil
+            exchange.notes.wanted = downstream.keepsAnswer ? .all : .answer
+        }
+        let isInside = context.enclosure != nil
+        let ending = await exchange.run(
+            behind: isInside ? nil : context.gate.entrance.authenticator
+        )
+        remember(exchange, downstream.keptAnswer, repetition)
+        return ending
+    }
+
+    func exchange(
         _ request: ParsedRequest?,
         _ downstream: DownstreamStream,
         _ slot: ParkingSlot,
-        _ snapshot: Snapshot
+        _ snapshot: Snapshot,
+        begun: UInt64? = nil
     ) -> Exchange {
         if snapshot.number != admittedBy {
             admittedBy = snapshot.number
@@ -208,14 +242,16 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             resources,
             snapshot,
             context.enclosure,
-            bytesBefore: 0
+            bytesBefore: 0,
+            begun: begun
         )
         exchange.record.version = .http2
         exchange.record.stream = UInt32(bitPattern: downstream.stream.id)
         return exchange
     }
 
-    private func finish() {
+    /// An exchange is over, or what needed none.
+    func endExchange() {
         exchanges -= 1
         idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         guard exchanges == 0 else { return }
@@ -285,24 +321,12 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 /// One stream's task.
 private final class StreamService {
     private let owner: DownstreamHTTP2
-    private let stream: HTTP2Stream
-    private let request: ParsedRequest?
-    private let problem: MessageProblem?
-    private let protocolName: String?
+    private let arrival: DownstreamHTTP2.Arrival
 
-    init(
-        owner: DownstreamHTTP2,
-        stream: HTTP2Stream,
-        request: ParsedRequest?,
-        problem: MessageProblem?,
-        protocolName: String?
-    ) {
+    init(owner: DownstreamHTTP2, _ arrival: DownstreamHTTP2.Arrival) {
         self.owner = owner
-        self.stream = stream
-        self.request = request
-        self.problem = problem
-        self.protocolName = protocolName
+        self.arrival = arrival
     }
 
-    func run() async { await owner.serve(stream, request, problem, protocolName) }
+    func run() async { await owner.serve(arrival) }
 }

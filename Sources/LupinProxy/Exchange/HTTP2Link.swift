@@ -326,6 +326,15 @@ final class HTTP2Link: ChannelPump {
                 return (0, false)
             }
         }
+        return send(payload, isLast: isLast, trailers: trailers, on: stream)
+    }
+
+    private func send(
+        _ payload: Span<UInt8>,
+        isLast: Bool,
+        trailers: FieldSection?,
+        on stream: HTTP2Stream
+    ) -> (taken: Int, isOver: Bool) {
         var result = (taken: 0, isOver: false)
         channel.stage { output in
             let before = output.count
@@ -396,6 +405,22 @@ final class HTTP2Link: ChannelPump {
         stageFrames()
         submit(connection)
         stage(for: stream)
+    }
+
+    /// Sends a head on a stream of the peer's and as much as can leave of the body behind it.
+    func answer(
+        on stream: HTTP2Stream,
+        _ payload: Span<UInt8>,
+        _ submit: (HTTP2Connection) -> Void
+    ) -> (taken: Int, isOver: Bool) {
+        guard !hasEnded else { return (0, false) }
+        if channel.unsentCount >= Self.backlogMax {
+            answer(on: stream, submit)
+            return push(payload, isLast: true, trailers: nil, on: stream)
+        }
+        stageFrames()
+        submit(connection)
+        return send(payload, isLast: true, trailers: nil, on: stream)
     }
 
     /// Makes bytes of what was submitted on a stream, at once: so it can be told whose they are.

@@ -198,9 +198,33 @@ extension HTTP2Stream: BodySink {
         if let failure { throw failure }
         guard !(payload.isEmpty && !isLast) else { return 0 }
         let result = link.push(payload, isLast: isLast, trailers: nil, on: self)
-        if result.isOver { hasSentAll = true }
-        if isLast, result.taken == payload.count, !result.isOver { pendingEnd = FieldSection() }
+        if isLast { note(result, of: payload.count) }
         return result.taken
+    }
+
+    /// Answers a request with a head and all of a body.
+    /// - Returns: How many bytes of the body left; `hasSentAll` says whether its end did.
+    func answer(with answer: AnswerMessage, _ body: Span<UInt8>) throws(LupinError) -> Int {
+        if let failure { throw failure }
+        let id = id
+        guard answer.hasBody else {
+            link.answer(on: self) {
+                $0.submit(answer.head, answer.options, hasBody: false, on: id)
+            }
+            hasSentAll = true
+            return body.count
+        }
+        let result = link.answer(on: self, body) {
+            $0.submit(answer.head, answer.options, hasBody: true, on: id)
+        }
+        note(result, of: body.count)
+        return result.taken
+    }
+
+    /// Notes how far the last of a body of `count` bytes came.
+    private func note(_ result: (taken: Int, isOver: Bool), of count: Int) {
+        if result.isOver { hasSentAll = true }
+        if result.taken == count, !result.isOver { pendingEnd = FieldSection() }
     }
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool {

@@ -22,7 +22,7 @@ extension HTTPDate {
     }
 
     private static let dateStart = "date: "
-    private static let bytes = 29
+    static let bytes = 29
 
     /// Whether a date may hold `byte` where another holds `other`.
     static func mayHold(_ byte: UInt8, for other: UInt8) -> Bool {

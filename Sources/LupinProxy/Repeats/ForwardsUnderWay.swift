@@ -21,16 +21,24 @@ enum UnfinishedForward {
     case body(ExchangeRecord?, [UInt8], of: ForwardUnderWay, LupinError?)
 }
 
+/// Who has a request under way without an exchange.
+protocol ForwardHolder: AnyObject {
+    /// Where it stands among others; `nowhere` while it has none.
+    var forwardPlace: Int { get set }
+    /// Has an exchange wait for the response of what was begun so long ago.
+    func handOverForward(begunBefore time: UInt64)
+}
+
 /// The requests that are under way without an exchange on one worker; confined to its loop.
 ///
 /// What is not answered soon gets an exchange, with all its deadlines: its connection needs none
 /// of its own before.
 final class ForwardsUnderWay {
     static let nowhere = -1
-    /// How long they may be under way.
-    private static let time = Duration.milliseconds(20)
+    /// How long they may be under way: longer than a busy worker takes for a turn of hundreds.
+    private static let time = Duration.milliseconds(100)
 
-    private var places: [DownstreamConnection] = []
+    private var places: [any ForwardHolder] = []
     private let timer: ParkingSlot
     private var isTimed = false
 
@@ -40,25 +48,25 @@ final class ForwardsUnderWay {
 
     var count: Int { places.count }
 
-    func add(_ connection: DownstreamConnection) {
-        connection.forwardPlace = places.count
-        places.append(connection)
+    func add(_ holder: some ForwardHolder) {
+        holder.forwardPlace = places.count
+        places.append(holder)
         if !isTimed { startTimer() }
     }
 
-    func remove(_ connection: DownstreamConnection) {
-        let place = connection.forwardPlace
+    func remove(_ holder: some ForwardHolder) {
+        let place = holder.forwardPlace
         guard place != Self.nowhere else { return }
-        connection.forwardPlace = Self.nowhere
+        holder.forwardPlace = Self.nowhere
         let last = places.removeLast()
-        guard last !== connection else { return }
+        guard last !== holder else { return }
         places[place] = last
         last.forwardPlace = place
     }
 
     /// Gives all of them their exchanges: somebody wants to see them, or to end them.
     func handOverAll() {
-        for connection in places { connection.handOverForward() }
+        for holder in places { holder.handOverForward(begunBefore: .max) }
     }
 
     /// Nobody needs the timer any more.
@@ -77,9 +85,7 @@ final class ForwardsUnderWay {
             let woken = await timer.park(for: .cut, until: due)
             if woken.meets(.cut) { break }
             let since = timer.loop.now &- Self.time.microseconds
-            for connection in places {
-                connection.handOverForward(begunBefore: since)
-            }
+            for holder in places { holder.handOverForward(begunBefore: since) }
         }
         isTimed = false
     }

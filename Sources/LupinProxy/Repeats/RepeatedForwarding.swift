@@ -3,7 +3,7 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-extension DownstreamConnection {
+extension DownstreamConnection: ForwardHolder {
     /// Forwards the next request if an equal one was forwarded a moment ago.
     ///
     /// - Returns: False where the connection needs its task.
@@ -12,49 +12,18 @@ extension DownstreamConnection {
         guard !isFresh, (try? findRepetition()) == true, let (forward, count) = repeating.forward
         else { return false }
         repeating = Repeating()
-        guard let upstream = lease(for: forward) else {
-            leavesForwards = true
-            return false
-        }
-        let before = ForwardUnderWay(
-            forward: forward,
-            upstream: upstream,
-            begun: resources.loop.now,
-            clientBytes: (http1.bytesReceived, http1.bytesSent),
-            upstreamBytes: (upstream.bytesReceived, upstream.bytesSent)
-        )
-        let isSent: Bool
-        do throws(LupinError) {
-            isSent = try upstream.begin(forward.known.request)
-        } catch {
-            // None of it has left, so nothing has happened yet.
-            upstream.abort()
+        let before = (http1.bytesReceived, http1.bytesSent)
+        guard let (now, isSent) = resources.begin(forward, for: client, clientBytes: before) else {
             leavesForwards = true
             return false
         }
         http1.skip(count)
-        upstream.channel.pump = self
-        forwardUnderWay = before
+        now.upstream.channel.pump = self
+        forwardUnderWay = now
         resources.forwards.add(self)
         // No event will tell of a client that has left already.
-        if !isSent || channel.hasHungUp { handOver(.response(before)) }
+        if !isSent || channel.hasHungUp { handOver(.response(now)) }
         return true
-    }
-
-    /// An idle connection that this client may use.
-    private func lease(for forward: RepeatedForward) -> UpstreamHTTP1? {
-        let target = forward.known.target
-        guard
-            let upstream = resources.pool.lease(
-                for: target.directHop,
-                known: target,
-                asksKernel: false
-            )
-        else { return nil }
-        let reach = upstream.reach
-        if !reach.isRestricted || (reach.isOpenToLocalClients && client.isLocal) { return upstream }
-        resources.pool.keep(upstream)
-        return nil
     }
 
     /// Looks at what came from upstream.
@@ -78,7 +47,7 @@ extension DownstreamConnection {
         var isSent = false
         var failure: LupinError?
         do throws(LupinError) {
-            sent = try http1.answer(with: forward.answer, body)
+            sent = try http1.answer(with: forward.answer.bytes, body)
             if sent == body.count { isSent = try http1.bodySink.flush() }
         } catch {
             failure = error
@@ -110,7 +79,7 @@ extension DownstreamConnection {
     }
 
     /// Has a task wait for the response that was not there soon.
-    func handOverForward(begunBefore time: UInt64 = .max) {
+    func handOverForward(begunBefore time: UInt64) {
         guard let forwardUnderWay, forwardUnderWay.begun <= time else { return }
         handOver(.response(forwardUnderWay))
     }
@@ -119,7 +88,7 @@ extension DownstreamConnection {
     func finish(_ unfinished: UnfinishedForward) async -> Ending {
         switch unfinished {
         case .response(let now):
-            guard let request = http1.request(now.forward.head) else {
+            guard case .bytes(let head) = now.forward.head, let request = http1.request(head) else {
                 now.upstream.abort()
                 return .reset
             }
@@ -137,7 +106,7 @@ extension DownstreamConnection {
             exchange.notes.underWay = now
             exchange.passed = now.forward.known.pass
             repeating.digest = now.forward.digest
-            repeating.head = now.forward.head
+            repeating.head = head
             return await run(exchange)
         case .body(let record, let rest, let now, let failure):
             let exchange = Exchange(
@@ -165,24 +134,79 @@ extension DownstreamConnection {
 }
 
 extension WorkerResources {
+    /// Sends a request that is equal to earlier ones on an idle connection that `client` may use.
+    ///
+    /// - Returns: nil where there is none; then nothing has happened.
+    func begin(
+        _ forward: RepeatedForward,
+        for client: borrowing Client,
+        clientBytes: (received: UInt64, sent: UInt64)
+    ) -> (now: ForwardUnderWay, isSent: Bool)? {
+        guard let upstream = lease(for: forward, client) else { return nil }
+        let now = ForwardUnderWay(
+            forward: forward,
+            upstream: upstream,
+            begun: loop.now,
+            clientBytes: clientBytes,
+            upstreamBytes: (upstream.bytesReceived, upstream.bytesSent)
+        )
+        do throws(LupinError) {
+            return (now, try upstream.begin(forward.known.request))
+        } catch {
+            upstream.abort()
+            return nil
+        }
+    }
+
+    private func lease(
+        for forward: RepeatedForward,
+        _ client: borrowing Client
+    ) -> UpstreamHTTP1? {
+        let target = forward.known.target
+        guard let upstream = pool.lease(for: target.directHop, known: target, asksKernel: false)
+        else { return nil }
+        let reach = upstream.reach
+        if !reach.isRestricted || (reach.isOpenToLocalClients && client.isLocal) { return upstream }
+        pool.keep(upstream)
+        return nil
+    }
+
     /// Writes the line of a request that was forwarded as an equal one, and remembers it.
-    func record(_ now: ForwardUnderWay, from client: Client) {
+    ///
+    /// `stream` is the client's, with HTTP/2.
+    func record(
+        _ now: ForwardUnderWay,
+        from client: borrowing Client,
+        on stream: HTTP2Stream? = nil
+    ) {
         let forward = now.forward
         forward.noteUse()
-        record(forward.record, from: client, date: forward.date) { fill(&$0, now) }
+        record(forward.record, from: client, date: forward.date) { fill(&$0, now, stream) }
     }
 
     /// The record of a request that was forwarded as an equal one, for an exchange that ends it.
-    func copiedRecord(of now: ForwardUnderWay) -> ExchangeRecord? {
-        guard var record = now.forward.record.copy else { return nil }
-        fill(&record, now)
+    func copiedRecord(
+        of now: ForwardUnderWay,
+        on stream: HTTP2Stream? = nil
+    ) -> ExchangeRecord {
+        var record = now.forward.record.copy
+        fill(&record, now, stream)
         if let date = now.forward.date { record.response?.fields.set(date: date) }
         return record
     }
 
-    private func fill(_ record: inout ExchangeRecord, _ now: ForwardUnderWay) {
+    private func fill(
+        _ record: inout ExchangeRecord,
+        _ now: ForwardUnderWay,
+        _ stream: HTTP2Stream?
+    ) {
         let elapsed = Int64(loop.now &- now.begun)
         record.startMicroseconds = wallNow &- elapsed
+        if let stream {
+            record.stream = UInt32(bitPattern: stream.id)
+            record.bytes.clientIn = stream.bytesReceived
+            record.bytes.clientOut = stream.bytesSent
+        }
         record.attempts[0].timing.blocked = nil
         record.attempts[0].timing.wait = elapsed
         record.attempts[0].peer = now.upstream.peer?.address

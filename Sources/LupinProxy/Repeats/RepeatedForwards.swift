@@ -13,15 +13,14 @@ import LupinWire
 final class RepeatedForward {
     let known: Known
     /// The request's head as it came, and its digest.
-    let head: [UInt8]
+    let head: RepeatedHead
     let digest: Int
     /// The response's head as it went out, with the Date that is due.
-    private(set) var answer: [UInt8]
+    private(set) var answer: RepeatedAnswer
     /// The response's head as it came last.
     private var response: [UInt8]
-    /// The places of the only Date in the two heads; nil where there is none.
+    /// The place of its only Date; nil where there is none.
     private let dateInResponse: Range<Int>?
-    private let dateInAnswer: Range<Int>?
     /// When lupin's own Date was last written, in seconds since 1970; nil where it is the origin's.
     private var datedAt: Int64?
     /// The origin's Date, once it is another than that of the record.
@@ -49,9 +48,9 @@ final class RepeatedForward {
     /// `fruitless` is how many before it were never used.
     init(
         _ known: Known,
-        head: [UInt8],
+        head: RepeatedHead,
         digest: Int,
-        answer: [UInt8],
+        answer: RepeatedAnswer,
         _ record: RepeatedRecord,
         fruitless: Int
     ) {
@@ -62,10 +61,9 @@ final class RepeatedForward {
         self.record = record
         self.fruitless = fruitless
         response = known.response
-        dateInAnswer = HTTPDate.place(in: answer.span)
         // One that went out as something else (folded, beside a second) is as fixed as the rest.
-        dateInResponse = dateInAnswer == nil ? nil : HTTPDate.place(in: response.span)
-        let isOwn = record.copy?.response?.fields.first(.date) == nil
+        dateInResponse = answer.isDated ? HTTPDate.place(in: response.span) : nil
+        let isOwn = record.copy.response?.fields.first(.date) == nil
         datedAt = isOwn ? .min : nil
     }
 
@@ -94,24 +92,20 @@ final class RepeatedForward {
     ///
     /// `second` is the current one, since 1970.
     func takeDate(of bytes: Span<UInt8>, second: Int64) {
-        guard let place = dateInAnswer else { return }
+        guard answer.isDated else { return }
         if let datedAt {
             guard datedAt != second else { return }
             self.datedAt = second
             let text = HTTPDate.text(second)
-            write(text.utf8Span.span, at: place)
+            answer.set(date: text.utf8Span.span)
             date = nil
         } else if let origins = dateInResponse {
             let new = bytes.extracting(origins)
             if response.span.extracting(origins).begins(new) { return }
             for i in 0..<origins.count { response[origins.lowerBound + i] = new[i] }
-            write(new, at: place)
+            answer.set(date: new)
+            date = String(copying: new)
         }
-    }
-
-    private func write(_ text: Span<UInt8>, at place: Range<Int>) {
-        for i in 0..<min(text.count, place.count) { answer[place.lowerBound + i] = text[i] }
-        date = String(copying: text)
     }
 
     /// Notes that a request was answered by it.
@@ -149,8 +143,13 @@ final class RepeatedForwards {
     /// What is known of a request with that head.
     func forward(_ head: Span<UInt8>, _ digest: Int) -> RepeatedForward? {
         guard let forward = forwards[digest] else { return nil }
-        let known = forward.head
-        return known.span.begins(head) ? forward : nil
+        return forward.head.isSame(as: head) ? forward : nil
+    }
+
+    /// What is known of an equal request that came on a stream.
+    func forward(_ request: ParsedRequest, _ digest: Int) -> RepeatedForward? {
+        guard let forward = forwards[digest] else { return nil }
+        return forward.head.isSame(as: request) ? forward : nil
     }
 
     /// Whether it is worth while to look at responses to requests with that digest.
@@ -226,13 +225,15 @@ extension Exchange {
     ///
     /// Its two heads are empty where nobody kept them.
     var knownForRepeats: RepeatedForward.Known? {
-        guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1, downstream.mayPersist,
+        guard isDelivered, enclosure == nil, downstream.mayPersist,
             attempts.count == 1, attempts[0].isReused, attempts[0].decision == .deliver,
-            request.method == .get, request.version == .http11, framing.isEmpty, !expectsContinue,
+            request.method == .get, request.version != .http10, framing.isEmpty, !expectsContinue,
             wishes.upgrade == nil, client.user == nil, snapshot.repeatsRequests,
             resources.shared.interceptor == nil, stages == nil, !isObserved,
             logLevel == .exchange, !hasMoved, record.outcome == .ok,
-            plan.map(\.leavesAlone) ?? true, plan?.cache == nil || passed != nil
+            plan.map(\.leavesAlone) ?? true, plan?.cache == nil || passed != nil,
+            // Time is looked at ten times a second only.
+            min(waits.responseHeader, waits.total ?? .max) >= Self.repeatedPatience
         else { return nil }
         guard let target = notes.target, target.origin.scheme == .http, snapshot.isDirect,
             let upstream = upstream as? UpstreamHTTP1, upstream.hop == target.directHop,
@@ -251,6 +252,8 @@ extension Exchange {
         )
     }
 
+    /// Shorter timeouts are for exchanges, which keep them to the millisecond.
+    private static let repeatedPatience: UInt64 = 1_000_000
     /// Head and body have to lie in one buffer.
     private static let repeatedBodyMax = InputBuffer.capacity / 2
 }

@@ -110,22 +110,6 @@ final class RepeatedHits {
         if passes.count >= Self.hitsMax { passes = [:] }
         passes[digest] = pass
     }
-
-    /// A number for a head; others may have the same, which costs them a comparison.
-    static func digest(of head: Span<UInt8>) -> Int {
-        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
-        var i = 0
-        while head.count &- i >= 8 {
-            digest = (digest ^ head.word(at: i)) &* 0x9E37_79B9_7F4A_7C15
-            digest ^= digest &>> 32
-            i &+= 8
-        }
-        while i < head.count {
-            digest = (digest ^ UInt64(head[i])) &* 0x0000_0100_0000_01B3
-            i &+= 1
-        }
-        return Int(truncatingIfNeeded: digest ^ digest &>> 32)
-    }
 }
 
 /// A request whose response could not be stored.
@@ -156,23 +140,6 @@ struct PassedStatus: Equatable {
     let text: String
     /// For the client; nil where the policy tells it nothing.
     let field: String?
-}
-
-extension Span where Element == UInt8 {
-    /// Whether `other` begins with these bytes.
-    func begins(_ other: Span<UInt8>) -> Bool {
-        guard other.count >= count else { return false }
-        var i = 0
-        while count &- i >= 8 {
-            if word(at: i) != other.word(at: i) { return false }
-            i &+= 8
-        }
-        while i < count {
-            if self[i] != other[i] { return false }
-            i &+= 1
-        }
-        return true
-    }
 }
 
 extension Exchange {

@@ -5,9 +5,9 @@ import LupinIO
 /// The record of an exchange, for others that differ from it in little.
 final class RepeatedRecord {
     /// The exchange as it ended; what differs is that of the last one.
-    private var record: ExchangeRecord?
+    private var record: ExchangeRecord
     /// The part of its line in the log that is the same for all.
-    let line: [UInt8]
+    let line: RepeatedPart
     /// Which secrets the line hides.
     private let secrets: Int
     /// By which rules the exchange ran.
@@ -28,17 +28,11 @@ final class RepeatedRecord {
         snapshot === resources.snapshot && secrets == resources.shared.secrets.current
     }
 
-    /// Lends the record, which is moved and never copied: its copy costs more than its line.
-    func withRecord(_ body: (inout ExchangeRecord) -> Void) {
-        var lent: ExchangeRecord?
-        swap(&lent, &record)
-        guard var record = lent.take() else { return }
-        body(&record)
-        self.record = consume record
-    }
+    /// Lends the record where it lies: its copy costs more than its line.
+    func withRecord(_ body: (inout ExchangeRecord) -> Void) { body(&record) }
 
     /// A copy of the record.
-    var copy: ExchangeRecord? { record }
+    var copy: ExchangeRecord { record }
 }
 
 extension WorkerResources {

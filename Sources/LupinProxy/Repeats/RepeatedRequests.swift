@@ -32,7 +32,7 @@ extension DownstreamConnection {
         let input = channel.input
         let bytes = input.bytes
         let head = bytes.extracting(first: count)
-        let digest = RepeatedHits.digest(of: head)
+        let digest = head.digest
         let hits = resources.repeatedHits
         if let hit = hits.hit(head, digest) {
             if hit.holds(for: client, in: resources) {
@@ -146,9 +146,9 @@ extension DownstreamConnection {
         if forwards.knows(known.response, digest) { return }
         let forward = RepeatedForward(
             known,
-            head: head,
+            head: .bytes(head),
             digest: digest,
-            answer: http1.keptAnswer,
+            answer: RepeatedAnswer(http1.keptAnswer),
             RepeatedRecord(record, resources, by: exchange.snapshot),
             fruitless: forwards.fruitless(digest)
         )

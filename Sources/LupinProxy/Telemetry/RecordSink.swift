@@ -81,12 +81,12 @@ package final class RecordSink {
     }
 
     /// The part of a record's line that may be given to `record(_:repeating:)`.
-    func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
+    func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
         pending.repeatedPart(of: record)
     }
 
     /// Formats the line of a record that ended well, of which `part` is known.
-    func record(_ record: borrowing ExchangeRecord, repeating part: [UInt8]) {
+    func record(_ record: borrowing ExchangeRecord, repeating part: borrowing RepeatedPart) {
         guard !isOff, record.isDue else { return }
         let count = pending.add(record, repeating: part, dropped: writer.takeDropped())
         if count >= RecordSink.chunkBytes { flush() }
@@ -155,14 +155,14 @@ private struct PendingLines {
         return line.bytes.count
     }
 
-    mutating func repeatedPart(of record: borrowing ExchangeRecord) -> [UInt8] {
-        style == .json ? format.repeatedPart(of: record) : []
+    mutating func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
+        style == .json ? format.repeatedPart(of: record) : RepeatedPart.none
     }
 
     /// Formats the line of a record, of which `part` is known, and returns the bytes that wait now.
     mutating func add(
         _ record: borrowing ExchangeRecord,
-        repeating part: [UInt8],
+        repeating part: borrowing RepeatedPart,
         dropped: Int
     ) -> Int {
         guard style == .json else { return add(record, dropped: dropped) }

@@ -54,6 +54,14 @@ package final class ParsedRequest {
         return taken
     }
 
+    /// A number for the head; others may have the same.
+    package var digest: Int { unsafe contents.digest }
+
+    /// Whether the head is `other`, to the last byte of each of its parts.
+    package func hasHead(_ other: borrowing RequestHead) -> Bool {
+        unsafe contents.isSame(as: other)
+    }
+
     /// What the fields say together.
     private struct Meaning {
         var framing = BodyFraming.none

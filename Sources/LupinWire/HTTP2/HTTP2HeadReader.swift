@@ -7,10 +7,12 @@ import LupinCore
 /// the limits, and what the values must look like for lupin.
 final class HTTP2HeadReader {
     private let limits: HTTP1Limits
-    private var fields = FieldSection()
+    // Unchecked, because every field would look for others who read a head just then.
+    // Safety: nothing that could reach the reader is called while its parts are accessed.
+    @exclusivity(unchecked) private var fields = FieldSection()
     /// The crumbs of Cookie, joined as HTTP/1.1 has them (RFC 9113 §8.2.3).
     private var cookie: [UInt8] = []
-    private var pseudo = PseudoFields()
+    @exclusivity(unchecked) private var pseudo = PseudoFields()
     private var listBytes = 0
     private var fieldCount = 0
     private(set) var isTrailers = false
@@ -36,15 +38,15 @@ final class HTTP2HeadReader {
     var isBomb: Bool { listBytes > HTTP2Parameters.bombFactor * limits.headerBytes }
 
     /// The status of a response that is under way; 0 when none came.
-    var status: UInt16 { pseudo.status }
+    var status: UInt16 { unsafe pseudo.status }
 
     func begin(_ side: MessageSide, isTrailers: Bool) {
-        fields.removeAll()
+        unsafe fields.removeAll()
         // Once, instead of a few times while they grow.
-        fields.storage.reserveCapacity(Self.usualBytes)
-        fields.lines.reserveCapacity(Self.usualFields)
+        unsafe fields.storage.reserveCapacity(Self.usualBytes)
+        unsafe fields.lines.reserveCapacity(Self.usualFields)
         cookie.removeAll(keepingCapacity: true)
-        pseudo = PseudoFields()
+        unsafe pseudo = PseudoFields()
         listBytes = 0
         fieldCount = 0
         problem = nil
@@ -55,7 +57,7 @@ final class HTTP2HeadReader {
     /// Takes over the memory of fields that nobody needs any longer.
     func recycle(_ fields: consuming FieldSection) {
         fields.removeAll()
-        if self.fields.storage.isEmpty { self.fields = fields }
+        if unsafe self.fields.storage.isEmpty { unsafe self.fields = fields }
     }
 
     func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
@@ -73,38 +75,38 @@ final class HTTP2HeadReader {
             cookie.appendBulk(value)
         } else {
             fieldCount += 1
-            fields.addLine(name, value, known)
+            unsafe fields.addLine(name, value, known)
         }
         if fieldCount > limits.headerFields { problem = MessageProblem(side, .tooManyFields) }
     }
 
     private func addPseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) {
-        let range = fields.store(value)
+        let range = unsafe fields.store(value)
         if name.spells(":method") {
-            pseudo.method = range
+            unsafe pseudo.method = range
         } else if name.spells(":path") {
-            pseudo.path = range
+            unsafe pseudo.path = range
             if value.count > limits.requestLineBytes {
                 problem = MessageProblem(side, .startLineTooLong)
             }
         } else if name.spells(":authority") {
-            pseudo.authority = range
+            unsafe pseudo.authority = range
         } else if name.spells(":scheme") {
-            pseudo.scheme = range
+            unsafe pseudo.scheme = range
         } else if name.spells(":protocol") {
-            pseudo.protocolName = range
+            unsafe pseudo.protocolName = range
         } else if name.spells(":status") {
-            pseudo.status = value.reduceDecimal
+            unsafe pseudo.status = value.reduceDecimal
         }
     }
 
     private func takeFields() -> FieldSection {
         if !cookie.isEmpty {
             let (name, joined) = (cookieName, cookie)
-            fields.addLine(name.span, joined.span, .cookie)
+            unsafe fields.addLine(name.span, joined.span, .cookie)
         }
         var taken = FieldSection()
-        swap(&taken, &fields)
+        unsafe swap(&taken, &fields)
         return taken
     }
 
@@ -118,7 +120,7 @@ final class HTTP2HeadReader {
     /// The response that was read; `isEnd` says that its head is all of it.
     func takeResponse(isEnd: Bool, to method: Method) -> ParsedResponse {
         var head = ResponseHead()
-        head.status = pseudo.status
+        head.status = status
         head.version = .http2
         head.fields = takeFields()
         let length = head.fields.declaredLength
@@ -142,6 +144,7 @@ final class HTTP2HeadReader {
     /// - Returns: nil when it is malformed (RFC 9113 §8.1.1).
     func takeRequest(isEnd: Bool) throws(MessageProblem) -> (ParsedRequest, String?)? {
         let fields = takeFields()
+        let pseudo = unsafe pseudo
         let storage = fields.storage.span
         var head = RequestHead()
         head.version = .http2

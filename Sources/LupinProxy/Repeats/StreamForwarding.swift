@@ -1,0 +1,203 @@
+// Requests on streams that are equal to earlier ones, forwarded and answered without a task.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// What is known of a stream's request among equal ones.
+struct StreamRepetition {
+    /// Of its head, where an equal one may come.
+    var digest: Int?
+    /// The head, where an equal one has come before.
+    var head: RequestHead?
+    /// It was forwarded without an exchange, which has to go on.
+    var unfinished: UnfinishedForward?
+}
+
+extension DownstreamHTTP2 {
+    /// Forwards a request if an equal one was forwarded a moment ago.
+    ///
+    /// - Returns: What the exchange should know that it needs; nil when it needs none.
+    func forwardRepeat(_ request: ParsedRequest, on stream: HTTP2Stream) -> StreamRepetition? {
+        var repetition = StreamRepetition()
+        let snapshot = resources.snapshot
+        guard snapshot.repeatsRequests, snapshot.number == admittedBy, context.enclosure == nil,
+            !isLeaving, context.gate.entrance.authenticator == nil,
+            request.method == .get, request.framing == .none, stream.isReceived, !stream.isGone
+        else { return repetition }
+        let digest = request.digest
+        let forwards = resources.repeatedForwards
+        if let forward = forwards.forward(request, digest) {
+            if forward.holds(for: context.client, in: resources, nil) {
+                return begin(forward, request, on: stream) ? nil : repetition
+            }
+            forwards.forget(digest)
+        }
+        repetition.digest = digest
+        if resources.repeatedHits.isExpected(digest),
+            forwards.isWanted(digest, now: resources.loop.now)
+        {
+            repetition.head = request.head
+        }
+        return repetition
+    }
+
+    private func begin(
+        _ forward: RepeatedForward,
+        _ request: ParsedRequest,
+        on stream: HTTP2Stream
+    ) -> Bool {
+        guard
+            let (now, isSent) = resources.begin(
+                forward,
+                for: context.client,
+                clientBytes: (0, 0)
+            )
+        else { return false }
+        beginExchange()
+        StreamForward(now, request, on: stream, of: self).begin(isSent: isSent)
+        return true
+    }
+
+    /// Ends as an ordinary exchange what was begun without one.
+    func finish(
+        _ unfinished: UnfinishedForward,
+        _ request: ParsedRequest?,
+        _ downstream: DownstreamStream,
+        _ slot: ParkingSlot
+    ) async {
+        switch unfinished {
+        case .response(let now):
+            let forward = now.forward
+            let snapshot = forward.record.snapshot
+            let exchange = exchange(request, downstream, slot, snapshot, begun: now.begun)
+            exchange.notes.underWay = now
+            exchange.passed = forward.known.pass
+            if downstream.isClientGone { slot.wake(.downstreamClosed) }
+            var repetition = StreamRepetition(digest: forward.digest)
+            if case .message(let head) = forward.head { repetition.head = head }
+            _ = await run(exchange, downstream, repetition)
+        case .body(let record, let rest, let now, let failure):
+            let snapshot = now.forward.record.snapshot
+            let exchange = exchange(nil, downstream, slot, snapshot, begun: now.begun)
+            downstream.takeOver()
+            _ = await exchange.goOn(
+                as: record,
+                with: BytesBody(rest),
+                to: downstream.stream,
+                bytesSentBefore: 0,
+                failure
+            )
+        }
+    }
+
+    /// Keeps what requests that are equal are forwarded by.
+    func remember(_ exchange: Exchange, _ answer: AnswerMessage?, _ repetition: StreamRepetition) {
+        guard let digest = repetition.digest, let known = exchange.repeatableForward else {
+            return
+        }
+        guard let head = repetition.head else { return resources.repeatedHits.expect(digest) }
+        let forwards = resources.repeatedForwards
+        guard let record = exchange.writtenRecord, let answer, !known.response.isEmpty else {
+            return forwards.giveUp(digest, on: resources.loop)
+        }
+        if forwards.knows(known.response, digest) { return }
+        let forward = RepeatedForward(
+            known,
+            head: .message(head),
+            digest: digest,
+            answer: RepeatedAnswer(answer),
+            RepeatedRecord(record, resources, by: exchange.snapshot),
+            fruitless: forwards.fruitless(digest)
+        )
+        forwards.remember(forward, on: resources.loop)
+    }
+}
+
+/// A stream whose request was forwarded without an exchange.
+final class StreamForward: ChannelPump, ForwardHolder {
+    var forwardPlace = ForwardsUnderWay.nowhere
+    private let now: ForwardUnderWay
+    private let request: ParsedRequest
+    private let stream: HTTP2Stream
+    private let owner: DownstreamHTTP2
+
+    init(
+        _ now: ForwardUnderWay,
+        _ request: ParsedRequest,
+        on stream: HTTP2Stream,
+        of owner: DownstreamHTTP2
+    ) {
+        self.now = now
+        self.request = request
+        self.stream = stream
+        self.owner = owner
+    }
+
+    private var resources: WorkerResources { owner.resources }
+
+    /// Waits for the response, or has an exchange send the rest of the request.
+    func begin(isSent: Bool) {
+        now.upstream.channel.pump = self
+        stream.pump = self
+        resources.forwards.add(self)
+        if !isSent { handOver(.response(now)) }
+    }
+
+    /// The response came, or the client has news: all that counts is whether it has left.
+    func channelIsReady(_ ready: Channel) {
+        if ready === now.upstream.channel {
+            lookAtResponse()
+        } else if stream.isGone {
+            handOver(.response(now))
+        }
+    }
+
+    func handOverForward(begunBefore time: UInt64) {
+        if now.begun <= time { handOver(.response(now)) }
+    }
+
+    private func lookAtResponse() {
+        switch now.upstream.holdsResponse(of: now.forward) {
+        case nil: break
+        case true? where now.forward.record.holds(in: resources): passOn()
+        default: handOver(.response(now))
+        }
+    }
+
+    /// Sends the response that came as the equal one before it was sent.
+    private func passOn() {
+        let forward = now.forward
+        let input = now.upstream.channel.input
+        let response = input.bytes
+        let body = response.extracting((response.count - forward.known.bodyBytes)...)
+        forward.takeDate(of: response, second: resources.wallNow / 1_000_000)
+        var sent = 0
+        var failure: LupinError?
+        do throws(LupinError) {
+            sent = try stream.answer(with: forward.answer.message, body)
+        } catch {
+            failure = error
+        }
+        guard failure == nil, sent == body.count, stream.hasSentAll else {
+            let rest = [UInt8](copying: body.extracting(sent...))
+            now.upstream.endRepeat(to: resources.pool)
+            let record = resources.copiedRecord(of: now, on: stream)
+            return handOver(.body(record, rest, of: now, failure))
+        }
+        now.upstream.endRepeat(to: resources.pool)
+        end()
+        resources.record(now, from: owner.context.client, on: stream)
+        owner.endExchange()
+    }
+
+    private func end() {
+        stream.pump = nil
+        resources.forwards.remove(self)
+    }
+
+    /// Has a task go on.
+    private func handOver(_ unfinished: UnfinishedForward) {
+        end()
+        owner.goOn(unfinished, request, on: stream)
+    }
+}
