@@ -13,6 +13,8 @@ struct Gathering {
     fileprivate var since: UInt64 = 0
     /// SO_RCVLOWAT as it is set.
     fileprivate(set) var mark: Int32 = 1
+    /// Looks in a row that found little: senders with many connections serve them in turns.
+    fileprivate var leanLooks = 0
     /// When the loop looks again.
     fileprivate var due: UInt64 = 0
     fileprivate var isListed = false
@@ -25,11 +27,15 @@ struct Gathering {
     fileprivate static let judgedBytes = 1 << 20
     /// In bytes per microsecond.
     fileprivate static let fastRate: UInt64 = 32
+    fileprivate static let leanLooksMax = 32
     /// Time between two looks, in microseconds.
     fileprivate static let lookTime: UInt64 = 1_000
 }
 
 extension Channel {
+    /// Whether the kernel waits for many bytes before it tells of them.
+    package var isGathering: Bool { gathering.isOn }
+
     /// Counts bytes that were spliced.
     @inline(__always)
     func noteSpliced(_ count: Int) {
@@ -47,8 +53,15 @@ extension Channel {
         if !gathering.isOn, count < Gathering.judgedBytes { return }
         let time = gathering.isOn ? Gathering.lookTime : now &- gathering.since
         gathering.bytes = 0
-        let isFast = UInt64(count) >= time &* Gathering.fastRate
-        guard isFast, wanted >= InputBuffer.capacity else { return endGathering() }
+        if UInt64(count) >= time &* Gathering.fastRate {
+            gathering.leanLooks = 0
+        } else {
+            gathering.leanLooks += 1
+            if !gathering.isOn || gathering.leanLooks == Gathering.leanLooksMax {
+                return endGathering()
+            }
+        }
+        guard wanted >= InputBuffer.capacity else { return endGathering() }
         set(mark: min(wanted, Gathering.markMax))
         gathering.due = now &+ Gathering.lookTime
         if !gathering.isListed { loop.look(at: self) }

@@ -45,7 +45,12 @@ struct GatheringTests {
             time.move(by: 1_000)
             #expect(await slot.park(for: .ready).meets(.ready))
             #expect(try drain(source, fixture).count == 3)
-            // So few that the next come at once again.
+            for _ in 1..<32 {
+                time.move(by: 1_000)
+                #expect(await slot.park(for: .ready).meets(.ready))
+                #expect(try drain(source, fixture) == (0, .blocked))
+            }
+            // So few for so long that the next come at once again.
             try sender.send("x")
             #expect(await slot.park(for: .ready).meets(.ready))
             #expect(try drain(source, fixture).count == 1)

@@ -37,7 +37,7 @@ final class BodyRelay {
     private let slot: ParkingSlot
     private let loop: EventLoop
     private var pipe: SplicePipe?
-    /// The last turn moved a buffer or more.
+    /// The last turn that moved anything moved a buffer or more.
     private var isFlowing = false
     /// Why the source broke while the pipe still held bytes of it.
     private var lateFailure: LupinError?
@@ -95,7 +95,11 @@ final class BodyRelay {
     private func move() throws(SideFailure) -> Bool {
         waitsForSource = false
         let before = bytes
-        defer { isFlowing = bytes &- before >= UInt64(InputBuffer.capacity) }
+        defer {
+            let moved = bytes &- before
+            // A turn for which nothing had come says nothing.
+            if moved > 0 { isFlowing = moved >= UInt64(InputBuffer.capacity) }
+        }
         var budget = Self.turnBytes
         while budget > 0 {
             if pipe != nil || maySplice(after: Self.turnBytes - budget) {
@@ -163,6 +167,7 @@ final class BodyRelay {
         guard remaining >= Self.spliceBytesMin, sink.takesSplice, replay == nil, bytesMax == nil
         else { return false }
         return remaining != .max || isFlowing || moved >= InputBuffer.capacity
+            || source.isGathering
     }
 
     /// Moves bytes through the pipe.

@@ -18,6 +18,8 @@ protocol BodySource: AnyObject {
     /// How many of the next bytes are payload as they lie in a socket, with none before them in a
     /// buffer: 0 where every byte must be looked at.
     var spliceable: UInt64 { get }
+    /// Whether many bytes are waited for at a time, which holds only as long as they are spliced.
+    var isGathering: Bool { get }
     /// Moves up to `count` of those bytes into `pipe`.
     func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received
 }
@@ -57,4 +59,8 @@ extension BodySink {
     func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
         try push(bytes.span.extracting(range), isLast: isLast)
     }
+}
+
+extension BodySource {
+    var isGathering: Bool { false }
 }

@@ -96,6 +96,8 @@ final class HTTP1BodyReader: BodySource {
         channel.input.isEmpty && !channel.isFiltered ? decoder.remaining ?? 0 : 0
     }
 
+    var isGathering: Bool { channel.isGathering }
+
     func splice(
         into pipe: SplicePipe,
         _ count: Int
