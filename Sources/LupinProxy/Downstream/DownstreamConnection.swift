@@ -344,16 +344,7 @@ final class DownstreamConnection: ChannelPump {
             client.isAdmitted = snapshot.access.admits(client: client.address)
         }
         if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
-        let exchange = Exchange(
-            request,
-            from: client,
-            http1,
-            slot,
-            resources,
-            snapshot,
-            enclosure,
-            bytesBefore: http1.bytesBeforeRequest
-        )
+        let exchange = exchange(request, by: snapshot)
         exchange.passed = repeating.pass
         leavesForwards = false
         return await run(exchange)
@@ -440,17 +431,26 @@ final class DownstreamConnection: ChannelPump {
     /// Answers something that never became a request.
     private func refuse(_ error: LupinError) async -> Ending {
         if error == .clientGone { return .gone }
-        let exchange = Exchange(
-            nil,
+        return await exchange(nil, by: resources.snapshot).refuse(error)
+    }
+
+    /// An exchange of this client; `underWay` is what was begun of it without one.
+    func exchange(
+        _ request: ParsedRequest?,
+        by snapshot: Snapshot,
+        _ underWay: ForwardUnderWay? = nil
+    ) -> Exchange {
+        Exchange(
+            request,
             from: client,
             http1,
             slot,
             resources,
-            resources.snapshot,
+            snapshot,
             enclosure,
-            bytesBefore: http1.bytesBeforeRequest
+            bytesBefore: underWay?.clientBytes.received ?? http1.bytesBeforeRequest,
+            begun: underWay?.begun
         )
-        return await exchange.refuse(error)
     }
 
     /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.

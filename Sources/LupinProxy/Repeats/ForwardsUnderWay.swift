@@ -64,7 +64,7 @@ final class ForwardsUnderWay {
         last.forwardPlace = place
     }
 
-    /// Gives all of them their exchanges: somebody wants to see them, or to end them.
+    /// Gives all of them their exchanges: somebody wants to see them, or lupin stops.
     func handOverAll() {
         for holder in places { holder.handOverForward(begunBefore: .max) }
     }

@@ -92,43 +92,21 @@ extension DownstreamConnection: ForwardHolder {
                 now.upstream.abort()
                 return .reset
             }
-            let exchange = Exchange(
-                request,
-                from: client,
-                http1,
-                slot,
-                resources,
-                now.forward.record.snapshot,
-                nil,
-                bytesBefore: now.clientBytes.received,
-                begun: now.begun
-            )
+            let exchange = exchange(request, by: now.forward.record.snapshot, now)
             exchange.notes.underWay = now
             exchange.passed = now.forward.known.pass
             repeating.digest = now.forward.digest
             repeating.head = head
             return await run(exchange)
         case .body(let record, let rest, let now, let failure):
-            let exchange = Exchange(
-                nil,
-                from: client,
-                http1,
-                slot,
-                resources,
-                now.forward.record.snapshot,
-                nil,
-                bytesBefore: now.clientBytes.received,
-                begun: now.begun
-            )
-            let ending = await exchange.goOn(
+            let exchange = exchange(nil, by: now.forward.record.snapshot, now)
+            return await send(
+                BytesBody(rest),
+                in: exchange,
                 as: record,
-                with: BytesBody(rest),
-                to: http1.bodySink,
                 bytesSentBefore: now.clientBytes.sent,
                 failure
             )
-            http1.endAnswer()
-            return ending
         }
     }
 }

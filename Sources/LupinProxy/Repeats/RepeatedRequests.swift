@@ -83,22 +83,28 @@ extension DownstreamConnection {
         } catch {
             failure = error
         }
-        let exchange = Exchange(
-            nil,
-            from: client,
-            http1,
-            slot,
-            resources,
-            hit.record.snapshot,
-            nil,
-            bytesBefore: http1.bytesBeforeRequest
-        )
-        let rest = StoredBody(hit.content, from: sent)
-        let ending = await exchange.goOn(
+        return await send(
+            StoredBody(hit.content, from: sent),
+            in: exchange(nil, by: hit.record.snapshot),
             as: hit.record.copy,
+            bytesSentBefore: before,
+            failure
+        )
+    }
+
+    /// Has an exchange send what the client did not take at once of an answer like another one's.
+    func send(
+        _ rest: any BodySource,
+        in exchange: Exchange,
+        as record: ExchangeRecord?,
+        bytesSentBefore: UInt64,
+        _ failure: LupinError?
+    ) async -> Ending {
+        let ending = await exchange.goOn(
+            as: record,
             with: rest,
             to: http1.bodySink,
-            bytesSentBefore: before,
+            bytesSentBefore: bytesSentBefore,
             failure
         )
         http1.endAnswer()

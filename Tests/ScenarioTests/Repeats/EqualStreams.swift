@@ -7,8 +7,8 @@ import Testing
 /// After `warmUps` of them lupin forwards the next without an exchange.
 struct EqualStreams {
     static let warmUps = 4
-    static let date = "Sun, 22 Nov 2026 09:30:00 GMT"
-    static let good = response(200, "Date: \(date)", body: "good")
+    static let date = EqualRequests.date
+    static let good = EqualRequests.good
 
     let origin: PlayedOrigin
     let client: HTTP2Client
