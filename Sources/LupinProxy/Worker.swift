@@ -175,22 +175,13 @@ actor Worker {
     ) {
         let connection = DownstreamConnection(channel, resources, gate)
         resources.add(connection)
-        Task.immediate(executorPreference: executor) {
-            await self.serve(connection, resources)
-        }
-    }
-
-    private func serve(
-        _ connection: DownstreamConnection,
-        _ resources: WorkerResources
-    ) async {
-        await connection.serve()
-        if connection.isOver { resources.remove(connection) }
+        connection.start()
     }
 
     private func resume(_ connection: LoopLocal<DownstreamConnection>) async {
-        guard let resources else { return }
-        await serve(connection.value, resources)
+        let connection = connection.value
+        await connection.serve()
+        if connection.isOver { resources?.remove(connection) }
     }
 
     /// Once a second: close connections that have been idle for too long, on either side.

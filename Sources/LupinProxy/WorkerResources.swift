@@ -209,8 +209,8 @@ final class WorkerResources {
 
     /// Closes resting connections whose time is up, all of them when lupin stops.
     func sweepConnections() {
-        for connection in connections.values where connection.endRest(isStopping: isDraining) {
-            remove(connection)
+        for connection in Array(connections.values) {
+            connection.endRest(isStopping: isDraining)
         }
         guard restedSinceTrim >= Self.restsPerTrim else { return }
         restedSinceTrim = 0
@@ -224,11 +224,7 @@ final class WorkerResources {
     /// exchange.
     func drainClosedGates() {
         for connection in Array(connections.values) where connection.isLeaving {
-            if connection.endRest(isStopping: true) {
-                remove(connection)
-            } else {
-                connection.drain()
-            }
+            if !connection.endRest(isStopping: true) { connection.drain() }
         }
     }
 

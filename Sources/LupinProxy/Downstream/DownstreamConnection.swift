@@ -60,6 +60,8 @@ final class DownstreamConnection: ChannelPump {
     var forwardPlace = ForwardsUnderWay.nowhere
     /// What the next task begins with.
     var unfinishedForward: UnfinishedForward?
+    /// All that was to be answered was: the next task closes.
+    var isLastAnswered = false
     /// There is no task; whatever happens on the channel makes a new one.
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -124,12 +126,21 @@ final class DownstreamConnection: ChannelPump {
     /// Whether the connection is closed for good.
     var isOver: Bool { !channel.isOpen }
 
+    /// Begins to serve, as a connection that rests if nothing has to be done before a request.
+    func start() {
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+        let limit = resources.snapshot.limits.clientConnections
+        guard entrance.tls == nil, limit == nil else { return resumeTask() }
+        hasBegun = true
+        isAtRest = true
+        rest()
+    }
+
     /// Serves the connection until it rests or ends; an ended one is closed.
     func serve() async {
         var ending = Ending.keep
         if !hasBegun {
             hasBegun = true
-            idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
             var refusal: LupinError?
             if let limit = resources.snapshot.limits.clientConnections {
                 isCounted = resources.shared.connections.admit(client.address, limit: limit)
@@ -146,6 +157,8 @@ final class DownstreamConnection: ChannelPump {
         if let (exchange, interception) = beginning {
             beginning = nil
             ending = await enclose(exchange, interception)
+        } else if isLastAnswered {
+            ending = .close
         } else if let unfinished = unfinishedForward.take() {
             ending = await finish(unfinished)
             idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
@@ -156,7 +169,10 @@ final class DownstreamConnection: ChannelPump {
             if turn % Self.turnRequests == 0 { await slot.giveWay() }
             ending = await serveOne()
         }
-        if ending == .rest { return rest() }
+        if ending == .rest {
+            if isAtRest { giveMemoryBack() }
+            return rest()
+        }
         if ending == .multiplexed { return beginHTTP2() }
         if ending == .close, !http1.mayCloseAtOnce { await linger() }
         channel.close(reset: ending == .reset)
@@ -257,7 +273,6 @@ final class DownstreamConnection: ChannelPump {
         isResting = true
         channel.slot = nil
         channel.pump = self
-        if isAtRest { giveMemoryBack() }
         // What came between the last look and now makes no new event.
         channelIsReady(channel)
     }
@@ -272,6 +287,7 @@ final class DownstreamConnection: ChannelPump {
     /// Closes a resting connection whose time is up, or whenever lupin stops.
     ///
     /// True when it did.
+    @discardableResult
     func endRest(isStopping: Bool) -> Bool {
         if let http2 {
             http2.sweep()
@@ -286,10 +302,16 @@ final class DownstreamConnection: ChannelPump {
             if isResting, !isAtRest { giveMemoryBack() }
             return false
         }
+        end()
+        return true
+    }
+
+    /// Closes a resting connection for good.
+    func end() {
         isResting = false
         channel.close()
         endAll()
-        return true
+        resources.remove(self)
     }
 
     /// Something came, or the client left.
@@ -301,7 +323,9 @@ final class DownstreamConnection: ChannelPump {
             return
         }
         guard channel.isReadableNow || http1.holdsBytes else { return }
-        if !forwardRepeat() { resumeTask() }
+        if forwardRepeat() { return }
+        // It may have been a false alarm.
+        if channel.isReadableNow || http1.holdsBytes { resumeTask() }
     }
 
     /// Waits for what comes next, without a task as before.
@@ -426,6 +450,15 @@ final class DownstreamConnection: ChannelPump {
             throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
         }
         return false
+    }
+
+    /// Whether the next request, of which something may be there, is one in HTTP/1.1.
+    ///
+    /// Otherwise, and where that can't be said yet, it is for a task to see to it.
+    func beginsHTTP1() -> Bool {
+        guard isFresh else { return true }
+        guard entrance.protocols.contains(.http1) else { return false }
+        return (try? beginsHTTP2()) == false && !isFresh
     }
 
     /// Answers something that never became a request.

@@ -23,7 +23,7 @@ final class DownstreamHTTP1: Downstream {
     /// True before the first request: a client that is refused unread still sends what it has.
     private var keepsAlive = true
     /// A request was read that said so, as every HTTP/1.0 one does.
-    private var isLastRequest = false
+    private(set) var isLastRequest = false
     /// The response's body ends where the connection does.
     private var endsWithConnection = false
     private var acceptsTrailers = false
@@ -248,15 +248,23 @@ final class DownstreamHTTP1: Downstream {
     /// Takes the head of `count` bytes that is next for read, without parsing it.
     func skip(_ count: Int) { channel.input.discard(count) }
 
-    /// Answers the request that was skipped.
+    /// Answers the request that was skipped, which was the client's last if it said so.
     /// - Returns: How many bytes of `content` left.
-    func answer(with answer: [UInt8], _ content: Span<UInt8>) throws(LupinError) -> Int {
-        begin(answer)
+    func answer(
+        with answer: [UInt8],
+        _ content: Span<UInt8>,
+        isLast: Bool
+    ) throws(LupinError) -> Int {
+        begin(answer, isLast: isLast)
         return try writer.push(content, isLast: true)
     }
 
-    func answer(with answer: [UInt8], _ content: StoredPiece) throws(LupinError) -> Int {
-        begin(answer)
+    func answer(
+        with answer: [UInt8],
+        _ content: StoredPiece,
+        isLast: Bool
+    ) throws(LupinError) -> Int {
+        begin(answer, isLast: isLast)
         return try content.push(0..<content.count, to: writer, isLast: true)
     }
 
@@ -272,15 +280,15 @@ final class DownstreamHTTP1: Downstream {
     /// All of an answer has left: whatever comes next has one of its own.
     func endAnswer() { isCommitted = false }
 
-    private func begin(_ answer: [UInt8]) {
+    private func begin(_ answer: [UInt8], isLast: Bool) {
         method = .get
         isHTTP10 = false
         mayHalfClose = false
-        keepsAlive = true
-        isLastRequest = false
+        keepsAlive = !isLast
+        isLastRequest = isLast
         reader.begin(.none)
         isCommitted = true
-        mayPersist = true
+        mayPersist = !isLast
         sendsBody = true
         endsWithConnection = false
         channel.stage { $0.append(contentsOf: answer) }

@@ -31,6 +31,8 @@ protocol Downstream: AnyObject {
     var isRequestComplete: Bool { get }
     /// Whether another request may follow on the connection.
     var mayPersist: Bool { get }
+    /// Whether the client said in the request itself that none will.
+    var isLastRequest: Bool { get }
     /// Our address as the client reached it.
     var localAddress: IPAddress? { get }
     /// Both ends of the connection.
@@ -48,6 +50,7 @@ protocol Downstream: AnyObject {
 
 extension Downstream {
     var reset: HTTP2Reset? { nil }
+    var isLastRequest: Bool { false }
 }
 
 /// What is known of a response's body before it is sent.

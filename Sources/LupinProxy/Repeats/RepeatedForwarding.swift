@@ -8,8 +8,8 @@ extension DownstreamConnection: ForwardHolder {
     ///
     /// - Returns: False where the connection needs its task.
     func forwardRepeat() -> Bool {
-        // What a connection may begin with is its listener's to say.
-        guard !isFresh, (try? findRepetition()) == true, let (forward, count) = repeating.forward
+        guard beginsHTTP1(), (try? findRepetition()) == true,
+            let (forward, count) = repeating.forward
         else { return false }
         repeating = Repeating()
         let before = (http1.bytesReceived, http1.bytesSent)
@@ -47,7 +47,7 @@ extension DownstreamConnection: ForwardHolder {
         var isSent = false
         var failure: LupinError?
         do throws(LupinError) {
-            sent = try http1.answer(with: forward.answer.bytes, body)
+            sent = try http1.answer(with: forward.answer.bytes, body, isLast: forward.known.isLast)
             if sent == body.count { isSent = try http1.bodySink.flush() }
         } catch {
             failure = error
@@ -62,7 +62,14 @@ extension DownstreamConnection: ForwardHolder {
         http1.endAnswer()
         endForward()
         resources.record(now, from: client)
-        restAgain()
+        if forward.known.isLast { endAfterForward() } else { restAgain() }
+    }
+
+    /// Closes the connection, which takes a task only if the client may still have to read.
+    private func endAfterForward() {
+        if http1.mayCloseAtOnce { return end() }
+        isLastAnswered = true
+        resumeTask()
     }
 
     private func endForward() {

@@ -43,6 +43,8 @@ final class RepeatedForward {
         let response: [UInt8]
         /// Bytes of the body behind it.
         let bodyBytes: Int
+        /// The client said that the request is its last.
+        let isLast: Bool
     }
 
     /// `fruitless` is how many before it were never used.
@@ -225,7 +227,7 @@ extension Exchange {
     ///
     /// Its two heads are empty where nobody kept them.
     var knownForRepeats: RepeatedForward.Known? {
-        guard isDelivered, enclosure == nil, downstream.mayPersist,
+        guard isDelivered, enclosure == nil, downstream.mayPersist || downstream.isLastRequest,
             attempts.count == 1, attempts[0].isReused, attempts[0].decision == .deliver,
             request.method == .get, request.version != .http10, framing.isEmpty, !expectsContinue,
             wishes.upgrade == nil, client.user == nil, snapshot.repeatsRequests,
@@ -248,7 +250,8 @@ extension Exchange {
             pass: passed,
             request: notes.sent,
             response: upstream.keptHead,
-            bodyBytes: Int(bodyBytes)
+            bodyBytes: Int(bodyBytes),
+            isLast: downstream.isLastRequest
         )
     }
 

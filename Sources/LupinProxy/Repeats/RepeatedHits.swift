@@ -18,12 +18,14 @@ final class RepeatedHit {
     let content: StoredPiece
     let record: RepeatedRecord
     private let age: Int64
+    /// The client said that the request is its last.
+    let isLast: Bool
 
     init(_ made: Made, head: [UInt8], answer: [UInt8], _ record: RepeatedRecord) {
         self.head = head
         self.answer = answer
         self.record = record
-        (response, content, age) = (made.response, made.content, made.age)
+        (response, content, age, isLast) = (made.response, made.content, made.age, made.isLast)
     }
 
     /// What an exchange answered with.
@@ -32,6 +34,7 @@ final class RepeatedHit {
         let content: StoredPiece
         /// In seconds, as its head says it.
         let age: Int64
+        let isLast: Bool
     }
 
     /// Whether an equal request of `client` gets the same now.
@@ -151,7 +154,8 @@ extension Exchange {
         _ content: StoredContent,
         _ served: CachedAnswer
     ) -> RepeatedHit.Made? {
-        guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1, downstream.mayPersist,
+        guard isDelivered, enclosure == nil, downstream is DownstreamHTTP1,
+            downstream.mayPersist || downstream.isLastRequest,
             request.method == .get, request.version == .http11, framing.isEmpty, !expectsContinue,
             client.user == nil, snapshot.repeatsRequests, resources.shared.interceptor == nil,
             stages == nil, !isObserved, logLevel == .exchange, !hasMoved
@@ -164,7 +168,8 @@ extension Exchange {
         return RepeatedHit.Made(
             response: cached,
             content: content.pieces[0],
-            age: cached.facts.freshness.age(at: resources.wallNow)
+            age: cached.facts.freshness.age(at: resources.wallNow),
+            isLast: downstream.isLastRequest
         )
     }
 }

@@ -70,7 +70,7 @@ extension DownstreamConnection {
         var failure: LupinError?
         do throws(LupinError) {
             http1.skip(count)
-            sent = try http1.answer(with: hit.answer, hit.content)
+            sent = try http1.answer(with: hit.answer, hit.content, isLast: hit.isLast)
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
                 let now = resources.wallNow
@@ -78,7 +78,7 @@ extension DownstreamConnection {
                     record.startMicroseconds = now
                     record.timing.total = 0
                 }
-                return .keep
+                return hit.isLast ? .close : .keep
             }
         } catch {
             failure = error
