@@ -51,6 +51,11 @@ static inline int linux_epoll_add(int epoll, int fd, uint32_t events, uint64_t d
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
+static inline int linux_epoll_modify(int epoll, int fd, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data.u64 = data};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+
 static inline int linux_epoll_delete(int epoll, int fd) {
     return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
 }

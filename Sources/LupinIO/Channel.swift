@@ -1,6 +1,7 @@
 // A non-blocking socket: what it can do now, what was received, what waits to be sent.
 import CLinux
 import Glibc
+import LupinCore
 
 /// Runs while the task that owns a channel is parked: relays move bytes in it.
 package protocol ChannelPump: AnyObject {
@@ -29,6 +30,8 @@ package final class Channel {
     /// over.
     var isReset = false
     private var broken = false
+    /// All that the peer sent was read, up to its FIN.
+    package internal(set) var hasReadEnd = false
     var received: UInt64 = 0
     var sent: UInt64 = 0
 
@@ -43,7 +46,9 @@ package final class Channel {
     private var token: UInt64 = 0
     // Optimistic until the kernel says EAGAIN.
     var isReadable = true
-    var isWritable = true
+    private(set) var isWritable = true
+    /// Whether the kernel tells when it takes bytes again.
+    private var isWatchedForRoom = false
     var staged: [UInt8] = []
     private var stagedSent = 0
     var gathering = Gathering()
@@ -63,9 +68,14 @@ package final class Channel {
         input = InputBuffer(pool: loop.memory)
         isWritable = isConnected
         isReadable = isConnected
+        isWatchedForRoom = !isConnected
         token = loop.register(self)
         do throws(SystemError) {
-            try loop.poller.addStream(self.descriptor, token: token)
+            try loop.poller.addStream(
+                self.descriptor,
+                token: token,
+                needsRoom: isWatchedForRoom
+            )
         } catch {
             close()
             throw error
@@ -155,6 +165,10 @@ package final class Channel {
 
     // MARK: Receiving
 
+    /// Leaves what may be there already to the loop, which tells of it in its next turn: on a new
+    /// connection it is too soon, as a rule, to ask for bytes.
+    func waitForNews() { isReadable = false }
+
     /// Whether an attempt to receive would bring something: bytes, the end or an error.
     package var isReadableNow: Bool {
         if let filtered { return isReadable || holdsReceived(filtered) }
@@ -182,6 +196,7 @@ package final class Channel {
         }
         if result == 0 {
             if isReset { throw SystemError(code: ECONNRESET) }
+            hasReadEnd = true
             return .end
         }
         if result == -Int(EAGAIN) {
@@ -244,13 +259,13 @@ package final class Channel {
         guard total > 0 else { return 0 }
         let sent = write(payload, suffix, isBeginning: isBeginning)
         if sent < 0 {
-            isWritable = false
+            awaitRoom()
             if sent == -Int(EAGAIN) { return postpone(payload, suffix) }
             noteReset(sent)
             throw SystemError(code: Int32(-sent))
         }
         self.sent &+= UInt64(sent)
-        if sent < total { isWritable = false }
+        if sent < total { awaitRoom() }
         stagedSent += min(sent, waiting)
         if stagedSent == staged.count { returnStaged() }
         let payloadSent = min(max(0, sent - waiting), payload.count)
@@ -258,6 +273,17 @@ package final class Channel {
             stageRest(of: suffix, from: max(0, sent - waiting - payload.count))
         }
         return payloadSent
+    }
+
+    /// The kernel takes no more for now, and will tell when it does.
+    ///
+    /// Only from the first time on: most channels never get there, and news of room that nobody
+    /// waits for would wake the loop as often as news of bytes.
+    func awaitRoom() {
+        isWritable = false
+        guard !isWatchedForRoom else { return }
+        isWatchedForRoom = true
+        loop.poller.watchForRoom(descriptor, token: token)
     }
 
     /// Sends what is staged.
@@ -269,9 +295,11 @@ package final class Channel {
     }
 
     /// Tells the peer that nothing more comes; the other direction stays open.
+    ///
+    /// Where that one is over, too, closing the socket will tell.
     package func finishSending() {
         guard let filtered else {
-            _ = shutdown(descriptor, Int32(SHUT_WR))
+            if !hasReadEnd { _ = shutdown(descriptor, Int32(SHUT_WR)) }
             return
         }
         guard !filtered.isEnding else { return }
@@ -289,8 +317,10 @@ package final class Channel {
 
     /// TCP keep-alive, for connections that may be silent for hours.
     ///
-    /// Accepted ones have it from their listener.
-    package func enableKeepAlive() { Channel.enableKeepAlive(descriptor) }
+    /// Accepted ones have it from their listener. On loopback nobody leaves without a word.
+    package func enableKeepAlive() {
+        if peer?.address.isLoopback != true { Channel.enableKeepAlive(descriptor) }
+    }
 
     static func enableKeepAlive(_ descriptor: Int32) {
         _ = linux_set_option(descriptor, Int32(SOL_SOCKET), SO_KEEPALIVE, 1)

@@ -148,12 +148,12 @@ extension Channel {
             guard isWritable else { return false }
             let count = writeSealed(filtered)
             guard count >= 0 else {
-                isWritable = false
+                awaitRoom()
                 if count == -Int(EAGAIN) { return false }
                 noteReset(count)
                 throw SystemError(code: Int32(-count))
             }
-            if count < filtered.unsentCount { isWritable = false }
+            if count < filtered.unsentCount { awaitRoom() }
             filtered.sent += count
             // A reader that never quite catches up would have us keep all that it has read.
             if filtered.sent >= FilteredBytes.backlogMax, filtered.hasUnsent {

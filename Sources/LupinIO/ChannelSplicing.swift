@@ -18,6 +18,7 @@ extension Channel {
         }
         if moved == 0 {
             if isReset { throw SystemError(code: ECONNRESET) }
+            hasReadEnd = true
             return .end
         }
         if moved == -Int(EAGAIN) {
@@ -38,7 +39,7 @@ extension Channel {
             guard isWritable else { return false }
             let moved = SystemCall.value { linux_splice(pipe.readEnd, descriptor, pipe.held) }
             guard moved > 0 else {
-                isWritable = false
+                awaitRoom()
                 if moved == -Int(EAGAIN) { return false }
                 noteReset(moved)
                 throw SystemError(code: moved == 0 ? EPIPE : Int32(-moved))

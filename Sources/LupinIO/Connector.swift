@@ -97,19 +97,20 @@ package struct Connector {
         return result
     }
 
-    /// Starts one attempt; on loopback it is often connected at once.
+    /// Starts one attempt; on loopback it is connected at once.
     private mutating func start(_ address: SocketAddress) -> Channel? {
         do throws(SystemError) {
             let owned = Descriptor(owning: try SystemCall.check { linux_socket(address.family) })
             let raw = owned.raw
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
             address.sendUnpaced(by: raw)
-            // Safety: the kernel's form of the address outlives the call, which only reads it.
-            let result = SystemCall.value {
-                Int(unsafe address.withKernelForm { unsafe linux_connect(raw, $0, $1) })
+            var result = Connector.connect(raw, to: address)
+            // There the handshake is over by now, and the second call says so.
+            if result == -Int(EINPROGRESS), address.address.isLoopback {
+                result = Connector.connect(raw, to: address)
             }
             let isConnected = result == 0
-            guard isConnected || result == -Int(EINPROGRESS) else {
+            guard isConnected || result == -Int(EINPROGRESS) || result == -Int(EALREADY) else {
                 throw SystemError(code: Int32(-result))
             }
             let channel = try Channel(
@@ -118,6 +119,7 @@ package struct Connector {
                 peer: address,
                 isConnected: isConnected
             )
+            channel.waitForNews()
             if isConnected { return channel }
             channel.slot = slot
             channel.writableReason = .upstreamWritable
@@ -126,6 +128,13 @@ package struct Connector {
             errors.append(error)
         }
         return nil
+    }
+
+    private static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int {
+        // Safety: the kernel's form of the address outlives the call, which only reads it.
+        SystemCall.value {
+            Int(unsafe address.withKernelForm { unsafe linux_connect(descriptor, $0, $1) })
+        }
     }
 
     /// The first attempt that has succeeded, taken out; failed ones are closed.

@@ -11,15 +11,17 @@ package final class EventLoop {
 
     private var time: UInt64
     let poller: Poller
-    private var wheel: TimerWheel
+    private let wheel: TimerWheel
     private var entries: [Entry] = []
-    private var freeEntries: [Int] = []
+    private var firstFree = none
     /// Entries closed during this batch: they must not be reused before it ends.
-    private var closedEntries: [Int] = []
+    private var closed = (first: none, last: none)
     private var isStopping = false
     private var postponed: [() -> Void] = []
     /// Channels whose bytes gather in the kernel.
     private var gathering: [Channel] = []
+    /// Whether there is work that no event announces: something postponed, or a channel to look at.
+    private var hasUnannounced = false
     let memory = BufferPool()
     package let pipes = PipePool()
 
@@ -28,7 +30,12 @@ package final class EventLoop {
         /// For descriptors that are no channel: the slot to wake with `.ready`.
         var watcher: ParkingSlot?
         var generation: UInt32 = 0
+        /// The next one that is free, or was closed during this batch.
+        var next = none
     }
+
+    /// No entry's place.
+    private static let none = -1
 
     private static let mailToken = UInt64.max
 
@@ -58,11 +65,10 @@ package final class EventLoop {
                     dispatch(readiness, to: token)
                 }
             }
-            if !gathering.isEmpty { lookAtGathered() }
-            if !postponed.isEmpty { runPostponed() }
+            if hasUnannounced { seeToUnannounced() }
             for slot in wheel.advance(to: now) { slot.wake(.timedOut) }
             executor.runReady()
-            if !closedEntries.isEmpty { releaseClosedEntries() }
+            if closed.first >= 0 { releaseClosedEntries() }
         }
     }
 
@@ -76,7 +82,10 @@ package final class EventLoop {
     }
 
     /// Runs `work` after the next batch of events: for whoever has had its turn.
-    package func later(_ work: @escaping () -> Void) { postponed.append(work) }
+    package func later(_ work: @escaping () -> Void) {
+        postponed.append(work)
+        hasUnannounced = true
+    }
 
     /// The deadline that lies `duration` ahead.
     @inline(__always)
@@ -104,14 +113,17 @@ package final class EventLoop {
     /// Late events find another generation; its place is free after this batch.
     func unregister(_ token: UInt64) {
         let index = Int(token & 0xFFFF_FFFF)
-        entries[index].channel = nil
-        entries[index].watcher = nil
-        entries[index].generation &+= 1
-        closedEntries.append(index)
+        var entry = Entry(generation: entries[index].generation &+ 1, next: closed.first)
+        swap(&entry, &entries[index])
+        if closed.first < 0 { closed.last = index }
+        closed.first = index
     }
 
     /// Looks at a channel every millisecond while its bytes gather.
-    func look(at channel: Channel) { gathering.append(channel) }
+    func look(at channel: Channel) {
+        gathering.append(channel)
+        hasUnannounced = true
+    }
 
     @inline(__always)
     func fileTimer(_ slot: ParkingSlot) { wheel.file(slot) }
@@ -121,22 +133,36 @@ package final class EventLoop {
     // MARK: Private
 
     private var timeout: Int32 {
-        if !executor.isIdle || !postponed.isEmpty { return 0 }
+        if !executor.isIdle || (hasUnannounced && !postponed.isEmpty) { return 0 }
         if clock.isVirtual { return -1 }
         let next = wheel.millisecondsToNext(from: now)
-        return gathering.isEmpty || next == 0 ? next : 1
+        return hasUnannounced && next != 0 ? 1 : next
+    }
+
+    private func seeToUnannounced() {
+        hasUnannounced = false
+        if !gathering.isEmpty { lookAtGathered() }
+        if !postponed.isEmpty { runPostponed() }
     }
 
     private func lookAtGathered() {
-        let channels = gathering
-        gathering = []
-        for channel in channels where channel.lookAtGathered() { gathering.append(channel) }
+        var channels: [Channel] = []
+        swap(&channels, &gathering)
+        for channel in channels where channel.lookAtGathered() { look(at: channel) }
     }
 
     private func freeEntry() -> Int {
-        if let free = freeEntries.popLast() { return free }
+        let free = firstFree
+        if free >= 0 {
+            firstFree = entries[free].next
+            return free
+        }
+        // Moved out and back: with no access open that could meet another, none is checked.
+        var entries: [Entry] = []
+        swap(&entries, &self.entries)
         entries.append(Entry())
-        return entries.count - 1
+        swap(&entries, &self.entries)
+        return self.entries.count - 1
     }
 
     @inline(__always)
@@ -151,8 +177,8 @@ package final class EventLoop {
     }
 
     private func runPostponed() {
-        let works = postponed
-        postponed = []
+        var works: [() -> Void] = []
+        swap(&works, &postponed)
         for work in works { work() }
     }
 
@@ -163,8 +189,9 @@ package final class EventLoop {
     }
 
     private func releaseClosedEntries() {
-        freeEntries.append(contentsOf: closedEntries)
-        closedEntries.removeAll(keepingCapacity: true)
+        entries[closed.last].next = firstFree
+        firstFree = closed.first
+        closed = (Self.none, Self.none)
     }
 }
 

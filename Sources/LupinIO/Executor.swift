@@ -13,7 +13,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     private let foreign = Atomic<Int>(0)
     // Safety: touched on the loop's thread only; every path there checks `isHome` or starts in
     // `EventLoop.run`.
-    nonisolated(unsafe) private var ready = JobQueue()
+    nonisolated(unsafe) private let ready = JobQueue()
     // Safety: set once in `adoptThread`, read on the loop's thread only.
     nonisolated(unsafe) private unowned var running: EventLoop?
 
@@ -77,28 +77,29 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 }
 
 /// A FIFO of jobs: a ring of a power of two that grows and never shrinks.
-private struct JobQueue {
+private final class JobQueue {
     private var ring: [UnownedJob?] = Array(repeating: nil, count: 1024)
     private var head = 0
     private var tail = 0
 
     var isEmpty: Bool { head == tail }
 
-    mutating func append(_ job: UnownedJob) {
+    func append(_ job: UnownedJob) {
         if tail &- head == ring.count { grow() }
         ring[tail & (ring.count &- 1)] = job
         tail &+= 1
     }
 
-    mutating func popFirst() -> UnownedJob? {
+    func popFirst() -> UnownedJob? {
         guard head != tail else { return nil }
         defer { head &+= 1 }
         return ring[head & (ring.count &- 1)]
     }
 
-    private mutating func grow() {
+    private func grow() {
         let waiting = (head..<tail).map { ring[$0 & (ring.count - 1)] }
-        ring = waiting + Array(repeating: nil, count: ring.count)
+        var grown = waiting + Array(repeating: nil, count: ring.count)
+        swap(&ring, &grown)
         head = 0
         tail = waiting.count
     }

@@ -1,5 +1,6 @@
 // A named thread for work that blocks: name look-ups, writing records, disk. It decides nothing.
 
+import CLinux
 import Glibc
 import Synchronization
 

@@ -113,9 +113,9 @@ package final class Listener {
                 pause()
                 try resume()
             }
-            return .connection(
-                try Channel(owning: accepted, on: loop, peer: SocketAddress(storage))
-            )
+            let channel = try Channel(owning: accepted, on: loop, peer: SocketAddress(storage))
+            channel.waitForNews()
+            return .connection(channel)
         }
         let code = Int32(-result)
         if SystemError.descriptorsExhausted.contains(code) { return .exhausted }

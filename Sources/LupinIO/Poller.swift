@@ -29,13 +29,21 @@ final class Poller {
 
     deinit { unsafe events.deallocate() }
 
-    /// Watches a socket for everything, edge-triggered, for as long as it is open.
-    func addStream(_ descriptor: Int32, token: UInt64) throws(SystemError) {
-        let all = LINUX_EPOLLIN | LINUX_EPOLLOUT | LINUX_EPOLLRDHUP
-        try SystemCall.check {
-            linux_epoll_add(epoll.raw, descriptor, UInt32(all) | LINUX_EPOLLET, token)
-        }
+    /// Watches a socket, edge-triggered, for as long as it is open: for all that comes, and, where
+    /// it `needsRoom` to send, for that.
+    func addStream(_ descriptor: Int32, token: UInt64, needsRoom: Bool) throws(SystemError) {
+        let wanted = needsRoom ? Self.arrivals | UInt32(LINUX_EPOLLOUT) : Self.arrivals
+        try SystemCall.check { linux_epoll_add(epoll.raw, descriptor, wanted, token) }
     }
+
+    /// From now on watches a socket for room to send, too; there may be some by now.
+    func watchForRoom(_ descriptor: Int32, token: UInt64) {
+        let wanted = Self.arrivals | UInt32(LINUX_EPOLLOUT)
+        _ = linux_epoll_modify(epoll.raw, descriptor, wanted, token)
+    }
+
+    private static let arrivals =
+        UInt32(LINUX_EPOLLIN | LINUX_EPOLLRDHUP) | UInt32(LINUX_EPOLLET)
 
     /// Watches a descriptor for reading, level-triggered.
     func addReader(_ descriptor: Int32, token: UInt64) throws(SystemError) {

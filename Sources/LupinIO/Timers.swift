@@ -4,38 +4,39 @@
 ///
 /// Pushing a deadline out is one store in the slot: it stays filed where it was and is filed anew
 /// only when that bucket comes round. So an operation with a timeout costs nothing here.
-package struct TimerWheel {
+package final class TimerWheel {
     package static let tickMicroseconds: UInt64 = 8192
     package static let bucketCount = 2048
 
     private var buckets = [[ParkingSlot]](repeating: [], count: bucketCount)
     /// One bit per bucket that holds something.
-    private var occupied = [UInt64](repeating: 0, count: bucketCount / 64)
+    private var occupied = InlineArray<32, UInt64>(repeating: 0)
     private var tick: UInt64
 
     package init(now: UInt64) { tick = now / Self.tickMicroseconds }
 
     /// Makes sure that `slot` is looked at no later than its deadline.
     @inline(__always)
-    package mutating func file(_ slot: ParkingSlot) {
+    package func file(_ slot: ParkingSlot) {
         if slot.bucket >= 0, slot.filedDeadline <= slot.deadline { return }
         refile(slot)
     }
 
-    package mutating func remove(_ slot: ParkingSlot) {
+    package func remove(_ slot: ParkingSlot) {
         guard slot.bucket >= 0 else { return }
         let bucket = slot.bucket
-        let moved = buckets[bucket].removeLast()
-        if moved !== slot {
-            buckets[bucket][slot.bucketIndex] = moved
-            moved.bucketIndex = slot.bucketIndex
+        let last = buckets[bucket].count - 1
+        if slot.bucketIndex != last {
+            buckets[bucket].swapAt(slot.bucketIndex, last)
+            buckets[bucket][slot.bucketIndex].bucketIndex = slot.bucketIndex
         }
+        _ = buckets[bucket].removeLast()
         if buckets[bucket].isEmpty { occupied[bucket / 64] &= ~(1 << UInt64(bucket % 64)) }
         slot.bucket = -1
     }
 
     /// Wakes what is due at `now`.
-    package mutating func advance(to now: UInt64) -> [ParkingSlot] {
+    package func advance(to now: UInt64) -> [ParkingSlot] {
         let target = now / Self.tickMicroseconds
         guard target > tick else { return [] }
         var due: [ParkingSlot] = []
@@ -73,7 +74,7 @@ package struct TimerWheel {
         return -1
     }
 
-    private mutating func refile(_ slot: ParkingSlot) {
+    private func refile(_ slot: ParkingSlot) {
         remove(slot)
         guard slot.deadline != .max else { return }
         let due = max(slot.deadline / Self.tickMicroseconds + 1, tick + 1)

@@ -114,6 +114,37 @@ struct ChannelTests {
         }
     }
 
+    @Test func `room to send is news to who had none, and to nobody else`() async throws {
+        try await LoopFixture.run { fixture in
+            let (channel, peer) = try fixture.connectedPair()
+            defer { channel.close() }
+            let slot = channel.waits(for: .downstreamReadable)
+            channel.writableReason = .downstreamWritable
+            for _ in 0..<3 {
+                channel.stage { $0 += [1, 2, 3] }
+                #expect(try channel.flush())
+                _ = try peer.receive(exactly: 3)
+                try peer.send("x")
+                #expect(await slot.park(for: .downstreamReadable) == .downstreamReadable)
+                #expect(try channel.receive() == .bytes)
+            }
+            await fixture.settle()
+            #expect(!slot.has(.downstreamWritable))
+            // Until the kernel takes no more.
+            let piece = [UInt8](repeating: 7, count: 1 << 20)
+            var sent = 0
+            while true {
+                let taken = try channel.send(piece.span)
+                sent += taken
+                if taken < piece.count { break }
+            }
+            let reading = TestThread { [sent] in _ = try peer.receive(exactly: sent) }
+            _ = await slot.park(for: .downstreamWritable)
+            #expect(try channel.send(piece.span) > 0)
+            try reading.join()
+        }
+    }
+
     @Test func `the kernel knows of bytes before the loop has told`() async throws {
         try await LoopFixture.run { fixture in
             let (channel, peer) = try fixture.connectedPair()

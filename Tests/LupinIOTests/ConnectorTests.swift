@@ -133,14 +133,21 @@ struct ConnectorTests {
 
     @Test func `an interruption beside success is kept for the caller`() async throws {
         try await LoopFixture.run { fixture in
-            let listener = try PlainListener()
+            let hole = try BlackHole(host: 2)
             let slot = ParkingSlot(on: fixture.loop)
-            let connecting = start([1], listener.address.port, fixture, slot: slot)
-            // The kernel has connected when the loop goes round; both reasons come together.
-            fixture.executor.mailbox.post { [local = LoopLocal(slot, of: fixture.executor)] in
-                local.value.wake(.downstreamClosed)
+            let connecting = start([2], hole.port, fixture, slot: slot)
+            await fixture.settle()
+            #expect(hole.attempts == 1)
+            let filling = try hole.makeRoom()
+            defer { filling.close() }
+            // The loop stands still until the kernel, which tries again after a second, has
+            // connected: in the turn behind that both reasons come together.
+            let mailbox = fixture.executor.mailbox
+            mailbox.post { [local = LoopLocal(slot, of: fixture.executor)] in
+                while hole.attempts > 0 { usleep(1000) }
+                mailbox.post { local.value.wake(.downstreamClosed) }
             }
-            #expect(try await connecting.value.get() == listener.address)
+            #expect(try await connecting.value.get() == hole.address)
             #expect(slot.has(.downstreamClosed))
         }
     }
@@ -245,7 +252,11 @@ private struct BlackHole {
         filling = try PlainSocket.connect(to: listener.address)
     }
 
-    var port: UInt16 { listener.address.port }
+    var address: SocketAddress { listener.address }
+    var port: UInt16 { address.port }
+
+    /// Takes what fills the queue out of it.
+    func makeRoom() throws -> PlainSocket { try listener.accept() }
 
     /// How many sockets of this machine are waiting for its answer.
     ///

@@ -57,6 +57,10 @@ struct ListenerTests {
             defer { channel.close() }
             #expect(channel.peer == client.address)
             #expect(channel.localAddress == socket.address)
+            // What was there first, the loop tells in its next turn.
+            #expect(try channel.receive() == .blocked)
+            let reader = channel.waits(for: .ready)
+            _ = await reader.park(for: .ready)
             #expect(try channel.receive() == .bytes)
             #expect(channel.text == "hello")
             #expect(try listener.takeConnection() == nil)

@@ -21,7 +21,7 @@ struct TimersTests {
     }
 
     /// Steps like a loop does, and says when `slot` was handed out.
-    private func whenDue(_ slot: ParkingSlot, in wheel: inout TimerWheel) -> (
+    private func whenDue(_ slot: ParkingSlot, in wheel: TimerWheel) -> (
         at: UInt64, waits: Int
     )? {
         var now = start
@@ -43,10 +43,10 @@ struct TimersTests {
     func `a slot is woken after its deadline and at most a tick and a millisecond late`(
         delay: UInt64
     ) throws {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: start + delay)
         wheel.file(slot)
-        let due = try #require(whenDueLong(slot, delay: delay, in: &wheel))
+        let due = try #require(whenDueLong(slot, delay: delay, in: wheel))
         #expect(due >= slot.deadline)
         #expect(due <= slot.deadline + Self.tick + 1000)
     }
@@ -55,7 +55,7 @@ struct TimersTests {
     private func whenDueLong(
         _ slot: ParkingSlot,
         delay: UInt64,
-        in wheel: inout TimerWheel
+        in wheel: TimerWheel
     ) -> UInt64? {
         var now = start
         for _ in 0..<(delay / Self.round + 3) * 2 {
@@ -68,7 +68,7 @@ struct TimersTests {
     }
 
     @Test func `an empty wheel has nothing to wait for`() {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         #expect(wheel.millisecondsToNext(from: start) == -1)
         let slot = slot(due: start + 1000)
         wheel.file(slot)
@@ -80,32 +80,32 @@ struct TimersTests {
 
     @Test func `a deadline that moves out is filed anew only when the old one comes round`() throws
     {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: start + 100_000)
         wheel.file(slot)
         let firstWait = wheel.millisecondsToNext(from: start)
         slot.deadline = start + 3_000_000
         wheel.file(slot)
         #expect(wheel.millisecondsToNext(from: start) == firstWait)
-        let (at, waits) = try #require(whenDue(slot, in: &wheel))
+        let (at, waits) = try #require(whenDue(slot, in: wheel))
         #expect(at >= slot.deadline && at <= slot.deadline + Self.tick + 1000)
         #expect(waits == 2)
     }
 
     @Test func `a deadline that moves in is filed anew at once`() throws {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: start + 3_000_000)
         wheel.file(slot)
         slot.deadline = start + 100_000
         wheel.file(slot)
-        let (at, waits) = try #require(whenDue(slot, in: &wheel))
+        let (at, waits) = try #require(whenDue(slot, in: wheel))
         #expect(at <= slot.deadline + Self.tick + 1000)
         #expect(waits == 1)
         #expect(wheel.millisecondsToNext(from: at) == -1)
     }
 
     @Test func `a slot whose deadline was taken back is dropped silently`() {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: start + 50_000)
         wheel.file(slot)
         slot.deadline = .max
@@ -114,7 +114,7 @@ struct TimersTests {
     }
 
     @Test func `a deadline of the past is due with the next tick`() {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: 5)
         wheel.file(slot)
         #expect(wheel.millisecondsToNext(from: start) <= 9)
@@ -123,7 +123,7 @@ struct TimersTests {
 
     @Test func `removing one of a bucket leaves the others`() {
         for removed in 0..<3 {
-            var wheel = TimerWheel(now: start)
+            let wheel = TimerWheel(now: start)
             let slots = (0..<3).map { _ in slot(due: start + 20_000) }
             for slot in slots { wheel.file(slot) }
             wheel.remove(slots[removed])
@@ -138,7 +138,7 @@ struct TimersTests {
     }
 
     @Test func `thousands of slots are each handed out once and in time`() {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         var random = SystemRandomNumberGenerator()
         let slots = (0..<5000).map { _ in
             slot(due: start + UInt64.random(in: 0..<40_000_000, using: &random))
@@ -162,7 +162,7 @@ struct TimersTests {
 
     @Test(arguments: [1, 2, 5] as [UInt64])
     func `a loop that slept for whole rounds misses nobody`(rounds: UInt64) {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let near = (1...50).map { slot(due: start + $0 * 300_000) }
         let far = slot(due: start + rounds * Self.round + 10 * Self.tick)
         for slot in near { wheel.file(slot) }
@@ -172,7 +172,7 @@ struct TimersTests {
     }
 
     @Test func `time that stands still hands out nobody`() {
-        var wheel = TimerWheel(now: start)
+        let wheel = TimerWheel(now: start)
         let slot = slot(due: start)
         wheel.file(slot)
         #expect(wheel.advance(to: start).isEmpty)

@@ -297,6 +297,11 @@ final class DownstreamConnection: ChannelPump {
             if isStopping { handOverForward(begunBefore: .max) }
             return false
         }
+        // Nobody may have looked yet at what it begins with.
+        if isResting, isStopping, isFresh, !channel.isQuiet(asksKernel: true) {
+            channelIsReady(channel)
+            return false
+        }
         guard isResting, isStopping || resources.loop.now >= idleDeadline else {
             // One whose requests are forwarded without a task never comes to rest by itself.
             if isResting, !isAtRest { giveMemoryBack() }
@@ -405,7 +410,7 @@ final class DownstreamConnection: ChannelPump {
             if resources.isDraining, !http1.hasBegun { return nil }
             if isFresh, try beginsHTTP2() { return nil }
             if !isFresh {
-                if try findRepetition() { return nil }
+                if try isRepetition() { return nil }
                 if let request = try http1.nextRequest() { return request }
             }
             if http1.hasEnded { return nil }

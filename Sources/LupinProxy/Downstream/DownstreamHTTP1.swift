@@ -64,11 +64,17 @@ final class DownstreamHTTP1: Downstream {
         channel.closedReason = .downstreamClosed
     }
 
-    /// Whether the client meant this request to be its last, and sent nothing behind it: then it
-    /// will not send more either, and closing needs no care for what it still has to read.
+    /// Whether closing needs no care for what the client still has to read: nothing of it is unread
+    /// on our side, and nothing more will come.
+    ///
+    /// So it is when it has ended its side, or meant this request to be its last and sent nothing
+    /// behind it.
     var mayCloseAtOnce: Bool {
-        isLastRequest && reader.isComplete && !channel.hasStaged
-            && channel.isQuiet(asksKernel: true)
+        guard !channel.hasStaged else { return false }
+        if channel.hasReadEnd { return true }
+        guard isLastRequest, reader.isComplete else { return false }
+        // What is not quiet may be the client's end.
+        return channel.isQuiet(asksKernel: true) || channel.hasReadEnd
     }
 
     // MARK: Requests
@@ -211,7 +217,7 @@ final class DownstreamHTTP1: Downstream {
         // A body that ends with the connection leaves none to use again. What a client sent behind
         // a CONNECT was meant for the tunnel: it must not be read as a request.
         mayPersist =
-            keepsAlive && !body.closes && gate?.isClosed != true
+            keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true
             && (isBodiless || framing != .untilClose)
             && (!isConnect || channel.isQuiet(asksKernel: true))
         var options = ResponseOptions(
@@ -233,7 +239,8 @@ final class DownstreamHTTP1: Downstream {
 
     // MARK: Repeated requests
 
-    /// How many bytes the next request's head has, if all of it is there and none was parsed.
+    /// How many bytes the next request's head has, if all of it is there, none was parsed, and its
+    /// method may be GET: no other is repeated.
     func wholeHead() throws(LupinError) -> Int? {
         guard !parser.hasBegun else { return nil }
         if channel.input.isEmpty {
@@ -241,7 +248,7 @@ final class DownstreamHTTP1: Downstream {
         }
         let input = channel.input
         // Empty lines before it are the parser's to skip.
-        guard input.bytes[0] > 0x20 else { return nil }
+        guard input.bytes[0] == UInt8(ascii: "G") else { return nil }
         return input.bytes.endOfHead
     }
 

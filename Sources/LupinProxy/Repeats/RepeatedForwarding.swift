@@ -8,9 +8,12 @@ extension DownstreamConnection: ForwardHolder {
     ///
     /// - Returns: False where the connection needs its task.
     func forwardRepeat() -> Bool {
-        guard beginsHTTP1(), (try? findRepetition()) == true,
-            let (forward, count) = repeating.forward
-        else { return false }
+        guard beginsHTTP1() else { return false }
+        let isFound = (try? findRepetition()) == true
+        guard let (forward, count) = repeating.forward else {
+            repeating.isLookedFor = isFound || repeating.digest != nil
+            return false
+        }
         repeating = Repeating()
         let before = (http1.bytesReceived, http1.bytesSent)
         guard let (now, isSent) = resources.begin(forward, for: client, clientBytes: before) else {

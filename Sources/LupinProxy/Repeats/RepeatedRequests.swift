@@ -5,6 +5,8 @@ import LupinWire
 
 /// What a connection knows of its next request, or of the one under way.
 struct Repeating {
+    /// It was looked for before there was a task.
+    var isLookedFor = false
     /// What it is answered with, and how long its head is.
     var hit: (hit: RepeatedHit, headBytes: Int)?
     /// How it is forwarded, and how long its head is.
@@ -58,6 +60,13 @@ extension DownstreamConnection {
             repeating.head = [UInt8](copying: head)
         }
         return false
+    }
+
+    /// The same, but for a request for which it was found out before there was a task.
+    func isRepetition() throws(LupinError) -> Bool {
+        guard repeating.isLookedFor else { return try findRepetition() }
+        repeating.isLookedFor = false
+        return repeating.hit != nil
     }
 
     /// Answers the request that `findRepetition` found.

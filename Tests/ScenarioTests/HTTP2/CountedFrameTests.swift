@@ -12,7 +12,8 @@ struct CountedFrameTests {
         let rules = "limits: {h2: {resets: \(Self.limit)/30s}}"
         try await ProxyFixture.run(rules) { proxy in
             let origin = try proxy.origin { connection in
-                while try connection.nextRequest() != nil { try connection.reply() }
+                // Some are given up as soon as they are there.
+                while (try? connection.nextRequest()) != nil { try? connection.reply() }
             }
             let client = try proxy.http2Client()
             let head = HTTP2Fields.request("POST", authority: origin.authority)
