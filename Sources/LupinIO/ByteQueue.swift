@@ -32,6 +32,9 @@ package final class ByteQueue {
         }
     }
 
+    /// Where the oldest bytes lie, as far as they lie together.
+    package var block: InputBuffer { first }
+
     package func append(_ bytes: Span<UInt8>) {
         var done = 0
         while done < bytes.count {

@@ -104,10 +104,15 @@ final class Attempt {
         guard exchange.notes.wanted != .none else { return }
         exchange.notes.target = adapted.known
         guard exchange.notes.wanted == .all,
-            let upstream = upstream as? UpstreamHTTP1
+            let upstream = upstream as? any RepeatingUpstream
         else { return }
-        exchange.notes.sent = []
-        RequestSerializer.append(adapted.head, options(), to: &exchange.notes.sent)
+        if upstream.version == .http2 {
+            exchange.notes.sent = .message(adapted.head, options(), adapted.hop)
+        } else {
+            var bytes: [UInt8] = []
+            RequestSerializer.append(adapted.head, options(), to: &bytes)
+            exchange.notes.sent = .bytes(bytes)
+        }
         upstream.keepsHead = true
     }
 

@@ -148,11 +148,12 @@ extension Attempt {
 
     /// The access rules may have let another client, or a rule, where they don't let this request.
     private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
-        let client = exchange.client
-        guard reach.isRestricted, !(reach.isOpenToLocalClients && client.isLocal) else {
-            return true
-        }
-        return !isDenied(peer, to: client.address, isHostFromFile: adapted.isHostFromFile)
+        if reach.isOpen(to: exchange.client) { return true }
+        return !isDenied(
+            peer,
+            to: exchange.client.address,
+            isHostFromFile: adapted.isHostFromFile
+        )
     }
 
     private func reach(of peer: SocketAddress?) -> Reach {

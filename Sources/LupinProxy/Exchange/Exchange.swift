@@ -410,7 +410,7 @@ final class Exchange {
     }
 
     /// Holds the connection on which the request has left already, if it has.
-    func holdSent() -> UpstreamHTTP1? {
+    func holdSent() -> (any Upstream)? {
         guard let sent = notes.underWay.take() else { return nil }
         hold(sent.upstream)
         upstreamBytesBefore = sent.upstreamBytes

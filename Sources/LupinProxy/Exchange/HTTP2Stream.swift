@@ -127,6 +127,21 @@ final class HTTP2Stream {
     /// Gets ready for the body that comes.
     func begin(receiving framing: BodyFraming) { self.framing = framing }
 
+    /// The response head that comes next, if it is there.
+    var firstResponse: ParsedResponse? { responses.first }
+    /// Payload that came and nobody took.
+    var heldBytes: Int { queue?.count ?? 0 }
+    /// Where it begins; nil where none has come.
+    var held: InputBuffer? { queue?.block }
+
+    /// Takes payload that lies together, and has the peer send as much more.
+    func discardHeld() {
+        let count = heldBytes
+        guard count > 0, let queue else { return }
+        queue.discard(count)
+        if !isClosed { link.consume(count, of: self) }
+    }
+
     /// The next response head that came.
     func nextResponse() -> ParsedResponse? {
         guard let first = responses.first else { return nil }

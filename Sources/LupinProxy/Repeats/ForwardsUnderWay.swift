@@ -5,7 +5,7 @@ import LupinIO
 /// A request that was forwarded without an exchange.
 struct ForwardUnderWay {
     let forward: RepeatedForward
-    let upstream: UpstreamHTTP1
+    let upstream: any RepeatingUpstream
     /// When it came, in microseconds of the loop's clock.
     let begun: UInt64
     /// What had moved on both connections before.

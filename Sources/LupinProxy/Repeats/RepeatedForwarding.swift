@@ -21,7 +21,7 @@ extension DownstreamConnection: ForwardHolder {
             return false
         }
         http1.skip(count)
-        now.upstream.channel.pump = self
+        now.upstream.attach(self)
         forwardUnderWay = now
         resources.forwards.add(self)
         // No event will tell of a client that has left already.
@@ -42,10 +42,9 @@ extension DownstreamConnection: ForwardHolder {
     /// Sends the response that came as the equal one before it was sent.
     private func passOn(_ now: ForwardUnderWay) {
         let forward = now.forward
-        let input = now.upstream.channel.input
-        let response = input.bytes
-        let body = response.extracting((response.count - forward.known.bodyBytes)...)
-        forward.takeDate(of: response, second: resources.wallNow / 1_000_000)
+        now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
+        let input = now.upstream.bodyBuffer
+        let body = input.bytes.extracting(last: forward.known.bodyBytes)
         var sent = 0
         var isSent = false
         var failure: LupinError?
@@ -122,7 +121,7 @@ extension DownstreamConnection: ForwardHolder {
 }
 
 extension WorkerResources {
-    /// Sends a request that is equal to earlier ones on an idle connection that `client` may use.
+    /// Sends a request that is equal to earlier ones by a connection that `client` may use.
     ///
     /// - Returns: nil where there is none; then nothing has happened.
     func begin(
@@ -149,14 +148,23 @@ extension WorkerResources {
     private func lease(
         for forward: RepeatedForward,
         _ client: borrowing Client
-    ) -> UpstreamHTTP1? {
-        let target = forward.known.target
-        guard let upstream = pool.lease(for: target.directHop, known: target, asksKernel: false)
-        else { return nil }
-        let reach = upstream.reach
-        if !reach.isRestricted || (reach.isOpenToLocalClients && client.isLocal) { return upstream }
-        pool.keep(upstream)
-        return nil
+    ) -> (any RepeatingUpstream)? {
+        switch forward.known.request {
+        case .bytes:
+            let target = forward.known.target
+            let hop = target.directHop
+            guard let upstream = pool.lease(for: hop, known: target, asksKernel: false) else {
+                return nil
+            }
+            if upstream.reach.isOpen(to: client) { return upstream }
+            pool.keep(upstream)
+            return nil
+        case .message(_, _, let hop):
+            guard let connection = pool.streams.knownConnection(to: hop),
+                connection.reach.isOpen(to: client), forward.isLikeRecorded(connection)
+            else { return nil }
+            return connection.lease()
+        }
     }
 
     /// Writes the line of a request that was forwarded as an equal one, and remembers it.
@@ -194,6 +202,12 @@ extension WorkerResources {
             record.stream = UInt32(bitPattern: stream.id)
             record.bytes.clientIn = stream.bytesReceived
             record.bytes.clientOut = stream.bytesSent
+        }
+        if let stream = now.upstream.streamID {
+            record.bytes.upstreamIn = now.upstream.bytesReceived
+            record.bytes.upstreamOut = now.upstream.bytesSent
+            record.attempts[0].stream = stream
+            record.attempts[0].goAway = now.upstream.goAway
         }
         record.attempts[0].timing.blocked = nil
         record.attempts[0].timing.wait = elapsed

@@ -1,6 +1,7 @@
 // Requests that are, byte for byte, like one that was forwarded a moment ago.
 import LupinCore
 import LupinIO
+import LupinTLS
 import LupinWire
 
 /// A request that went upstream, and the response to it, for requests that are equal.
@@ -21,6 +22,8 @@ final class RepeatedForward {
     private var response: [UInt8]
     /// The place of its only Date; nil where there is none.
     private let dateInResponse: Range<Int>?
+    /// The connection that was seen last to be like the one in the record.
+    private weak var likeRecorded: UpstreamHTTP2?
     /// When lupin's own Date was last written, in seconds since 1970; nil where it is the origin's.
     private var datedAt: Int64?
     /// The origin's Date, once it is another than that of the record.
@@ -38,9 +41,9 @@ final class RepeatedForward {
         /// Why the request went past the cache; nil where no rule has one for it.
         let pass: PassedStatus?
         /// The request's head as it went upstream.
-        let request: [UInt8]
+        let request: SentHead
         /// The response's head as it came.
-        let response: [UInt8]
+        let response: KeptHead
         /// Bytes of the body behind it.
         let bodyBytes: Int
         /// The client said that the request is its last.
@@ -62,9 +65,9 @@ final class RepeatedForward {
         self.answer = answer
         self.record = record
         self.fruitless = fruitless
-        response = known.response
+        response = known.response.bytes
         // One that went out as something else (folded, beside a second) is as fixed as the rest.
-        dateInResponse = answer.isDated ? HTTPDate.place(in: response.span) : nil
+        dateInResponse = answer.isDated ? known.response.date : nil
         let isOwn = record.copy.response?.fields.first(.date) == nil
         datedAt = isOwn ? .min : nil
     }
@@ -73,6 +76,11 @@ final class RepeatedForward {
 
     /// How long head and body are together.
     var responseBytes: Int { response.count + known.bodyBytes }
+
+    /// Whether a response with all of that head is the same, but for its Date.
+    func isHead(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count == response.count && agrees(with: bytes)
+    }
 
     /// Whether a response that begins so may be the same, but for its Date.
     func agrees(with bytes: Span<UInt8>) -> Bool {
@@ -108,6 +116,17 @@ final class RepeatedForward {
             answer.set(date: new)
             date = String(copying: new)
         }
+    }
+
+    /// Whether its record says of a connection to an origin under TLS what is true of this one.
+    func isLikeRecorded(_ connection: UpstreamHTTP2) -> Bool {
+        if connection === likeRecorded { return true }
+        let secured = connection.secured
+        let isAlike = record.withRecord {
+            $0.trust == secured.trust && $0.attempts[0].tls == secured.filter.session.version
+        }
+        if isAlike { likeRecorded = connection }
+        return isAlike
     }
 
     /// Notes that a request was answered by it.
@@ -172,7 +191,7 @@ final class RepeatedForwards {
     func remember(_ forward: RepeatedForward, on loop: EventLoop) {
         let known = forward.known
         if forward.fruitless >= Self.fruitlessMax
-            || known.request.count + known.response.count > Self.headBytesMax
+            || known.request.count + known.response.bytes.count > Self.headBytesMax
         {
             return giveUp(forward.digest, on: loop)
         }
@@ -181,9 +200,9 @@ final class RepeatedForwards {
     }
 
     /// Whether one is there already that was made of the same response.
-    func knows(_ response: [UInt8], _ digest: Int) -> Bool {
+    func knows(_ response: KeptHead, _ digest: Int) -> Bool {
         let known = forwards[digest]
-        return known.map { $0.agrees(with: response.span) } ?? false
+        return known.map { $0.isHead(response.bytes.span) } ?? false
     }
 
     func forget(_ digest: Int) { forwards[digest] = nil }
@@ -216,7 +235,7 @@ struct RepetitionNotes {
     /// Where the request went.
     var target: KnownTarget?
     /// Its head as it went upstream.
-    var sent: [UInt8] = []
+    var sent: SentHead?
     /// The request was sent before there was an exchange.
     var underWay: ForwardUnderWay?
 }
@@ -237,22 +256,35 @@ extension Exchange {
             // Time is looked at ten times a second only.
             min(waits.responseHeader, waits.total ?? .max) >= Self.repeatedPatience
         else { return nil }
-        guard let target = notes.target, target.origin.scheme == .http, snapshot.isDirect,
-            let upstream = upstream as? UpstreamHTTP1, upstream.hop == target.directHop,
-            upstream.mayPersist, !needsVerdict(attempts[0].status),
+        guard let target = notes.target, snapshot.isDirect,
+            let upstream = upstream as? any RepeatingUpstream, mayRepeat(on: upstream, to: target),
+            !needsVerdict(attempts[0].status),
             // The values in its line would be another response's.
             record.headers == .names || record.headers == .none,
             let bodyBytes = upstream.responseBody.knownLength,
-            bodyBytes <= UInt64(Self.repeatedBodyMax), bodyBytes == passedAtOnce
+            bodyBytes <= UInt64(min(Self.repeatedBodyMax, upstream.windowBytes)),
+            bodyBytes == passedAtOnce
         else { return nil }
         return RepeatedForward.Known(
             target: target,
             pass: passed,
-            request: notes.sent,
+            request: notes.sent ?? .bytes([]),
             response: upstream.keptHead,
             bodyBytes: Int(bodyBytes),
             isLast: downstream.isLastRequest
         )
+    }
+
+    /// Whether equal requests may go by such a connection, too.
+    private func mayRepeat(on upstream: any RepeatingUpstream, to target: KnownTarget) -> Bool {
+        if let upstream = upstream as? UpstreamHTTP1 {
+            return target.origin.scheme == .http && upstream.hop == target.directHop
+                && upstream.mayPersist
+        }
+        // Who may use a certificate of the file is asked each time; and only the lines of requests
+        // that came on streams leave room for the bytes of the stream.
+        return target.origin.scheme == .https && upstream is UpstreamStream
+            && clientCertificate == nil && downstream is DownstreamStream
     }
 
     /// Shorter timeouts are for exchanges, which keep them to the millisecond.

@@ -1,4 +1,4 @@
-// The heads of repeated forwards: the request's as it came, the response's as it goes out.
+// The heads of repeated forwards, as they come and as they go out.
 import LupinCore
 import LupinWire
 
@@ -19,6 +19,44 @@ enum RepeatedHead {
     func isSame(as request: ParsedRequest) -> Bool {
         guard case .message(let known) = self else { return false }
         return request.hasHead(known)
+    }
+}
+
+/// A request's head as it goes upstream.
+enum SentHead {
+    /// On HTTP/1.1.
+    case bytes([UInt8])
+    /// On a stream of a connection to that hop.
+    case message(RequestHead, RequestOptions, NextHop)
+
+    /// How long it is; on a stream, before it is compressed.
+    var count: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .message(let head, _, _): head.fields.storage.count
+        }
+    }
+}
+
+/// A response's head as it came.
+struct KeptHead {
+    /// As they lay in HTTP/1.1, or in the storage of a stream's fields; empty where nobody kept it.
+    var bytes: [UInt8] = []
+    /// Where the value of its only Date stands in them; nil for none.
+    var date: Range<Int>?
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    /// A head of HTTP/1.1.
+    init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes
+        date = HTTPDate.place(in: bytes.span)
+    }
+
+    /// The head of a stream, whose status is its first field.
+    init(_ fields: borrowing FieldSection) {
+        bytes = fields.storage
+        date = fields.placeOfDate
     }
 }
 

@@ -29,7 +29,7 @@ final class RepeatedRecord {
     }
 
     /// Lends the record where it lies: its copy costs more than its line.
-    func withRecord(_ body: (inout ExchangeRecord) -> Void) { body(&record) }
+    func withRecord<Result>(_ body: (inout ExchangeRecord) -> Result) -> Result { body(&record) }
 
     /// A copy of the record.
     var copy: ExchangeRecord { record }

@@ -137,7 +137,7 @@ final class StreamForward: ChannelPump, ForwardHolder {
 
     /// Waits for the response, or has an exchange send the rest of the request.
     func begin(isSent: Bool) {
-        now.upstream.channel.pump = self
+        now.upstream.attach(self)
         stream.pump = self
         resources.forwards.add(self)
         if !isSent { handOver(.response(now)) }
@@ -145,6 +145,8 @@ final class StreamForward: ChannelPump, ForwardHolder {
 
     /// The response came, or the client has news: all that counts is whether it has left.
     func channelIsReady(_ ready: Channel) {
+        // It may have news before its exchange has taken it over.
+        guard forwardPlace != ForwardsUnderWay.nowhere else { return }
         if ready === now.upstream.channel {
             lookAtResponse()
         } else if stream.isGone {
@@ -167,10 +169,9 @@ final class StreamForward: ChannelPump, ForwardHolder {
     /// Sends the response that came as the equal one before it was sent.
     private func passOn() {
         let forward = now.forward
-        let input = now.upstream.channel.input
-        let response = input.bytes
-        let body = response.extracting((response.count - forward.known.bodyBytes)...)
-        forward.takeDate(of: response, second: resources.wallNow / 1_000_000)
+        now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
+        let input = now.upstream.bodyBuffer
+        let body = input.bytes.extracting(last: forward.known.bodyBytes)
         var sent = 0
         var failure: LupinError?
         do throws(LupinError) {

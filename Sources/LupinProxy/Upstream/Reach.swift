@@ -1,4 +1,5 @@
 // Who may use a connection that was made for somebody else.
+import LupinCore
 
 /// Whom the access rules let use a connection that was made for somebody.
 struct Reach {
@@ -6,4 +7,9 @@ struct Reach {
     var isRestricted = false
     /// But they do let clients on this machine.
     var isOpenToLocalClients = false
+
+    /// Whether `client` may use it without being looked at.
+    func isOpen(to client: borrowing Client) -> Bool {
+        !isRestricted || (isOpenToLocalClients && client.isLocal)
+    }
 }

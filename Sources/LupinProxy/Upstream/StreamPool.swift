@@ -52,6 +52,14 @@ final class StreamPool {
         }
     }
 
+    /// One that others have used and nobody doubts: what an ordinary request would go by at once.
+    func knownConnection(to hop: NextHop) -> UpstreamHTTP2? {
+        guard mayShare(hop), let connection = connection(to: hop, forWebSocket: false),
+            connection.isKnown
+        else { return nil }
+        return connection
+    }
+
     func keep(_ connection: UpstreamHTTP2) {
         connection.pool = self
         // It may have ended in the very turn that made it.

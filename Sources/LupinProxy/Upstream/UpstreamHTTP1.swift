@@ -6,7 +6,7 @@ import LupinWire
 /// An upstream connection.
 ///
 /// It carries one exchange at a time and outlives it when both sides agree.
-final class UpstreamHTTP1: Upstream {
+final class UpstreamHTTP1: RepeatingUpstream {
     let channel: Channel
     let hop: NextHop
     /// TLS with the origin; nil in clear.
@@ -27,10 +27,8 @@ final class UpstreamHTTP1: Upstream {
     /// The response lets the connection live on.
     private(set) var mayPersist = false
     private var responseHasBegun = false
-    /// The final response's head is kept as it comes, if it comes at once.
     var keepsHead = false
-    /// The head that was kept; empty for none.
-    private(set) var keptHead: [UInt8] = []
+    private(set) var keptHead = KeptHead()
 
     init(
         _ channel: Channel,
@@ -102,18 +100,19 @@ final class UpstreamHTTP1: Upstream {
 
     // MARK: Repeated requests
 
-    /// Sends a GET request that is all in `head`; false where some of it still has to leave.
-    func begin(_ head: [UInt8]) throws(LupinError) -> Bool {
+    var bodyBuffer: InputBuffer { channel.input }
+    var windowBytes: Int { InputBuffer.capacity }
+
+    func attach(_ pump: any ChannelPump) { channel.pump = pump }
+
+    func begin(_ head: SentHead) throws(LupinError) -> Bool {
+        guard case .bytes(let bytes) = head else { preconditionFailure("a head of HTTP/1.1") }
         beginRequest(.get)
-        channel.stage { $0.append(contentsOf: head) }
+        channel.stage { $0.append(contentsOf: bytes) }
         writer.begin(.none, sendsTrailers: false)
         return try writer.flush()
     }
 
-    /// Whether the whole response is there, nothing more, and one that `forward` knows; nil while
-    /// nobody can say.
-    ///
-    /// Nothing of it is consumed.
     func holdsResponse(of forward: RepeatedForward) -> Bool? {
         while true {
             let input = channel.input
@@ -128,7 +127,11 @@ final class UpstreamHTTP1: Upstream {
         }
     }
 
-    /// Ends the hold after a response that `holdsResponse` found, all of which is there.
+    func tellDate(to forward: RepeatedForward, second: Int64) {
+        let input = channel.input
+        forward.takeDate(of: input.bytes, second: second)
+    }
+
     func endRepeat(to pool: UpstreamPool) {
         channel.input.discard(channel.input.count)
         mayPersist = true
@@ -164,7 +167,8 @@ final class UpstreamHTTP1: Upstream {
 
     private func keepHead(_ count: Int, isWhole: Bool) {
         let input = channel.input
-        keptHead = isWhole ? [UInt8](copying: input.bytes.extracting(first: count)) : []
+        keptHead =
+            isWhole ? KeptHead([UInt8](copying: input.bytes.extracting(first: count))) : KeptHead()
     }
 
     private func feed() throws(LupinError) -> Int {

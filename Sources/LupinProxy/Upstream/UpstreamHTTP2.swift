@@ -55,6 +55,9 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
         !link.hasStreams && link.loop.now &- link.lastReceived >= Self.silence
     }
 
+    /// Whether a request went by it before, and it is none to ask first.
+    var isKnown: Bool { hasServed && link.hasSettings && !isDoubtful }
+
     /// How long a connection is silent before it is doubted, in microseconds.
     private static let silence: UInt64 = 15_000_000
 

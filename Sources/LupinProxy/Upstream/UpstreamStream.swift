@@ -4,7 +4,7 @@ import LupinIO
 import LupinWire
 
 /// One exchange's hold on an HTTP/2 connection; its stream opens with the request.
-final class UpstreamStream: Upstream {
+final class UpstreamStream: RepeatingUpstream {
     let connection: UpstreamHTTP2
     let isReused: Bool
     private var stream: HTTP2Stream?
@@ -12,12 +12,15 @@ final class UpstreamStream: Upstream {
     private var responseHasBegun = false
     /// The key of the WebSocket that was asked for.
     private var webSocketKey: String?
+    var keepsHead = false
+    private(set) var keptHead = KeptHead()
 
     init(on connection: UpstreamHTTP2, isReused: Bool) {
         self.connection = connection
         self.isReused = isReused
     }
 
+    var channel: Channel { connection.link.channel }
     var peer: SocketAddress? { connection.peer }
     var secured: SecuredConnection? { connection.secured }
     var version: ProtocolVersion { .http2 }
@@ -67,6 +70,9 @@ final class UpstreamStream: Upstream {
     func nextHead() throws(LupinError) -> ParsedResponse? {
         let stream = body
         if let response = stream.nextResponse() {
+            if keepsHead {
+                keptHead = responseHasBegun ? KeptHead() : KeptHead(response.head.fields)
+            }
             responseHasBegun = true
             if !response.isInterim { stream.begin(receiving: response.framing) }
             return webSocketKey == nil ? response : switched(response)
@@ -94,6 +100,45 @@ final class UpstreamStream: Upstream {
         )
         response.head = head
         return response
+    }
+
+    // MARK: Repeated requests
+
+    var bodyBuffer: InputBuffer { body.held ?? channel.input }
+    var windowBytes: Int { connection.link.connection.windowBytes }
+
+    func attach(_ pump: any ChannelPump) { body.pump = pump }
+
+    func begin(_ head: SentHead) throws(LupinError) -> Bool {
+        guard case .message(let head, let options, _) = head else {
+            preconditionFailure("a head for streams")
+        }
+        try begin(head, options)
+        return true
+    }
+
+    func holdsResponse(of forward: RepeatedForward) -> Bool? {
+        let stream = body
+        guard let response = stream.firstResponse else {
+            return stream.isGone || stream.hasPeerEnded ? false : nil
+        }
+        let bodyBytes = forward.known.bodyBytes
+        guard stream.heldBytes <= bodyBytes, response.withFieldBytes({ forward.isHead($0) }) else {
+            return false
+        }
+        guard stream.hasPeerEnded else { return stream.isGone ? false : nil }
+        return stream.heldBytes == bodyBytes && stream.trailers.isEmpty
+    }
+
+    func tellDate(to forward: RepeatedForward, second: Int64) {
+        body.firstResponse?.withFieldBytes { forward.takeDate(of: $0, second: second) }
+    }
+
+    func endRepeat(to pool: UpstreamPool) {
+        let stream = body
+        if let response = stream.nextResponse() { recycle(response.takeHead().fields) }
+        stream.discardHeld()
+        letGo()
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {
