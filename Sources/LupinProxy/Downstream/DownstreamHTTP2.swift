@@ -104,13 +104,20 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     // MARK: The link's news
 
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {
-        var arrival = Arrival(stream: stream, request: request, protocolName: named)
+        var repetition = StreamRepetition()
         if named == nil {
-            guard let repetition = forwardRepeat(request, on: stream) else { return }
-            arrival.repetition = repetition
+            guard let known = forwardRepeat(request, on: stream) else { return }
+            repetition = known
         }
         beginExchange()
-        start(arrival)
+        start(
+            Arrival(
+                stream: stream,
+                request: request,
+                protocolName: named,
+                repetition: repetition
+            )
+        )
     }
 
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {
@@ -147,6 +154,13 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         var problem: MessageProblem?
         var protocolName: String?
         var repetition = StreamRepetition()
+        /// It was forwarded without an exchange, which has to go on.
+        var unfinished: UnfinishedForward?
+    }
+
+    /// Takes back the memory of a request that nobody needs any longer.
+    func recycle(_ request: ParsedRequest) {
+        link.connection.recycle(request.takeHead().fields)
     }
 
     /// Counts what `endExchange` ends.
@@ -161,9 +175,9 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 
     /// Gives a request an exchange that was forwarded without one.
-    func goOn(_ unfinished: UnfinishedForward, _ request: ParsedRequest, on stream: HTTP2Stream) {
+    func goOn(_ unfinished: UnfinishedForward, _ request: ParsedRequest?, on stream: HTTP2Stream) {
         var arrival = Arrival(stream: stream, request: request)
-        arrival.repetition.unfinished = unfinished
+        arrival.unfinished = unfinished
         start(arrival)
     }
 
@@ -171,7 +185,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         let (stream, request) = (arrival.stream, arrival.request)
         let slot = ParkingSlot(on: resources.loop)
         let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
-        if let unfinished = arrival.repetition.unfinished {
+        if let unfinished = arrival.unfinished {
             await finish(unfinished, request, downstream, slot)
         } else {
             let snapshot = resources.snapshot

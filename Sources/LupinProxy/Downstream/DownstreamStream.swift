@@ -13,7 +13,7 @@ final class DownstreamStream: Downstream {
     /// The final response's head is kept as it goes out.
     var keepsAnswer = false
     /// The head that was kept.
-    private(set) var keptAnswer: AnswerMessage?
+    private(set) var keptAnswer: PreparedHead?
     private(set) var isCommitted = false
     /// What a response that breaks off is reset with.
     private var breakCode = HTTP2ErrorCode.internalError
@@ -74,7 +74,7 @@ final class DownstreamStream: Downstream {
         let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
         submit(head, options, hasBody: hasBody)
         if keepsAnswer {
-            keptAnswer = AnswerMessage(head: head, options: options, hasBody: hasBody)
+            keptAnswer = PreparedHead(head, options, hasBody: hasBody)
         }
         stream.sendsTrailers = acceptsTrailers
         return stream

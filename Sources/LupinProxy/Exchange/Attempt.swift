@@ -107,7 +107,7 @@ final class Attempt {
             let upstream = upstream as? any RepeatingUpstream
         else { return }
         if upstream.version == .http2 {
-            exchange.notes.sent = .message(adapted.head, options(), adapted.hop)
+            exchange.notes.sent = .message(PreparedHead(adapted.head, options()), adapted.hop)
         } else {
             var bytes: [UInt8] = []
             RequestSerializer.append(adapted.head, options(), to: &bytes)

@@ -148,7 +148,7 @@ extension Attempt {
 
     /// The access rules may have let another client, or a rule, where they don't let this request.
     private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
-        if reach.isOpen(to: exchange.client) { return true }
+        if reach.isOpen(toLocal: exchange.client.isLocal) { return true }
         return !isDenied(
             peer,
             to: exchange.client.address,

@@ -25,13 +25,18 @@ final class HTTP2Link: ChannelPump {
     let channel: Channel
     let connection: HTTP2Connection
     let side: Side
-    weak var owner: (any HTTP2LinkOwner)?
+    /// Until the connection is over.
+    var owner: (any HTTP2LinkOwner)?
     /// What the peer's GOAWAY said, once one came.
     private(set) var goAway: HTTP2ErrorCode?
     /// When a frame last came, in microseconds of the loop's clock.
     private(set) var lastReceived: UInt64
     private let growth: WindowGrowth?
-    private var streams: [Int32: HTTP2Stream] = [:]
+    private var streams = StreamTable<HTTP2Stream>()
+    /// The one of which something came last: more of it comes next, as a rule.
+    private var latest: HTTP2Stream?
+    /// Streams whose payload still lies in the channel's input.
+    private var lenders: [HTTP2Stream] = []
     /// Streams with news for whoever uses them.
     private var touched: [HTTP2Stream] = []
     /// Streams that have more to say than the socket took.
@@ -113,7 +118,7 @@ final class HTTP2Link: ChannelPump {
         isInTurn = false
         guard !hasEnded else { return }
         flush()
-        if budget <= 0 { loop.later { [weak self] in self?.turn() } }
+        if budget <= 0 { loop.later { [self] in turn() } }
     }
 
     /// Reads once and deals with all of it; nil when there is nothing more.
@@ -162,24 +167,24 @@ final class HTTP2Link: ChannelPump {
                 stream.noteReset(.protocolError)
                 owner?.linkRejected(stream)
             case .response(let id, let response, let facts):
-                guard let stream = streams[id] else { break }
+                guard let stream = find(id) else { break }
                 stream.take(response, facts)
                 touch(stream)
             case .data(let id, let range):
-                guard let stream = streams[id] else {
+                guard let stream = find(id) else {
                     connection.consume(range.count, on: id)
                     break
                 }
-                let input = channel.input
-                stream.take(input.bytes.extracting(range))
+                stream.lend(range)
+                lenders.append(stream)
                 touch(stream)
             case .end(let id, let trailers):
-                guard let stream = streams[id] else { break }
+                guard let stream = find(id) else { break }
                 stream.takeEnd(trailers)
                 touch(stream)
             case .closed(let id, let code, let isByPeer): close(id, code, isByPeer: isByPeer)
             case .window(0): touchWaiting()
-            case .window(let id): if let stream = streams[id], stream.isBlocked { touch(stream) }
+            case .window(let id): if let stream = find(id), stream.isBlocked { touch(stream) }
             case .settings:
                 touchWaiting()
                 owner?.linkChanged()
@@ -189,7 +194,10 @@ final class HTTP2Link: ChannelPump {
             case .pong: owner?.linkChanged()
             }
         }
-        if begun.isEmpty { return signal() }
+        guard !begun.isEmpty else {
+            signal()
+            return keepLent()
+        }
         var requests: [Beginning] = []
         swap(&requests, &begun)
         for beginning in requests {
@@ -200,12 +208,25 @@ final class HTTP2Link: ChannelPump {
             }
         }
         signal()
+        keepLent()
+    }
+
+    /// Has streams copy what nobody took at once: the input's memory is used again.
+    private func keepLent() {
+        for stream in lenders { stream.keepLent() }
+        lenders.removeAll(keepingCapacity: true)
+    }
+
+    private func find(_ id: Int32) -> HTTP2Stream? {
+        if let latest, latest.id == id { return latest }
+        latest = streams.find(id)
+        return latest
     }
 
     private func refuse(_ id: Int32, _ problem: MessageProblem) {
         switch side {
         case .downstream:
-            if let stream = streams[id] {
+            if let stream = find(id) {
                 stream.fail(side.problem(problem))
                 touch(stream)
                 return connection.reset(id, .protocolError)
@@ -214,18 +235,19 @@ final class HTTP2Link: ChannelPump {
             begun.append(Beginning(stream: stream, problem: problem))
         case .upstream:
             connection.reset(id, .protocolError)
-            guard let stream = streams[id] else { return }
+            guard let stream = find(id) else { return }
             stream.fail(side.problem(problem))
             touch(stream)
         }
     }
 
     private func close(_ id: Int32, _ code: HTTP2ErrorCode, isByPeer: Bool) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
+        guard let stream = streams.remove(id) else { return }
+        if latest === stream { latest = nil }
         if stream.isInBlocked { blocked.removeAll { $0 === stream } }
         if stream.isInWaiting { waiting.removeAll { $0 === stream } }
         stream.close(code, isByPeer: isByPeer, isGoingAway: goAway != nil && !isByPeer)
-        touch(stream)
+        if stream.isUsed { touch(stream) }
         owner?.linkChanged()
     }
 
@@ -269,7 +291,7 @@ final class HTTP2Link: ChannelPump {
     func wantFlush() {
         guard !isFlushDue, !isInTurn else { return }
         isFlushDue = true
-        loop.later { [weak self] in self?.flush() }
+        loop.later { [self] in flush() }
     }
 
     private func flush() {
@@ -291,7 +313,7 @@ final class HTTP2Link: ChannelPump {
         }
         if isPaused, channel.unsentCount < Self.answersMax {
             isPaused = false
-            loop.later { [weak self] in self?.turn() }
+            loop.later { [self] in turn() }
         }
         if connection.isOver, !channel.hasStaged { end(breach) }
     }
@@ -367,7 +389,7 @@ final class HTTP2Link: ChannelPump {
     }
 
     func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-        guard !hasEnded, streams[stream.id] != nil else { return }
+        guard !hasEnded, streams.find(stream.id) != nil else { return }
         // Of a stream that is reset nghttp2 forgets what waits, a whole response perhaps.
         stageFrames()
         connection.reset(stream.id, code)
@@ -391,9 +413,18 @@ final class HTTP2Link: ChannelPump {
     ) -> HTTP2Stream? {
         guard !hasEnded else { return nil }
         stageFrames()
-        guard let id = connection.submit(head, options, protocolName: protocolName) else {
-            return nil
-        }
+        return opened(connection.submit(head, options, protocolName: protocolName))
+    }
+
+    /// The stream that a request of ours opens which was prepared.
+    func open(_ head: PreparedHead) -> HTTP2Stream? {
+        guard !hasEnded else { return nil }
+        stageFrames()
+        return opened(connection.submit(head))
+    }
+
+    private func opened(_ id: Int32?) -> HTTP2Stream? {
+        guard let id else { return nil }
         let stream = open(id, HTTP2Event.MessageFacts())
         stage(for: stream)
         return stream
@@ -440,13 +471,14 @@ final class HTTP2Link: ChannelPump {
             windowBytes: connection.windowBytes,
             bytesReceived: UInt64(facts.bytes)
         )
-        streams[id] = stream
+        streams.insert(stream, at: id)
+        latest = stream
         return stream
     }
 
     /// Wakes whoever waits on any of the streams.
     func wakeStreams(_ reasons: WakeReasons) {
-        for stream in streams.values { stream.slot?.wake(reasons) }
+        for stream in streams.all { stream.slot?.wake(reasons) }
     }
 
     // MARK: The end
@@ -488,9 +520,11 @@ final class HTTP2Link: ChannelPump {
     private func end(_ error: LupinError?) {
         guard !hasEnded else { return }
         hasEnded = true
+        keepLent()
         channel.close()
-        let lost = streams.values
-        streams = [:]
+        latest = nil
+        let lost = streams.all
+        streams = StreamTable()
         blocked = []
         waiting = []
         for stream in lost {
@@ -499,6 +533,7 @@ final class HTTP2Link: ChannelPump {
         }
         signal()
         owner?.linkEnded()
+        owner = nil
     }
 }
 

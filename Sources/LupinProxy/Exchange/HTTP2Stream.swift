@@ -6,7 +6,8 @@ import LupinWire
 /// A stream of a link, until both sides have ended it.
 ///
 /// What came and nobody took yet waits here: no more than the stream's window, since the peer may
-/// send more only as bytes are taken.
+/// send more only as bytes are taken. While the link tells of what came it still lies where it was
+/// received, and who takes it at once takes it from there.
 final class HTTP2Stream {
     let id: Int32
     let link: HTTP2Link
@@ -22,12 +23,19 @@ final class HTTP2Stream {
     var isInBlocked = false
     var isInWaiting = false
 
-    /// Made for the first bytes: most requests have none.
+    /// Where payload lies in the link's input that was not copied yet; then nothing is queued.
+    private var lent: Range<Int>?
+    /// Made for the first bytes that have to wait: most requests have none.
     private var queue: ByteQueue?
     private var framing = BodyFraming.chunked
-    private var responses: [ParsedResponse] = []
+    private var response: ParsedResponse?
+    /// Those behind it, since interim ones came before.
+    private var others: [ParsedResponse] = []
     private var received = FieldSection()
     private var hasReceivedAll = false
+    /// The peer, or the connection, ended the stream before its time.
+    private(set) var isGone = false
+    /// Why.
     private var failure: LupinError?
     /// Trailers and end that could not be sent yet.
     private var pendingEnd: FieldSection?
@@ -61,14 +69,25 @@ final class HTTP2Stream {
 
     func take(_ response: ParsedResponse, _ facts: HTTP2Event.MessageFacts) {
         bytesReceived &+= UInt64(facts.bytes)
-        responses.append(response)
+        if self.response == nil { self.response = response } else { others.append(response) }
     }
 
-    func take(_ payload: Span<UInt8>) {
+    /// Takes note of payload in the link's input, until `keepLent`.
+    func lend(_ payload: Range<Int>) {
         bytesReceived &+= UInt64(payload.count + 9)
+        let isFirst = !hasBytes
+        if !isFirst { keepLent() }
+        lent = payload
+        if !isFirst { keepLent() }
+    }
+
+    /// Copies what still lies in the link's input: there will be other bytes.
+    func keepLent() {
+        guard let payload = lent.take() else { return }
         let queue = self.queue ?? ByteQueue(on: link.loop)
         self.queue = queue
-        queue.append(payload)
+        let input = link.channel.input
+        queue.append(input.bytes.extracting(payload))
     }
 
     func takeEnd(_ trailers: FieldSection) {
@@ -78,7 +97,8 @@ final class HTTP2Stream {
 
     func fail(_ error: LupinError) {
         isClosed = true
-        if failure == nil { failure = error }
+        if !isGone { failure = error }
+        isGone = true
     }
 
     /// The stream is over; with a code other than NO_ERROR before its time.
@@ -86,18 +106,19 @@ final class HTTP2Stream {
         isClosed = true
         guard !(hasReceivedAll && hasSentAll) else { return }
         if isByPeer || isGoingAway { peerReset = code } else { ownReset = ownReset ?? code }
-        guard failure == nil else { return }
+        guard !isGone else { return }
         switch link.side {
-        case .downstream: failure = .clientGone
+        case .downstream: fail(.clientGone)
         case .upstream:
             // What nghttp2 itself ends a stream for is the origin's doing too.
-            failure =
+            let error: LupinError =
                 isByPeer || code == .refusedStream
                 ? .reset(code, isGoingAway: isGoingAway)
                 : LupinError(
                     .httpProtocolError,
                     detail: "The origin's response breaks HTTP/2: \(code.name)."
                 )
+            fail(error)
         }
     }
 
@@ -115,10 +136,10 @@ final class HTTP2Stream {
 
     // MARK: State
 
-    /// The peer, or the connection, ended the stream before its time.
-    var isGone: Bool { failure != nil }
+    /// Whether somebody is to be told of what changes.
+    var isUsed: Bool { pump != nil || slot != nil }
     var error: LupinError? { failure }
-    var hasBytes: Bool { queue.map { !$0.isEmpty } ?? false }
+    var hasBytes: Bool { heldBytes > 0 }
     /// Whether all of the peer's message has been taken.
     var isReceived: Bool { hasReceivedAll && !hasBytes }
     /// Whether the peer has sent all that it will.
@@ -128,24 +149,35 @@ final class HTTP2Stream {
     func begin(receiving framing: BodyFraming) { self.framing = framing }
 
     /// The response head that comes next, if it is there.
-    var firstResponse: ParsedResponse? { responses.first }
+    var firstResponse: ParsedResponse? { response }
     /// Payload that came and nobody took.
-    var heldBytes: Int { queue?.count ?? 0 }
-    /// Where it begins; nil where none has come.
-    var held: InputBuffer? { queue?.block }
+    var heldBytes: Int { lent?.count ?? queue?.count ?? 0 }
+    /// Where it begins, as far as it lies together.
+    private var held: (buffer: InputBuffer, place: Range<Int>)? {
+        if let lent { return (link.channel.input, lent) }
+        guard let queue else { return nil }
+        let block = queue.block
+        return (block, 0..<block.count)
+    }
 
-    /// Takes payload that lies together, and has the peer send as much more.
-    func discardHeld() {
-        let count = heldBytes
-        guard count > 0, let queue else { return }
-        queue.discard(count)
+    /// Where the last bytes are that came, which lie together.
+    var lastHeld: (buffer: InputBuffer, place: Range<Int>) { held ?? (link.channel.input, 0..<0) }
+
+    /// Takes `count` bytes of what is held, and has the peer send as much more.
+    func discardHeld(_ count: Int) {
+        guard count > 0 else { return }
+        if let lent {
+            self.lent = count < lent.count ? (lent.lowerBound + count)..<lent.upperBound : nil
+        } else {
+            queue?.discard(count)
+        }
         if !isClosed { link.consume(count, of: self) }
     }
 
     /// The next response head that came.
     func nextResponse() -> ParsedResponse? {
-        guard let first = responses.first else { return nil }
-        responses.removeFirst()
+        let first = response.take()
+        if !others.isEmpty { response = others.removeFirst() }
         return first
     }
 
@@ -155,7 +187,7 @@ final class HTTP2Stream {
     /// The window's next size, when its reader has kept up with a whole one (`window: auto`).
     func widen(by growth: WindowGrowth, after count: Int) -> Int? {
         takenSinceGrowth += count
-        guard takenSinceGrowth >= windowBytes, (queue?.count ?? 0) < windowBytes / 2,
+        guard takenSinceGrowth >= windowBytes, heldBytes < windowBytes / 2,
             !hasReceivedAll,
             windowBytes < HTTP2Window.autoBytesMax, growth.reserve(windowBytes)
         else { return nil }
@@ -182,19 +214,21 @@ extension HTTP2Stream: BodySource {
     func pull() throws(LupinError) -> BodyProgress {
         if hasBytes { return .payload }
         if hasReceivedAll { return .end }
-        if let failure { throw failure }
+        if isGone, let failure { throw failure }
         return .blocked
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        guard let queue else { return Offer(taken: 0, isAllTaken: true, isEnd: false) }
-        let payload = queue.front
-        let isLast = hasReceivedAll && payload.count == queue.count && received.isEmpty
+        guard let (buffer, place) = held else {
+            return Offer(taken: 0, isAllTaken: true, isEnd: false)
+        }
+        let bytes = buffer.bytes
+        let payload = bytes.extracting(place)
         let count = payload.count
+        let isLast = hasReceivedAll && count == heldBytes && received.isEmpty
         let taken = try sink.push(payload, isLast: isLast)
         if let replay { replay.append(payload.extracting(0..<taken)) }
-        queue.discard(taken)
-        link.consume(taken, of: self)
+        discardHeld(taken)
         let isAllTaken = taken == count
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
     }
@@ -210,7 +244,7 @@ extension HTTP2Stream: BodySource {
 
 extension HTTP2Stream: BodySink {
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
-        if let failure { throw failure }
+        if isGone, let failure { throw failure }
         guard !(payload.isEmpty && !isLast) else { return 0 }
         let result = link.push(payload, isLast: isLast, trailers: nil, on: self)
         if isLast { note(result, of: payload.count) }
@@ -219,19 +253,15 @@ extension HTTP2Stream: BodySink {
 
     /// Answers a request with a head and all of a body.
     /// - Returns: How many bytes of the body left; `hasSentAll` says whether its end did.
-    func answer(with answer: AnswerMessage, _ body: Span<UInt8>) throws(LupinError) -> Int {
-        if let failure { throw failure }
+    func answer(with answer: PreparedHead, _ body: Span<UInt8>) throws(LupinError) -> Int {
+        if isGone, let failure { throw failure }
         let id = id
         guard answer.hasBody else {
-            link.answer(on: self) {
-                $0.submit(answer.head, answer.options, hasBody: false, on: id)
-            }
+            link.answer(on: self) { $0.submit(answer, on: id) }
             hasSentAll = true
             return body.count
         }
-        let result = link.answer(on: self, body) {
-            $0.submit(answer.head, answer.options, hasBody: true, on: id)
-        }
+        let result = link.answer(on: self, body) { $0.submit(answer, on: id) }
         note(result, of: body.count)
         return result.taken
     }
@@ -250,7 +280,7 @@ extension HTTP2Stream: BodySink {
 
     func flush() throws(LupinError) -> Bool {
         if let pendingEnd, !hasSentAll {
-            if let failure { throw failure }
+            if isGone, let failure { throw failure }
             let result = link.push(Span(), isLast: true, trailers: pendingEnd, on: self)
             hasSentAll = result.isOver
         } else {

@@ -16,7 +16,8 @@ extension DownstreamConnection: ForwardHolder {
         }
         repeating = Repeating()
         let before = (http1.bytesReceived, http1.bytesSent)
-        guard let (now, isSent) = resources.begin(forward, for: client, clientBytes: before) else {
+        guard let (now, isSent) = resources.begin(forward, for: client.visitor, clientBytes: before)
+        else {
             leavesForwards = true
             return false
         }
@@ -43,13 +44,13 @@ extension DownstreamConnection: ForwardHolder {
     private func passOn(_ now: ForwardUnderWay) {
         let forward = now.forward
         now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
-        let input = now.upstream.bodyBuffer
-        let body = input.bytes.extracting(last: forward.known.bodyBytes)
+        let (buffer, place) = now.upstream.body(of: forward)
+        let body = buffer.bytes.extracting(place)
         var sent = 0
         var isSent = false
         var failure: LupinError?
         do throws(LupinError) {
-            sent = try http1.answer(with: forward.answer.bytes, body, isLast: forward.known.isLast)
+            sent = try http1.answer(with: forward.answerBytes, body, isLast: forward.known.isLast)
             if sent == body.count { isSent = try http1.bodySink.flush() }
         } catch {
             failure = error
@@ -63,7 +64,7 @@ extension DownstreamConnection: ForwardHolder {
         now.upstream.endRepeat(to: resources.pool)
         http1.endAnswer()
         endForward()
-        resources.record(now, from: client)
+        resources.record(now, from: client.visitor)
         if forward.known.isLast { endAfterForward() } else { restAgain() }
     }
 
@@ -126,7 +127,7 @@ extension WorkerResources {
     /// - Returns: nil where there is none; then nothing has happened.
     func begin(
         _ forward: RepeatedForward,
-        for client: borrowing Client,
+        for client: Visitor,
         clientBytes: (received: UInt64, sent: UInt64)
     ) -> (now: ForwardUnderWay, isSent: Bool)? {
         guard let upstream = lease(for: forward, client) else { return nil }
@@ -147,7 +148,7 @@ extension WorkerResources {
 
     private func lease(
         for forward: RepeatedForward,
-        _ client: borrowing Client
+        _ client: Visitor
     ) -> (any RepeatingUpstream)? {
         switch forward.known.request {
         case .bytes:
@@ -156,12 +157,13 @@ extension WorkerResources {
             guard let upstream = pool.lease(for: hop, known: target, asksKernel: false) else {
                 return nil
             }
-            if upstream.reach.isOpen(to: client) { return upstream }
+            if upstream.reach.isOpen(toLocal: client.isLocal) { return upstream }
             pool.keep(upstream)
             return nil
-        case .message(_, _, let hop):
-            guard let connection = pool.streams.knownConnection(to: hop),
-                connection.reach.isOpen(to: client), forward.isLikeRecorded(connection)
+        case .message(_, let hop):
+            guard
+                let connection = pool.streams.knownConnection(to: hop, for: forward),
+                connection.reach.isOpen(toLocal: client.isLocal), forward.isLikeRecorded(connection)
             else { return nil }
             return connection.lease()
         }
@@ -172,7 +174,7 @@ extension WorkerResources {
     /// `stream` is the client's, with HTTP/2.
     func record(
         _ now: ForwardUnderWay,
-        from client: borrowing Client,
+        from client: Visitor,
         on stream: HTTP2Stream? = nil
     ) {
         let forward = now.forward
@@ -203,17 +205,31 @@ extension WorkerResources {
             record.bytes.clientIn = stream.bytesReceived
             record.bytes.clientOut = stream.bytesSent
         }
-        if let stream = now.upstream.streamID {
-            record.bytes.upstreamIn = now.upstream.bytesReceived
-            record.bytes.upstreamOut = now.upstream.bytesSent
-            record.attempts[0].stream = stream
-            record.attempts[0].goAway = now.upstream.goAway
+        let upstream = now.upstream
+        let id = upstream.streamID
+        if id != nil {
+            record.bytes.upstreamIn = upstream.bytesReceived
+            record.bytes.upstreamOut = upstream.bytesSent
         }
-        record.attempts[0].timing.blocked = nil
-        record.attempts[0].timing.wait = elapsed
-        record.attempts[0].peer = now.upstream.peer?.address
-        record.attempts[0].peerPort = now.upstream.peer?.port ?? 0
+        record.attempts[0].note(wait: elapsed, at: upstream.peer, on: id, upstream.goAway)
         record.timing.wait = elapsed
         record.timing.total = elapsed
+    }
+}
+
+extension AttemptRecord {
+    /// Notes what differs in attempts that are alike.
+    fileprivate mutating func note(
+        wait: Int64,
+        at peer: SocketAddress?,
+        on stream: UInt32?,
+        _ goAway: HTTP2ErrorCode?
+    ) {
+        timing.blocked = nil
+        timing.wait = wait
+        self.peer = peer?.address
+        peerPort = peer?.port ?? 0
+        self.stream = stream
+        self.goAway = goAway
     }
 }

@@ -17,13 +17,17 @@ final class RepeatedForward {
     let head: RepeatedHead
     let digest: Int
     /// The response's head as it went out, with the Date that is due.
-    private(set) var answer: RepeatedAnswer
+    private var answer: RepeatedAnswer
+    /// The same, as it goes out on streams; nil for one that does not.
+    let answerMessage: PreparedHead?
     /// The response's head as it came last.
     private var response: [UInt8]
     /// The place of its only Date; nil where there is none.
     private let dateInResponse: Range<Int>?
-    /// The connection that was seen last to be like the one in the record.
-    private weak var likeRecorded: UpstreamHTTP2?
+    /// Where the pool keeps the connections that its streams go by.
+    var shelf: StreamPool.Shelf?
+    /// The number of the connection that was seen last to be like the one in the record.
+    private var likeRecorded = 0
     /// When lupin's own Date was last written, in seconds since 1970; nil where it is the origin's.
     private var datedAt: Int64?
     /// The origin's Date, once it is another than that of the record.
@@ -63,6 +67,7 @@ final class RepeatedForward {
         self.head = head
         self.digest = digest
         self.answer = answer
+        answerMessage = if case .message(let head) = answer { head } else { nil }
         self.record = record
         self.fruitless = fruitless
         response = known.response.bytes
@@ -120,14 +125,17 @@ final class RepeatedForward {
 
     /// Whether its record says of a connection to an origin under TLS what is true of this one.
     func isLikeRecorded(_ connection: UpstreamHTTP2) -> Bool {
-        if connection === likeRecorded { return true }
+        if connection.number == likeRecorded { return true }
         let secured = connection.secured
         let isAlike = record.withRecord {
             $0.trust == secured.trust && $0.attempts[0].tls == secured.filter.session.version
         }
-        if isAlike { likeRecorded = connection }
+        if isAlike { likeRecorded = connection.number }
         return isAlike
     }
+
+    /// What goes out on HTTP/1.1.
+    var answerBytes: [UInt8] { if case .bytes(let bytes, _) = answer { bytes } else { [] } }
 
     /// Notes that a request was answered by it.
     func noteUse() { isUsed = true }
@@ -135,7 +143,7 @@ final class RepeatedForward {
     /// Whether an equal request of `client`, which goes past the cache for `pass`, is forwarded
     /// alike now.
     func holds(
-        for client: borrowing Client,
+        for client: Visitor,
         in resources: WorkerResources,
         _ pass: PassedStatus?
     ) -> Bool {
@@ -143,9 +151,25 @@ final class RepeatedForward {
     }
 }
 
-extension Client {
+/// What of a client concerns requests that are like those of others; without its texts, whose
+/// copies cost more than all that is done with them.
+struct Visitor {
+    let address: IPAddress
+    let port: UInt16
+    let isLocal: Bool
     /// Whether it may do what equal requests of others did: nobody has to ask who it is.
-    var mayRepeat: Bool { isAdmitted && user == nil }
+    let mayRepeat: Bool
+}
+
+extension Client {
+    var visitor: Visitor {
+        Visitor(
+            address: address,
+            port: port,
+            isLocal: isLocal,
+            mayRepeat: isAdmitted && user == nil
+        )
+    }
 }
 
 /// What one worker remembers of such requests.

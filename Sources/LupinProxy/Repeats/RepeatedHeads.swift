@@ -7,7 +7,12 @@ enum RepeatedHead {
     /// On HTTP/1.1.
     case bytes([UInt8])
     /// On a stream.
-    case message(RequestHead)
+    case message(ParsedRequest)
+
+    /// A request that came on a stream, once more; nil for one of HTTP/1.1.
+    var request: ParsedRequest? {
+        if case .message(let known) = self { known.copy() } else { nil }
+    }
 
     /// Whether `head` is the same to the last byte.
     func isSame(as head: Span<UInt8>) -> Bool {
@@ -18,7 +23,7 @@ enum RepeatedHead {
     /// Whether the head of `request`, which came on a stream, is the same to the last byte.
     func isSame(as request: ParsedRequest) -> Bool {
         guard case .message(let known) = self else { return false }
-        return request.hasHead(known)
+        return request.hasHead(of: known)
     }
 }
 
@@ -27,13 +32,13 @@ enum SentHead {
     /// On HTTP/1.1.
     case bytes([UInt8])
     /// On a stream of a connection to that hop.
-    case message(RequestHead, RequestOptions, NextHop)
+    case message(PreparedHead, NextHop)
 
     /// How long it is; on a stream, before it is compressed.
     var count: Int {
         switch self {
         case .bytes(let bytes): bytes.count
-        case .message(let head, _, _): head.fields.storage.count
+        case .message(let head, _): head.count
         }
     }
 }
@@ -61,47 +66,32 @@ struct KeptHead {
 }
 
 /// A response's head as it goes out.
-struct RepeatedAnswer {
-    /// On HTTP/1.1; empty for one that goes out on streams.
-    private(set) var bytes: [UInt8] = []
+enum RepeatedAnswer {
+    /// On HTTP/1.1, and where its Date stands.
+    case bytes([UInt8], date: Range<Int>?)
     /// On streams.
-    private(set) var message = AnswerMessage()
-    /// Where the origin's only Date stands in the head, or lupin's own in `bytes`.
-    private let place: Range<Int>?
+    case message(PreparedHead)
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-        place = HTTPDate.place(in: bytes.span)
-    }
-
-    init(_ message: AnswerMessage) {
-        self.message = message
-        place = message.head.fields.placeOfDate
-    }
+    init(_ bytes: [UInt8]) { self = .bytes(bytes, date: HTTPDate.place(in: bytes.span)) }
 
     /// Whether it can say another Date.
-    var isDated: Bool { place != nil || message.options.date != nil }
+    var isDated: Bool {
+        switch self {
+        case .bytes(_, let date): date != nil
+        case .message(let head): head.isDated
+        }
+    }
 
     /// Has it say another Date of the same length.
     mutating func set(date: Span<UInt8>) {
-        if message.options.date != nil {
-            message.options.date = String(copying: date)
-        } else if let place, !bytes.isEmpty {
+        switch self {
+        case .message(let head): head.set(date: date)
+        case .bytes(var bytes, let place?):
             for i in 0..<min(date.count, place.count) { bytes[place.lowerBound + i] = date[i] }
-        } else if let place {
-            for i in 0..<min(date.count, place.count) {
-                message.head.fields.storage[place.lowerBound + i] = date[i]
-            }
+            self = .bytes(bytes, date: place)
+        case .bytes(_, nil): break
         }
     }
-}
-
-/// A final response's head with what a stream says beside it.
-struct AnswerMessage {
-    var head = ResponseHead()
-    var options = ResponseOptions(framing: .none)
-    /// A body follows, if only an empty one.
-    var hasBody = false
 }
 
 extension FieldSection {

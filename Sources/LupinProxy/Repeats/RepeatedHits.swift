@@ -38,7 +38,7 @@ final class RepeatedHit {
     }
 
     /// Whether an equal request of `client` gets the same now.
-    func holds(for client: borrowing Client, in resources: WorkerResources) -> Bool {
+    func holds(for client: Visitor, in resources: WorkerResources) -> Bool {
         record.holds(in: resources) && response.isSole && client.mayRepeat
             && response.facts.freshness.age(at: resources.wallNow) == age
     }

@@ -42,7 +42,7 @@ extension WorkerResources {
     /// is another one.
     func record(
         _ repeated: RepeatedRecord,
-        from client: borrowing Client,
+        from client: Visitor,
         date: String? = nil,
         _ fill: (inout ExchangeRecord) -> Void
     ) {

@@ -37,7 +37,7 @@ extension DownstreamConnection {
         let digest = head.digest
         let hits = resources.repeatedHits
         if let hit = hits.hit(head, digest) {
-            if hit.holds(for: client, in: resources) {
+            if hit.holds(for: client.visitor, in: resources) {
                 repeating.hit = (hit, count)
                 return true
             }
@@ -46,7 +46,7 @@ extension DownstreamConnection {
         let pass = hits.pass(head, digest, by: snapshot, now: resources.loop.now)?.status
         let forwards = resources.repeatedForwards
         if !leavesForwards, let forward = forwards.forward(head, digest) {
-            if forward.holds(for: client, in: resources, pass) {
+            if forward.holds(for: client.visitor, in: resources, pass) {
                 repeating.forward = (forward, count)
                 return true
             }
@@ -83,7 +83,7 @@ extension DownstreamConnection {
             if sent == hit.content.count, try http1.bodySink.flush() {
                 http1.endAnswer()
                 let now = resources.wallNow
-                resources.record(hit.record, from: client) { record in
+                resources.record(hit.record, from: client.visitor) { record in
                     record.startMicroseconds = now
                     record.timing.total = 0
                 }

@@ -6,8 +6,6 @@ import LupinIO
 protocol RepeatingUpstream: Upstream {
     /// What carries it, perhaps with others.
     var channel: Channel { get }
-    /// Where the body lies that `holdsResponse` found: at the end.
-    var bodyBuffer: InputBuffer { get }
     /// Bytes of a body that come without anybody taking them.
     var windowBytes: Int { get }
     /// The final response's head is kept as it comes, if it comes at once.
@@ -25,6 +23,8 @@ protocol RepeatingUpstream: Upstream {
     ///
     /// Nothing of it is consumed.
     func holdsResponse(of forward: RepeatedForward) -> Bool?
+    /// Where the body lies that `holdsResponse` found.
+    func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>)
     /// Has `forward` say the Date of the response that `holdsResponse` found.
     func tellDate(to forward: RepeatedForward, second: Int64)
     /// Ends the hold after a response that `holdsResponse` found, all of which is there.

@@ -8,9 +8,7 @@ struct StreamRepetition {
     /// Of its head, where an equal one may come.
     var digest: Int?
     /// The head, where an equal one has come before.
-    var head: RequestHead?
-    /// It was forwarded without an exchange, which has to go on.
-    var unfinished: UnfinishedForward?
+    var head: ParsedRequest?
 }
 
 extension DownstreamHTTP2 {
@@ -27,7 +25,7 @@ extension DownstreamHTTP2 {
         let digest = request.digest
         let forwards = resources.repeatedForwards
         if let forward = forwards.forward(request, digest) {
-            if forward.holds(for: context.client, in: resources, nil) {
+            if forward.holds(for: context.client.visitor, in: resources, nil) {
                 return begin(forward, request, on: stream) ? nil : repetition
             }
             forwards.forget(digest)
@@ -36,7 +34,7 @@ extension DownstreamHTTP2 {
         if resources.repeatedHits.isExpected(digest),
             forwards.isWanted(digest, now: resources.loop.now)
         {
-            repetition.head = request.head
+            repetition.head = request.copy()
         }
         return repetition
     }
@@ -49,12 +47,14 @@ extension DownstreamHTTP2 {
         guard
             let (now, isSent) = resources.begin(
                 forward,
-                for: context.client,
+                for: context.client.visitor,
                 clientBytes: (0, 0)
             )
         else { return false }
         beginExchange()
-        StreamForward(now, request, on: stream, of: self).begin(isSent: isSent)
+        StreamForward(now, on: stream, of: self).begin(isSent: isSent)
+        // Should it be needed, there is an equal one.
+        recycle(request)
         return true
     }
 
@@ -91,7 +91,7 @@ extension DownstreamHTTP2 {
     }
 
     /// Keeps what requests that are equal are forwarded by.
-    func remember(_ exchange: Exchange, _ answer: AnswerMessage?, _ repetition: StreamRepetition) {
+    func remember(_ exchange: Exchange, _ answer: PreparedHead?, _ repetition: StreamRepetition) {
         guard let digest = repetition.digest, let known = exchange.repeatableForward else {
             return
         }
@@ -105,7 +105,7 @@ extension DownstreamHTTP2 {
             known,
             head: .message(head),
             digest: digest,
-            answer: RepeatedAnswer(answer),
+            answer: .message(answer),
             RepeatedRecord(record, resources, by: exchange.snapshot),
             fruitless: forwards.fruitless(digest)
         )
@@ -117,18 +117,15 @@ extension DownstreamHTTP2 {
 final class StreamForward: ChannelPump, ForwardHolder {
     var forwardPlace = ForwardsUnderWay.nowhere
     private let now: ForwardUnderWay
-    private let request: ParsedRequest
     private let stream: HTTP2Stream
     private let owner: DownstreamHTTP2
 
     init(
         _ now: ForwardUnderWay,
-        _ request: ParsedRequest,
         on stream: HTTP2Stream,
         of owner: DownstreamHTTP2
     ) {
         self.now = now
-        self.request = request
         self.stream = stream
         self.owner = owner
     }
@@ -161,21 +158,23 @@ final class StreamForward: ChannelPump, ForwardHolder {
     private func lookAtResponse() {
         switch now.upstream.holdsResponse(of: now.forward) {
         case nil: break
-        case true? where now.forward.record.holds(in: resources): passOn()
+        case true? where now.forward.record.holds(in: resources):
+            guard let answer = now.forward.answerMessage else { fallthrough }
+            passOn(answer)
         default: handOver(.response(now))
         }
     }
 
     /// Sends the response that came as the equal one before it was sent.
-    private func passOn() {
+    private func passOn(_ answer: PreparedHead) {
         let forward = now.forward
         now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
-        let input = now.upstream.bodyBuffer
-        let body = input.bytes.extracting(last: forward.known.bodyBytes)
+        let (buffer, place) = now.upstream.body(of: forward)
+        let body = buffer.bytes.extracting(place)
         var sent = 0
         var failure: LupinError?
         do throws(LupinError) {
-            sent = try stream.answer(with: forward.answer.message, body)
+            sent = try stream.answer(with: answer, body)
         } catch {
             failure = error
         }
@@ -187,7 +186,7 @@ final class StreamForward: ChannelPump, ForwardHolder {
         }
         now.upstream.endRepeat(to: resources.pool)
         end()
-        resources.record(now, from: owner.context.client, on: stream)
+        resources.record(now, from: owner.context.client.visitor, on: stream)
         owner.endExchange()
     }
 
@@ -199,6 +198,6 @@ final class StreamForward: ChannelPump, ForwardHolder {
     /// Has a task go on.
     private func handOver(_ unfinished: UnfinishedForward) {
         end()
-        owner.goOn(unfinished, request, on: stream)
+        owner.goOn(unfinished, now.forward.head.request, on: stream)
     }
 }

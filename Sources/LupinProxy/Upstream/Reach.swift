@@ -1,5 +1,4 @@
 // Who may use a connection that was made for somebody else.
-import LupinCore
 
 /// Whom the access rules let use a connection that was made for somebody.
 struct Reach {
@@ -8,8 +7,8 @@ struct Reach {
     /// But they do let clients on this machine.
     var isOpenToLocalClients = false
 
-    /// Whether `client` may use it without being looked at.
-    func isOpen(to client: borrowing Client) -> Bool {
-        !isRestricted || (isOpenToLocalClients && client.isLocal)
+    /// Whether a client may use it without being looked at; `isLocal` says that it is here.
+    func isOpen(toLocal isLocal: Bool) -> Bool {
+        !isRestricted || (isOpenToLocalClients && isLocal)
     }
 }

@@ -8,9 +8,23 @@ import LupinIO
 /// connection across origins, even where a certificate would allow it (RFC 9113 §9.1.1): each
 /// origin has its own rules and trust policy, and the hop says both.
 final class StreamPool {
+    /// The connections to one hop.
+    final class Shelf {
+        fileprivate var connections: [UpstreamHTTP2] = []
+        /// Whether requests share them: the origin may want HTTP/1.1 all the same.
+        fileprivate var isShared = true
+        /// False once the pool has forgotten the shelf.
+        fileprivate var isListed = true
+
+        /// The first one with room for one more stream.
+        fileprivate var withRoom: UpstreamHTTP2? { connections.first { $0.streamsLeft > 0 } }
+    }
+
     private let loop: EventLoop
     private let tickets: TicketStore
-    private var connections: [NextHop: [UpstreamHTTP2]] = [:]
+    private var shelves: [NextHop: Shelf] = [:]
+    /// Connections so far.
+    private var count = 0
     /// Hops to which somebody makes a connection that others may share.
     private var dialled: Set<NextHop> = []
     private var failed: [NextHop: Int] = [:]
@@ -41,22 +55,25 @@ final class StreamPool {
         guard hop.isSecure else { return }
         if speakHTTP1.count >= Self.memoriesMax { speakHTTP1 = [:] }
         speakHTTP1[hop] = wantsHTTP1 || speakHTTP1[hop] == true
+        shelves[hop]?.isShared = false
     }
 
     // MARK: Connections
 
     /// A connection with room for one more stream.
     func connection(to hop: NextHop, forWebSocket: Bool) -> UpstreamHTTP2? {
-        connections[hop]?.first {
-            $0.streamsLeft > 0 && (!forWebSocket || $0.takesExtendedConnect)
-        }
+        guard forWebSocket else { return shelves[hop]?.withRoom }
+        return shelves[hop]?.connections.first { $0.streamsLeft > 0 && $0.takesExtendedConnect }
     }
 
     /// One that others have used and nobody doubts: what an ordinary request would go by at once.
-    func knownConnection(to hop: NextHop) -> UpstreamHTTP2? {
-        guard mayShare(hop), let connection = connection(to: hop, forWebSocket: false),
+    func knownConnection(to hop: NextHop, for forward: RepeatedForward) -> UpstreamHTTP2? {
+        if forward.shelf?.isListed != true { forward.shelf = shelves[hop] }
+        guard let shelf = forward.shelf, shelf.isShared, let connection = shelf.withRoom,
             connection.isKnown
-        else { return nil }
+        else {
+            return nil
+        }
         return connection
     }
 
@@ -64,14 +81,23 @@ final class StreamPool {
         connection.pool = self
         // It may have ended in the very turn that made it.
         guard connection.link.isOpen else { return }
+        count += 1
+        connection.number = count
+        let shelf = shelves[connection.hop] ?? Shelf()
+        shelf.connections.append(connection)
+        shelf.isShared = true
+        shelves[connection.hop] = shelf
         speakHTTP1[connection.hop] = nil
-        connections[connection.hop, default: []].append(connection)
     }
 
     func forget(_ connection: UpstreamHTTP2) {
-        var rest = connections[connection.hop] ?? []
-        rest.removeAll { $0 === connection }
-        connections[connection.hop] = rest.isEmpty ? nil : rest
+        if let shelf = shelves[connection.hop] {
+            shelf.connections.removeAll { $0 === connection }
+            if shelf.connections.isEmpty {
+                shelf.isListed = false
+                shelves[connection.hop] = nil
+            }
+        }
         roomChanged(at: connection.hop)
     }
 
@@ -87,7 +113,7 @@ final class StreamPool {
 
     /// Closes what has been idle for too long, in microseconds.
     func sweep(idleLifetime: UInt64) {
-        for connection in connections.values.joined() {
+        for connection in shelves.values.flatMap(\.connections) {
             guard !connection.link.hasStreams,
                 loop.now &- connection.idleSince >= idleLifetime
             else { continue }
@@ -96,7 +122,7 @@ final class StreamPool {
     }
 
     func closeAll() {
-        for connection in Array(connections.values.joined()) { connection.giveUp() }
+        for connection in shelves.values.flatMap(\.connections) { connection.giveUp() }
     }
 
     // MARK: Dialling
@@ -105,7 +131,8 @@ final class StreamPool {
     ///
     /// So it is while the origin has not said yet how many streams it takes.
     func isDialing(_ hop: NextHop) -> Bool {
-        dialled.contains(hop) || connections[hop]?.contains { !$0.link.hasSettings } ?? false
+        dialled.contains(hop)
+            || shelves[hop]?.connections.contains { !$0.link.hasSettings } ?? false
     }
 
     /// How often making a connection to the hop has failed.

@@ -100,7 +100,6 @@ final class UpstreamHTTP1: RepeatingUpstream {
 
     // MARK: Repeated requests
 
-    var bodyBuffer: InputBuffer { channel.input }
     var windowBytes: Int { InputBuffer.capacity }
 
     func attach(_ pump: any ChannelPump) { channel.pump = pump }
@@ -125,6 +124,11 @@ final class UpstreamHTTP1: RepeatingUpstream {
             case .end, .full, nil: return false
             }
         }
+    }
+
+    func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>) {
+        let input = channel.input
+        return (input, (input.count - forward.known.bodyBytes)..<input.count)
     }
 
     func tellDate(to forward: RepeatedForward, second: Int64) {

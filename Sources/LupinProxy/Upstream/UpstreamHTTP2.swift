@@ -10,10 +10,12 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     let peer: SocketAddress?
     let link: HTTP2Link
     var reach = Reach()
+    /// Which of the pool's it is; 0 before it is in the pool.
+    var number = 0
     /// Streams that `upstream.pool.streams` allows.
     private let streamsMax: Int
     /// Whom to tell that the connection is over, or takes requests again.
-    weak var pool: StreamPool?
+    var pool: StreamPool?
     /// Whether an earlier exchange used the connection.
     private var hasServed = false
     /// When the last stream ended, in microseconds of the loop's clock.
@@ -95,5 +97,6 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
 
     func linkEnded() {
         pool?.forget(self)
+        pool = nil
     }
 }

@@ -50,7 +50,13 @@ final class UpstreamStream: RepeatingUpstream {
             name = WebSocketHandshake.name
             webSocketKey = head.fields.value(of: WebSocketHandshake.keyField)
         }
-        guard let opened = connection.link.open(head, options, protocolName: name) else {
+        let opened = try take(connection.link.open(head, options, protocolName: name))
+        let hasBody = !options.framing.isEmpty || options.target == .authority || name != nil
+        if !hasBody { opened.noteSentAll() }
+    }
+
+    private func take(_ opened: HTTP2Stream?) throws(LupinError) -> HTTP2Stream {
+        guard let opened else {
             throw LupinError(
                 .connectionLimitReached,
                 host: connection.hop.text,
@@ -63,8 +69,7 @@ final class UpstreamStream: RepeatingUpstream {
             opened.slot = waiter.slot
             opened.pump = waiter.pump
         }
-        let hasBody = !options.framing.isEmpty || options.target == .authority || name != nil
-        if !hasBody { opened.noteSentAll() }
+        return opened
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
@@ -104,16 +109,13 @@ final class UpstreamStream: RepeatingUpstream {
 
     // MARK: Repeated requests
 
-    var bodyBuffer: InputBuffer { body.held ?? channel.input }
     var windowBytes: Int { connection.link.connection.windowBytes }
 
     func attach(_ pump: any ChannelPump) { body.pump = pump }
 
     func begin(_ head: SentHead) throws(LupinError) -> Bool {
-        guard case .message(let head, let options, _) = head else {
-            preconditionFailure("a head for streams")
-        }
-        try begin(head, options)
+        guard case .message(let head, _) = head else { preconditionFailure("a head for streams") }
+        try take(connection.link.open(head)).noteSentAll()
         return true
     }
 
@@ -130,6 +132,10 @@ final class UpstreamStream: RepeatingUpstream {
         return stream.heldBytes == bodyBytes && stream.trailers.isEmpty
     }
 
+    func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>) {
+        body.lastHeld
+    }
+
     func tellDate(to forward: RepeatedForward, second: Int64) {
         body.firstResponse?.withFieldBytes { forward.takeDate(of: $0, second: second) }
     }
@@ -137,7 +143,7 @@ final class UpstreamStream: RepeatingUpstream {
     func endRepeat(to pool: UpstreamPool) {
         let stream = body
         if let response = stream.nextResponse() { recycle(response.takeHead().fields) }
-        stream.discardHeld()
+        stream.discardHeld(stream.heldBytes)
         letGo()
     }
 

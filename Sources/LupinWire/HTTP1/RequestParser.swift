@@ -57,9 +57,22 @@ package final class ParsedRequest {
     /// A number for the head; others may have the same.
     package var digest: Int { unsafe contents.digest }
 
-    /// Whether the head is `other`, to the last byte of each of its parts.
-    package func hasHead(_ other: borrowing RequestHead) -> Bool {
-        unsafe contents.isSame(as: other)
+    /// Whether the head is that of `other`, to the last byte of each of its parts.
+    package func hasHead(of other: ParsedRequest) -> Bool {
+        // Safety: both live on; by their addresses nothing of them has to be copied.
+        unsafe withUnsafeMutablePointer(to: &contents) { mine in
+            unsafe withUnsafeMutablePointer(to: &other.contents) { others in
+                unsafe mine.pointee.isSame(as: others.pointee)
+            }
+        }
+    }
+
+    /// One that says the same.
+    package func copy() -> ParsedRequest {
+        let copy = ParsedRequest()
+        copy.meaning = meaning
+        unsafe copy.contents = contents
+        return copy
     }
 
     /// What the fields say together.

@@ -37,11 +37,13 @@ enum HTTP2Callbacks {
     /// Names the functions; each uses what it is called with during the call only.
     private static func install(on callbacks: OpaquePointer?) {
         unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, me in
-            unsafe HTTP2Callbacks.connection(me).begins(header.unsafelyUnwrapped.pointee)
+            unsafe HTTP2Callbacks.with(me) { unsafe $0.begins(header.unsafelyUnwrapped.pointee) }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, me in
-            unsafe HTTP2Callbacks.connection(me).beginsHeaders(frame.unsafelyUnwrapped.pointee)
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.beginsHeaders(frame.unsafelyUnwrapped.pointee)
+            }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
@@ -53,10 +55,12 @@ enum HTTP2Callbacks {
             valueCount,
             _,
             me in
-            unsafe HTTP2Callbacks.connection(me).header(
-                Span(_unsafeStart: name.unsafelyUnwrapped, count: nameCount),
-                Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount)
-            )
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.header(
+                    Span(_unsafeStart: name.unsafelyUnwrapped, count: nameCount),
+                    Span(_unsafeStart: value.unsafelyUnwrapped, count: valueCount)
+                )
+            }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
@@ -68,13 +72,15 @@ enum HTTP2Callbacks {
             _,
             _,
             me in
-            unsafe HTTP2Callbacks.connection(me).invalidHeader(
-                on: frame.unsafelyUnwrapped.pointee.hd.stream_id
-            )
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.invalidHeader(
+                    on: frame.unsafelyUnwrapped.pointee.hd.stream_id
+                )
+            }
             return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, me in
-            unsafe HTTP2Callbacks.connection(me).received(frame.unsafelyUnwrapped.pointee)
+            unsafe HTTP2Callbacks.with(me) { unsafe $0.received(frame.unsafelyUnwrapped.pointee) }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
@@ -82,7 +88,7 @@ enum HTTP2Callbacks {
             frame,
             _,
             me in
-            unsafe HTTP2Callbacks.connection(me).invalid(frame.unsafelyUnwrapped.pointee)
+            unsafe HTTP2Callbacks.with(me) { unsafe $0.invalid(frame.unsafelyUnwrapped.pointee) }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
@@ -90,7 +96,7 @@ enum HTTP2Callbacks {
             frame,
             _,
             me in
-            unsafe HTTP2Callbacks.connection(me).notSent(frame.unsafelyUnwrapped.pointee)
+            unsafe HTTP2Callbacks.with(me) { unsafe $0.notSent(frame.unsafelyUnwrapped.pointee) }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
@@ -100,7 +106,9 @@ enum HTTP2Callbacks {
             data,
             count,
             me in
-            unsafe HTTP2Callbacks.connection(me).payload(stream, data.unsafelyUnwrapped, count)
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.payload(stream, data.unsafelyUnwrapped, count)
+            }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
@@ -108,7 +116,7 @@ enum HTTP2Callbacks {
             stream,
             code,
             me in
-            unsafe HTTP2Callbacks.connection(me).closed(stream, code)
+            unsafe HTTP2Callbacks.with(me) { $0.closed(stream, code) }
             return 0
         }
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
@@ -118,7 +126,9 @@ enum HTTP2Callbacks {
             count,
             _,
             me in
-            unsafe HTTP2Callbacks.connection(me).writePayload(header.unsafelyUnwrapped, count)
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.writePayload(header.unsafelyUnwrapped, count)
+            }
             return 0
         }
     }
@@ -132,18 +142,26 @@ enum HTTP2Callbacks {
         var provider = unsafe nghttp2_data_provider()
         // Called for every DATA frame that could be sent.
         unsafe provider.read_callback = { _, stream, _, room, flags, _, me in
-            unsafe HTTP2Callbacks.connection(me).readPayload(
-                stream,
-                room,
-                &flags.unsafelyUnwrapped.pointee
-            )
+            unsafe HTTP2Callbacks.with(me) {
+                unsafe $0.readPayload(
+                    stream,
+                    room,
+                    &flags.unsafelyUnwrapped.pointee
+                )
+            }
         }
         return unsafe submit(&provider)
     }
 
-    /// The connection that nghttp2 calls for.
-    private static func connection(_ me: UnsafeMutableRawPointer?) -> HTTP2Connection {
+    /// Lends `body` the connection that nghttp2 calls for.
+    ///
+    /// Lent and not handed over: there are a dozen calls for every message.
+    private static func with<Result>(
+        _ me: UnsafeMutableRawPointer?,
+        _ body: (HTTP2Connection) -> Result
+    ) -> Result {
         // Safety: set once, to an object that outlives its session.
-        unsafe Unmanaged<HTTP2Connection>.fromOpaque(me.unsafelyUnwrapped).takeUnretainedValue()
+        unsafe Unmanaged<HTTP2Connection>.fromOpaque(me.unsafelyUnwrapped)
+            ._withUnsafeGuaranteedRef(body)
     }
 }

@@ -23,7 +23,7 @@ package final class HTTP2Connection {
     // Unchecked, because every frame would look for others who queue events just then.
     // Safety: callbacks run inside nghttp2's calls, during which nothing else touches these.
     @exclusivity(unchecked) var events: [HTTP2Event] = []
-    var nextEventIndex = 0
+    private var nextEventIndex = 0
     @exclusivity(unchecked) var output: [UInt8] = []
     @exclusivity(unchecked) var outgoing = Outgoing()
     var resets: RateCounter
@@ -46,8 +46,6 @@ package final class HTTP2Connection {
     package internal(set) var pingsUnderWay = 0
     /// The stream that the peer has just reset.
     var streamReset: Int32 = 0
-    /// The methods of requests whose response has not come yet.
-    var methods: [Int32: Method] = [:]
     var streamCount = 0
     var hasTerminated = false
     var goneAway = false
@@ -188,7 +186,9 @@ package final class HTTP2Connection {
     /// The next event, oldest first.
     package func nextEvent() -> HTTP2Event? {
         guard unsafe nextEventIndex < events.count else { return nil }
-        let event = unsafe events[nextEventIndex]
+        // Moved out: what it brings has one owner.
+        var event = HTTP2Event.pong
+        unsafe swap(&event, &events[nextEventIndex])
         nextEventIndex += 1
         if unsafe nextEventIndex == events.count {
             unsafe events.removeAll(keepingCapacity: true)
@@ -247,14 +247,47 @@ package final class HTTP2Connection {
                     fields.baseAddress,
                     fields.count,
                     provider,
-                    nil
+                    AwaitedMethod(protocolName == nil ? head.method : .connect).note
                 )
             }
         }
         guard stream > 0 else { return nil }
         streamCount += 1
-        methods[stream] = protocolName == nil ? head.method : .connect
         return stream
+    }
+
+    /// Opens a stream with a request that was prepared, as `submit` does.
+    package func submit(_ head: PreparedHead) -> Int32? {
+        let stream = unsafe head.lend { fields in
+            // Safety: nghttp2 copies the fields.
+            unsafe nghttp2_submit_request(
+                session,
+                nil,
+                fields.baseAddress,
+                fields.count,
+                nil,
+                AwaitedMethod(head.method).note
+            )
+        }
+        guard stream > 0 else { return nil }
+        streamCount += 1
+        return stream
+    }
+
+    /// Answers a stream with a head that was prepared.
+    package func submit(_ head: PreparedHead, on stream: Int32) {
+        _ = unsafe head.lend { fields in
+            // Safety: nghttp2 copies the fields and the provider.
+            unsafe HTTP2Callbacks.withProvider(head.hasBody) { provider in
+                unsafe nghttp2_submit_response(
+                    session,
+                    stream,
+                    fields.baseAddress,
+                    fields.count,
+                    provider
+                )
+            }
+        }
     }
 
     /// Answers a stream; without a body that is all of the answer.
@@ -353,5 +386,47 @@ package final class HTTP2Connection {
     package func ping() {
         pingsUnderWay += 1
         unsafe nghttp2_submit_ping(session, 0, nil)
+    }
+}
+
+/// What a stream is noted with while its final response has not come: how the method bears on the
+/// body (RFC 9110 §6.4.1).
+@safe
+enum AwaitedMethod: Int {
+    case head = 1, connect, other
+
+    init(_ method: Method) {
+        switch method {
+        case .head: self = .head
+        case .connect: self = .connect
+        default: self = .other
+        }
+    }
+
+    var method: Method {
+        switch self {
+        case .head: .head
+        case .connect: .connect
+        case .other: .get
+        }
+    }
+
+    /// A number in the place of a pointer.
+    // Safety: nobody follows it.
+    var note: UnsafeMutableRawPointer? { unsafe UnsafeMutableRawPointer(bitPattern: rawValue) }
+}
+
+extension HTTP2Connection {
+    /// The method of a request of ours whose final response has not come; nil when there is none.
+    func awaited(on stream: Int32) -> AwaitedMethod? {
+        // Safety: a number comes back that was given; NULL where there is no such stream.
+        let note = unsafe nghttp2_session_get_stream_user_data(session, stream)
+        return AwaitedMethod(rawValue: Int(bitPattern: note))
+    }
+
+    /// Notes that the final response has come.
+    func noteAnswer(on stream: Int32) {
+        // Safety: nghttp2 keeps what it is given, which is nothing.
+        unsafe nghttp2_session_set_stream_user_data(session, stream, nil)
     }
 }

@@ -11,7 +11,9 @@ final class HTTP2HeadReader {
     // Safety: nothing that could reach the reader is called while its parts are accessed.
     @exclusivity(unchecked) private var fields = FieldSection()
     /// The crumbs of Cookie, joined as HTTP/1.1 has them (RFC 9113 §8.2.3).
-    private var cookie: [UInt8] = []
+    @exclusivity(unchecked) private var cookie: [UInt8] = []
+    /// Memory of fields that nobody needs, for the heads that come together.
+    @exclusivity(unchecked) private var spares: [FieldSection] = []
     @exclusivity(unchecked) private var pseudo = PseudoFields()
     private var listBytes = 0
     private var fieldCount = 0
@@ -31,6 +33,9 @@ final class HTTP2HeadReader {
     /// Room for the heads of most messages.
     private static let usualBytes = 512
     private static let usualFields = 12
+    /// As many heads as come at a time from who is busy; longer ones go back to the allocator.
+    private static let sparesMax = 64
+    private static let spareBytesMax = 2048
 
     init(limits: HTTP1Limits) { self.limits = limits }
 
@@ -42,10 +47,16 @@ final class HTTP2HeadReader {
 
     func begin(_ side: MessageSide, isTrailers: Bool) {
         unsafe fields.removeAll()
-        // Once, instead of a few times while they grow.
-        unsafe fields.storage.reserveCapacity(Self.usualBytes)
-        unsafe fields.lines.reserveCapacity(Self.usualFields)
-        cookie.removeAll(keepingCapacity: true)
+        if unsafe fields.storage.capacity == 0 {
+            if let spare = unsafe spares.popLast() {
+                unsafe fields = spare
+            } else {
+                // Once, instead of a few times while they grow.
+                unsafe fields.storage.reserveCapacity(Self.usualBytes)
+                unsafe fields.lines.reserveCapacity(Self.usualFields)
+            }
+        }
+        if unsafe !cookie.isEmpty { unsafe cookie.removeAll(keepingCapacity: true) }
         unsafe pseudo = PseudoFields()
         listBytes = 0
         fieldCount = 0
@@ -56,8 +67,12 @@ final class HTTP2HeadReader {
 
     /// Takes over the memory of fields that nobody needs any longer.
     func recycle(_ fields: consuming FieldSection) {
+        let bytes = fields.storage.capacity
+        guard unsafe spares.count < Self.sparesMax, 0 < bytes, bytes <= Self.spareBytesMax else {
+            return
+        }
         fields.removeAll()
-        if unsafe self.fields.storage.isEmpty { unsafe self.fields = fields }
+        unsafe spares.append(fields)
     }
 
     func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
@@ -71,8 +86,12 @@ final class HTTP2HeadReader {
         if name[0] == 0x3A { return addPseudo(name, value) }
         let known = FieldName(name)
         if known == .cookie, side == .request {
-            if cookie.isEmpty { fieldCount += 1 } else { cookie.append(contentsOf: [0x3B, 0x20]) }
-            cookie.appendBulk(value)
+            if unsafe cookie.isEmpty {
+                fieldCount += 1
+            } else {
+                unsafe cookie.append(contentsOf: [0x3B, 0x20])
+            }
+            unsafe cookie.appendBulk(value)
         } else {
             fieldCount += 1
             unsafe fields.addLine(name, value, known)
@@ -101,8 +120,8 @@ final class HTTP2HeadReader {
     }
 
     private func takeFields() -> FieldSection {
-        if !cookie.isEmpty {
-            let (name, joined) = (cookieName, cookie)
+        if unsafe !cookie.isEmpty {
+            let (name, joined) = unsafe (cookieName, cookie)
             unsafe fields.addLine(name.span, joined.span, .cookie)
         }
         var taken = FieldSection()

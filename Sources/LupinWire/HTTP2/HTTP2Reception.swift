@@ -47,7 +47,7 @@ extension HTTP2Connection {
         case .server: reader.begin(.request, isTrailers: category != NGHTTP2_HCAT_REQUEST)
         case .client:
             // A final response behind an interim one comes in the category of trailers.
-            let isTrailers = category != NGHTTP2_HCAT_RESPONSE && methods[stream] == nil
+            let isTrailers = category != NGHTTP2_HCAT_RESPONSE && awaited(on: stream) == nil
             reader.begin(.response, isTrailers: isTrailers)
         }
         if role == .server, category == NGHTTP2_HCAT_REQUEST { streamCount += 1 }
@@ -110,7 +110,11 @@ extension HTTP2Connection {
         facts.isEnd = isEnd
         switch role {
         case .server where opensStream: request(stream, facts)
-        case .client where methods[stream] != nil: response(stream, facts)
+        case .client:
+            if let awaited = awaited(on: stream) {
+                return response(stream, facts, to: awaited.method)
+            }
+            fallthrough
         default:
             if let problem = reader.problem { return queue(.refused(stream, problem)) }
             queue(.end(stream, trailers: reader.takeTrailers()))
@@ -133,14 +137,18 @@ extension HTTP2Connection {
         }
     }
 
-    private func response(_ stream: Int32, _ facts: HTTP2Event.MessageFacts) {
+    private func response(
+        _ stream: Int32,
+        _ facts: HTTP2Event.MessageFacts,
+        to method: Method
+    ) {
         if let problem = reader.problem { return queue(.refused(stream, problem)) }
         // HTTP/2 has no 101 (RFC 9113 §8.6).
         guard reader.status >= 100, reader.status != 101 else {
             return queue(.refused(stream, MessageProblem(.response, .statusOutOfRange)))
         }
-        let response = reader.takeResponse(isEnd: facts.isEnd, to: methods[stream] ?? .get)
-        if !response.isInterim { methods[stream] = nil }
+        let response = reader.takeResponse(isEnd: facts.isEnd, to: method)
+        if !response.isInterim { noteAnswer(on: stream) }
         queue(.response(stream, response, facts))
         if facts.isEnd { queue(.end(stream, trailers: FieldSection())) }
     }
@@ -156,7 +164,6 @@ extension HTTP2Connection {
 
     func closed(_ stream: Int32, _ code: UInt32) {
         streamCount = max(0, streamCount - 1)
-        methods[stream] = nil
         if head?.stream == stream { head = nil }
         let isByPeer = streamReset == stream
         let code = HTTP2ErrorCode(rawValue: code)

@@ -1,0 +1,71 @@
+// What a connection has of its streams by their numbers, which come in order and are soon over.
+
+/// A table by the numbers of open streams.
+///
+/// Numbers come one after the other in steps of two, so the lowest bits of half a number are as
+/// good as any hash; and no peer has more streams open than it may, however it numbers them.
+package struct StreamTable<Value: AnyObject> {
+    private struct Place {
+        var id: Int32 = 0
+        var value: Value?
+    }
+
+    private var places = [Place](repeating: Place(), count: 8)
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 }
+    package var all: [Value] { places.compactMap(\.value) }
+
+    package func find(_ id: Int32) -> Value? {
+        var i = home(of: id)
+        while let value = places[i].value {
+            if places[i].id == id { return value }
+            i = next(i)
+        }
+        return nil
+    }
+
+    /// Adds what has a number that is not there.
+    package mutating func insert(_ value: Value, at id: Int32) {
+        // Never more than half full, so every search ends.
+        if 2 * (count + 1) > places.count { grow() }
+        put(Place(id: id, value: value))
+        count += 1
+    }
+
+    package mutating func remove(_ id: Int32) -> Value? {
+        var i = home(of: id)
+        while places[i].value != nil, places[i].id != id { i = next(i) }
+        guard let removed = places[i].value else { return nil }
+        places[i].value = nil
+        count -= 1
+        // Those behind it may stand there since its place was taken.
+        i = next(i)
+        while places[i].value != nil {
+            let place = places[i]
+            if home(of: place.id) != i {
+                places[i].value = nil
+                put(place)
+            }
+            i = next(i)
+        }
+        return removed
+    }
+
+    private func home(of id: Int32) -> Int { Int(id >> 1) & (places.count - 1) }
+    private func next(_ i: Int) -> Int { (i + 1) & (places.count - 1) }
+
+    private mutating func put(_ place: Place) {
+        var i = home(of: place.id)
+        while places[i].value != nil { i = next(i) }
+        places[i] = place
+    }
+
+    private mutating func grow() {
+        let former = places
+        places = Array(repeating: Place(), count: 2 * former.count)
+        for place in former where place.value != nil { put(place) }
+    }
+}

@@ -1,0 +1,72 @@
+// Heads that were made once, on one stream after another.
+import LupinCore
+import LupinWire
+import Testing
+
+struct PreparedHeadTests {
+    private static let date = "Sun, 22 Nov 2026 09:30:00 GMT"
+    private static let later = "Mon, 23 Nov 2026 10:31:01 GMT"
+
+    /// A client and a server that have met, and the stream of a request.
+    private static func talk() throws -> (HTTP2Connection, HTTP2Connection, Int32) {
+        let client = HTTP2Connection(.client, .standard)
+        let server = HTTP2Connection(.server, .standard)
+        var head = RequestHead()
+        head.fields.add(name: "X-Case", value: "kept")
+        let options = RequestOptions(target: .origin, authority: "a.test", framing: .none)
+        let request = PreparedHead(head, options)
+        let stream = try #require(client.submit(request))
+        return (client, server, stream)
+    }
+
+    private static func pass(_ from: HTTP2Connection, _ to: HTTP2Connection) throws {
+        var bytes: [UInt8] = []
+        from.drain(into: &bytes)
+        try to.receive(bytes.span, now: 0)
+    }
+
+    @Test func `a request arrives, and its answer is the answer to a GET`() throws {
+        let (client, server, stream) = try Self.talk()
+        try Self.pass(client, server)
+        var seen: ParsedRequest?
+        while let event = server.nextEvent() {
+            if case .request(stream, let request, _) = event { seen = request }
+        }
+        let head = try #require(seen).takeHead()
+        #expect(head.method == .get)
+        #expect(head.fields.text(head.authority) == "a.test")
+        #expect(head.fields.value(of: "x-case") == "kept")
+    }
+
+    @Test(arguments: ["Date", "date"])
+    func `a response says the Date that was set last`(name: String) throws {
+        let (client, server, stream) = try Self.talk()
+        try Self.pass(client, server)
+        var head = ResponseHead()
+        head.status = 200
+        head.fields.add(name: name, value: Self.date)
+        let answer = PreparedHead(head, ResponseOptions(framing: .none), hasBody: false)
+        #expect(answer.isDated)
+        answer.set(date: Self.later.utf8.span)
+        answer.set(date: "too short".utf8.span)
+        server.submit(answer, on: stream)
+        try Self.pass(server, client)
+        var seen: ParsedResponse?
+        while let event = client.nextEvent() {
+            if case .response(stream, let response, _) = event { seen = response }
+        }
+        #expect(try #require(seen).takeHead().fields.value(of: "date") == Self.later)
+    }
+
+    @Test func `only one Date of the usual length can be replaced`() {
+        let options = ResponseOptions(framing: .none)
+        for dates in [[], ["yesterday"], [Self.date, Self.date]] {
+            var head = ResponseHead()
+            for date in dates { head.fields.add(name: "date", value: date) }
+            #expect(!PreparedHead(head, options, hasBody: false).isDated)
+        }
+        var dated = options
+        dated.date = Self.date
+        #expect(PreparedHead(ResponseHead(), dated, hasBody: false).isDated)
+    }
+}
