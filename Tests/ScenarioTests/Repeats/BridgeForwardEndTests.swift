@@ -11,7 +11,7 @@ struct BridgeForwardEndTests {
 
     @Test(arguments: [false, true])
     func `a client that resets its stream is an abort`(hasHead: Bool) async throws {
-        try await UpstreamStory.run { story in
+        try await UpstreamStory.run(clock: VirtualClock()) { story in
             let equal = try EqualBridges(story)
             let (stream, beyond) = try equal.ask()
             if hasHead {
@@ -31,7 +31,7 @@ struct BridgeForwardEndTests {
     }
 
     @Test func `a client that leaves is an abort`() async throws {
-        try await UpstreamStory.run { story in
+        try await UpstreamStory.run(clock: VirtualClock()) { story in
             let equal = try EqualBridges(story)
             let asked = try (0..<3).map { _ in try equal.ask() }
             equal.client.close()
