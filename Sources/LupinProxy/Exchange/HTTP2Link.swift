@@ -154,7 +154,7 @@ final class HTTP2Link: ChannelPump {
     private func dispatch() {
         // What an event leads to may end the link, and then its bytes are gone.
         while !hasEnded, let event = connection.nextEvent() {
-            switch event {
+            switch consume event {
             case .request(let id, let request, let facts):
                 let stream = open(id, facts)
                 begun.append(

@@ -54,7 +54,7 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
 
     /// Whether nobody has heard of the origin for so long that it should be asked first.
     var isDoubtful: Bool {
-        !link.hasStreams && link.loop.now &- link.lastReceived >= Self.silence
+        link.loop.now &- link.lastReceived >= Self.silence && !link.hasStreams
     }
 
     /// Whether a request went by it before, and it is none to ask first.
