@@ -99,16 +99,10 @@ extension Span where Element == UInt8 {
     /// Whether `other` begins with these bytes.
     @inlinable package func begins(_ other: Span<UInt8>) -> Bool {
         guard other.count >= count else { return false }
-        var i = 0
-        while count &- i >= 8 {
-            if word(at: i) != other.word(at: i) { return false }
-            i &+= 8
-        }
-        while i < count {
-            if self[i] != other[i] { return false }
-            i &+= 1
-        }
-        return true
+        // Without a way out of the loop the compiler looks at many bytes at a time.
+        var difference: UInt8 = 0
+        for i in 0..<count { difference |= self[i] ^ other[i] }
+        return difference == 0
     }
 
     /// A number for the bytes; others may have the same.

@@ -160,7 +160,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     /// Takes back the memory of a request that nobody needs any longer.
     func recycle(_ request: ParsedRequest) {
-        link.connection.recycle(request.takeHead().fields)
+        link.connection.recycle(request.takeFields())
     }
 
     /// Counts what `endExchange` ends.

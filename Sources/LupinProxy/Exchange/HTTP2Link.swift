@@ -194,21 +194,24 @@ final class HTTP2Link: ChannelPump {
             case .pong: owner?.linkChanged()
             }
         }
-        guard !begun.isEmpty else {
-            signal()
-            return keepLent()
-        }
-        var requests: [Beginning] = []
-        swap(&requests, &begun)
-        for beginning in requests {
-            if let request = beginning.request {
-                owner?.linkReceived(request, on: beginning.stream, named: beginning.named)
-            } else if let problem = beginning.problem {
-                owner?.linkRefused(problem, on: beginning.stream)
-            }
-        }
+        if !begun.isEmpty { handOutRequests() }
         signal()
         keepLent()
+    }
+
+    private func handOutRequests() {
+        guard let owner else { return begun.removeAll() }
+        var requests: [Beginning] = []
+        swap(&requests, &begun)
+        // Taken from the end they are moved, and not copied.
+        requests.reverse()
+        while !hasEnded, let beginning = requests.popLast() {
+            if let request = beginning.request {
+                owner.linkReceived(request, on: beginning.stream, named: beginning.named)
+            } else if let problem = beginning.problem {
+                owner.linkRefused(problem, on: beginning.stream)
+            }
+        }
     }
 
     /// Has streams copy what nobody took at once: the input's memory is used again.

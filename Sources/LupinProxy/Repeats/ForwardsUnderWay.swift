@@ -6,6 +6,8 @@ import LupinIO
 struct ForwardUnderWay {
     let forward: RepeatedForward
     let upstream: any RepeatingUpstream
+    /// All of it has left.
+    var isSent = false
     /// When it came, in microseconds of the loop's clock.
     let begun: UInt64
     /// What had moved on both connections before.
@@ -50,7 +52,7 @@ final class ForwardsUnderWay {
 
     func add(_ holder: some ForwardHolder) {
         holder.forwardPlace = places.count
-        places.append(holder)
+        change { $0.append(holder) }
         if !isTimed { startTimer() }
     }
 
@@ -58,10 +60,21 @@ final class ForwardsUnderWay {
         let place = holder.forwardPlace
         guard place != Self.nowhere else { return }
         holder.forwardPlace = Self.nowhere
-        let last = places.removeLast()
-        guard last !== holder else { return }
-        places[place] = last
-        last.forwardPlace = place
+        change { places in
+            let last = places.removeLast()
+            guard last !== holder else { return }
+            places[place] = last
+            last.forwardPlace = place
+        }
+    }
+
+    /// Moves the places out and back: accesses that nothing can meet are not checked at run time.
+    @inline(__always)
+    private func change(_ change: (inout [any ForwardHolder]) -> Void) {
+        var places: [any ForwardHolder] = []
+        swap(&places, &self.places)
+        change(&places)
+        swap(&places, &self.places)
     }
 
     /// Gives all of them their exchanges: somebody wants to see them, or lupin stops.

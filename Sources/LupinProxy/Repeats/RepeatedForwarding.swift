@@ -16,7 +16,7 @@ extension DownstreamConnection: ForwardHolder {
         }
         repeating = Repeating()
         let before = (http1.bytesReceived, http1.bytesSent)
-        guard let (now, isSent) = resources.begin(forward, for: client.visitor, clientBytes: before)
+        guard let now = resources.begin(forward, for: client.visitor, clientBytes: before)
         else {
             leavesForwards = true
             return false
@@ -26,7 +26,7 @@ extension DownstreamConnection: ForwardHolder {
         forwardUnderWay = now
         resources.forwards.add(self)
         // No event will tell of a client that has left already.
-        if !isSent || channel.hasHungUp { handOver(.response(now)) }
+        if !now.isSent || channel.hasHungUp { handOver(.response(now)) }
         return true
     }
 
@@ -129,9 +129,9 @@ extension WorkerResources {
         _ forward: RepeatedForward,
         for client: Visitor,
         clientBytes: (received: UInt64, sent: UInt64)
-    ) -> (now: ForwardUnderWay, isSent: Bool)? {
+    ) -> ForwardUnderWay? {
         guard let upstream = lease(for: forward, client) else { return nil }
-        let now = ForwardUnderWay(
+        var now = ForwardUnderWay(
             forward: forward,
             upstream: upstream,
             begun: loop.now,
@@ -139,7 +139,8 @@ extension WorkerResources {
             upstreamBytes: (upstream.bytesReceived, upstream.bytesSent)
         )
         do throws(LupinError) {
-            return (now, try upstream.begin(forward.known.request))
+            now.isSent = try upstream.begin(forward.known.request)
+            return now
         } catch {
             upstream.abort()
             return nil

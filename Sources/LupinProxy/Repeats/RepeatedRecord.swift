@@ -40,6 +40,7 @@ extension WorkerResources {
     ///
     /// `fill` says what differs, but for the id and the client; `date` is the response's, where it
     /// is another one.
+    @inline(__always)
     func record(
         _ repeated: RepeatedRecord,
         from client: Visitor,

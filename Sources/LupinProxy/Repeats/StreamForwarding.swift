@@ -45,14 +45,14 @@ extension DownstreamHTTP2 {
         on stream: HTTP2Stream
     ) -> Bool {
         guard
-            let (now, isSent) = resources.begin(
+            let now = resources.begin(
                 forward,
                 for: context.client.visitor,
                 clientBytes: (0, 0)
             )
         else { return false }
         beginExchange()
-        StreamForward(now, on: stream, of: self).begin(isSent: isSent)
+        StreamForward(consume now, on: stream, of: self).begin()
         // Should it be needed, there is an equal one.
         recycle(request)
         return true
@@ -119,12 +119,15 @@ final class StreamForward: ChannelPump, ForwardHolder {
     private let now: ForwardUnderWay
     private let stream: HTTP2Stream
     private let owner: DownstreamHTTP2
+    /// The channel on which the response comes.
+    private let source: ObjectIdentifier
 
     init(
-        _ now: ForwardUnderWay,
+        _ now: consuming ForwardUnderWay,
         on stream: HTTP2Stream,
         of owner: DownstreamHTTP2
     ) {
+        source = ObjectIdentifier(now.upstream.channel)
         self.now = now
         self.stream = stream
         self.owner = owner
@@ -133,18 +136,18 @@ final class StreamForward: ChannelPump, ForwardHolder {
     private var resources: WorkerResources { owner.resources }
 
     /// Waits for the response, or has an exchange send the rest of the request.
-    func begin(isSent: Bool) {
+    func begin() {
         now.upstream.attach(self)
         stream.pump = self
         resources.forwards.add(self)
-        if !isSent { handOver(.response(now)) }
+        if !now.isSent { handOver(.response(now)) }
     }
 
     /// The response came, or the client has news: all that counts is whether it has left.
     func channelIsReady(_ ready: Channel) {
         // It may have news before its exchange has taken it over.
         guard forwardPlace != ForwardsUnderWay.nowhere else { return }
-        if ready === now.upstream.channel {
+        if ObjectIdentifier(ready) == source {
             lookAtResponse()
         } else if stream.isGone {
             handOver(.response(now))

@@ -48,15 +48,9 @@ final class UpstreamPool {
         known target: KnownTarget?,
         asksKernel: Bool
     ) -> UpstreamHTTP1? {
-        var shelf = target?.shelf
-        if shelf == nil || shelf?.isListed == false {
-            shelf = shelves[hop]
-            target?.shelf = shelf
-        }
-        guard let shelf else { return nil }
-        while let connection = shelf.top {
-            shelf.top = connection.below
-            connection.below = nil
+        guard let shelf = shelf(for: hop, known: target) else { return nil }
+        while let connection = shelf.top.take() {
+            shelf.top = connection.below.take()
             connection.channel.pump = nil
             if connection.channel.isQuiet(asksKernel: asksKernel) {
                 connection.isReused = true
@@ -72,13 +66,25 @@ final class UpstreamPool {
         connection.idleSince = loop.now
         connection.channel.slot = nil
         connection.channel.pump = self
-        var shelf = connection.shelf
-        if shelf == nil || shelf?.isListed == false {
-            shelf = self.shelf(for: connection.hop)
+        if let shelf = connection.shelf, shelf.isListed {
+            put(connection, on: shelf)
+        } else {
+            let shelf = shelf(for: connection.hop)
             connection.shelf = shelf
+            put(connection, on: shelf)
         }
-        connection.below = shelf?.top
-        shelf?.top = connection
+    }
+
+    private func put(_ connection: UpstreamHTTP1, on shelf: Shelf) {
+        connection.below = shelf.top.take()
+        shelf.top = connection
+    }
+
+    private func shelf(for hop: NextHop, known target: KnownTarget?) -> Shelf? {
+        if let shelf = target?.shelf, shelf.isListed { return shelf }
+        let shelf = shelves[hop]
+        target?.shelf = shelf
+        return shelf
     }
 
     func keepTicket(of secured: SecuredConnection, for hop: NextHop) {

@@ -10,13 +10,13 @@ package final class ParsedRequest {
     private var meaning = Meaning()
     // Unchecked, because moving a head in or out would look for others who do the same just then.
     // Safety: nothing is called while the head is accessed, so no access can meet another.
-    @exclusivity(unchecked) private var contents = RequestHead()
+    @exclusivity(unchecked) private var contents: RequestHead
 
-    fileprivate init() {}
+    fileprivate init() { unsafe contents = RequestHead() }
 
-    /// A request that came in another version of HTTP than 1.
+    /// A request that came in another version of HTTP than 1; its head is moved in.
     init(
-        _ head: consuming RequestHead,
+        taking head: inout RequestHead,
         framing: BodyFraming,
         expectsContinue: Bool,
         acceptsTrailers: Bool
@@ -27,7 +27,8 @@ package final class ParsedRequest {
             expectsContinue: expectsContinue,
             acceptsTrailers: acceptsTrailers
         )
-        unsafe contents = head
+        unsafe contents = RequestHead()
+        unsafe swap(&head, &contents)
     }
 
     package var framing: BodyFraming { meaning.framing }
@@ -54,17 +55,40 @@ package final class ParsedRequest {
         return taken
     }
 
-    /// A number for the head; others may have the same.
-    package var digest: Int { unsafe contents.digest }
+    /// A number for the bytes of the head; others may have the same.
+    package var digest: Int {
+        let storage = unsafe contents.fields.storage
+        return storage.span.digest
+    }
 
-    /// Whether the head is that of `other`, to the last byte of each of its parts.
+    /// Whether the head, which came on a stream, has every part in the same place as that of
+    /// `other` and the same bytes.
+    ///
+    /// Bytes alone don't tell: values of pseudo-fields lie there without their names, one behind
+    /// the other. Lines behind them can't be told apart from others, since no name has a colon and
+    /// no value an end of a line (RFC 9113 §8.2.1).
     package func hasHead(of other: ParsedRequest) -> Bool {
-        // Safety: both live on; by their addresses nothing of them has to be copied.
-        unsafe withUnsafeMutablePointer(to: &contents) { mine in
-            unsafe withUnsafeMutablePointer(to: &other.contents) { others in
-                unsafe mine.pointee.isSame(as: others.pointee)
-            }
-        }
+        // Part by part: a head as a whole would be copied.
+        guard unsafe contents.methodRange == other.contents.methodRange,
+            unsafe contents.authority == other.contents.authority,
+            unsafe contents.pathAndQuery == other.contents.pathAndQuery,
+            unsafe contents.scheme == other.contents.scheme,
+            unsafe contents.form == other.contents.form,
+            unsafe contents.version == other.contents.version
+        else { return false }
+        let (lines, others) = unsafe (contents.fields.lines, other.contents.fields.lines)
+        let (bytes, known) = unsafe (contents.fields.storage, other.contents.fields.storage)
+        guard lines.count == others.count, lines.first?.name == others.first?.name,
+            bytes.count == known.count
+        else { return false }
+        return bytes.span.begins(known.span)
+    }
+
+    /// Moves the fields out, whose memory serves another head.
+    package func takeFields() -> FieldSection {
+        var taken = FieldSection()
+        unsafe swap(&taken, &contents.fields)
+        return taken
     }
 
     /// One that says the same.

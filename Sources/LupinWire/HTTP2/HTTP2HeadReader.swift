@@ -181,7 +181,7 @@ final class HTTP2HeadReader {
             head.form = .authority
             head.fields = fields
             // What a CONNECT sends is the tunnel's (RFC 9113 §8.5).
-            return (notes.request(head, framing: .none), nil)
+            return (notes.request(&head, framing: .none), nil)
         }
         let path = storage.extracting(pseudo.path.range)
         guard path.isTargetPath(of: head.method) else { return nil }
@@ -197,7 +197,7 @@ final class HTTP2HeadReader {
             head.method = .get
             head.methodRange = .empty
             head.fields = fields
-            return (notes.request(head, framing: .none), name)
+            return (notes.request(&head, framing: .none), name)
         }
         var framing = BodyFraming.none
         if let length = fields.declaredLength {
@@ -208,7 +208,7 @@ final class HTTP2HeadReader {
             framing = .length(0)
         }
         head.fields = fields
-        return (notes.request(head, framing: framing), nil)
+        return (notes.request(&head, framing: framing), nil)
     }
 
     private func scheme(_ name: Span<UInt8>) throws(MessageProblem) -> Scheme {
@@ -249,9 +249,9 @@ private struct FieldNotes {
         if lengths > 1 { contradicts = true }
     }
 
-    func request(_ head: consuming RequestHead, framing: BodyFraming) -> ParsedRequest {
+    func request(_ head: inout RequestHead, framing: BodyFraming) -> ParsedRequest {
         ParsedRequest(
-            head,
+            taking: &head,
             framing: framing,
             expectsContinue: expectsContinue,
             acceptsTrailers: acceptsTrailers
