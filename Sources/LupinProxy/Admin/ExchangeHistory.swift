@@ -10,18 +10,19 @@ final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
     final class Entry: Sendable {
         private enum Content {
-            case whole(ExchangeRecord)
+            /// A record, and the request as adapters have left it; nil where there was none.
+            // Elsewhere: entries that are like others would have room for it, which is a lot.
+            indirect case whole(ExchangeRecord, changed: RequestHead?)
             /// As another one, but for what differs in all.
             case like(Entry, Difference)
         }
 
         private let content: Content
-        private let changed: RequestHead?
         let id: ExchangeID
 
         var record: ExchangeRecord {
             switch content {
-            case .whole(let record): return record
+            case .whole(let record, _): return record
             case .like(let other, let difference):
                 var record = other.record
                 difference.apply(to: &record)
@@ -31,15 +32,15 @@ final class ExchangeHistory: Sendable {
 
         /// The request as it went upstream; nil where nothing did.
         var sent: RequestHead? {
+            if case .whole(_, let changed?) = content { return changed }
             let record = record
-            return changed ?? (record.attempts.isEmpty ? nil : record.request)
+            return record.attempts.isEmpty ? nil : record.request
         }
 
         /// `changed` is the request as adapters have left it; nil where there was none.
         init(_ record: consuming ExchangeRecord, changed: RequestHead?) {
             id = record.id
-            content = .whole(record)
-            self.changed = changed
+            content = .whole(record, changed: changed)
         }
 
         /// An exchange that was answered as `other` was; `record` says when, and to whom.
@@ -48,7 +49,6 @@ final class ExchangeHistory: Sendable {
         init(like other: Entry, _ record: borrowing ExchangeRecord, date: String? = nil) {
             id = record.id
             content = .like(other, Difference(record, date: date))
-            changed = nil
         }
     }
 

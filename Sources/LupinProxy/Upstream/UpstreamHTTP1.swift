@@ -107,9 +107,11 @@ final class UpstreamHTTP1: RepeatingUpstream {
     func begin(_ head: SentHead) throws(LupinError) -> Bool {
         guard case .bytes(let bytes) = head else { preconditionFailure("a head of HTTP/1.1") }
         beginRequest(.get)
-        channel.stage { $0.append(contentsOf: bytes) }
         writer.begin(.none, sendsTrailers: false)
-        return try writer.flush()
+        let sent = try writer.push(bytes.span, isLast: true)
+        if sent == bytes.count { return true }
+        channel.stage { $0.append(contentsOf: bytes[sent...]) }
+        return false
     }
 
     func holdsResponse(of forward: RepeatedForward) -> Bool? {
@@ -139,7 +141,8 @@ final class UpstreamHTTP1: RepeatingUpstream {
     func endRepeat(to pool: UpstreamPool) {
         channel.input.discard(channel.input.count)
         mayPersist = true
-        release(to: pool)
+        // No reader has seen anything of it, so none has to say that it is done.
+        if !channel.hasStaged, !channel.hasHungUp { pool.keep(self) } else { channel.close() }
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {
