@@ -36,6 +36,36 @@ struct PooledAccessTests {
         }
     }
 
+    @Test func `a target that a reload denies is not reached by what is in the pool`()
+        async throws
+    {
+        let origin = try PlayedOrigin()
+        try await ProxyFixture.run { proxy in
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            let connection = try origin.accept()
+            // Often enough to be forwarded without an exchange in the end.
+            for i in 0..<5 {
+                if i > 0 { try client.send("GET", origin.url()) }
+                try connection.request()
+                try connection.reply(body: "good")
+                #expect(try client.response().bodyText == "good")
+            }
+            _ = try await proxy.reload("access: {deny_targets: [loopback]}")
+            for target in [origin.url(), origin.url() + "other"] {
+                try client.send("GET", target)
+                let refused = try client.response()
+                #expect(refused.status == 502)
+                #expect(refused["Proxy-Status"]?.contains("destination_ip_prohibited") == true)
+            }
+            _ = try await proxy.reload("upstream: {via: false}")
+            try client.send("GET", origin.url())
+            try connection.request()
+            try connection.reply(body: "again")
+            #expect(try client.response().bodyText == "again")
+        }
+    }
+
     @Test(.enabled(if: LocalAddress.inNetwork != nil))
     func `a local client's connection is not lent to clients from elsewhere`() async throws {
         let own = try #require(LocalAddress.inNetwork)

@@ -158,13 +158,14 @@ extension WorkerResources {
             guard let upstream = pool.lease(for: hop, known: target, asksKernel: false) else {
                 return nil
             }
-            if upstream.reach.isOpen(toLocal: client.isLocal) { return upstream }
+            if upstream.reach.isOpen(toLocal: client.isLocal, by: snapshot) { return upstream }
             pool.keep(upstream)
             return nil
         case .message(_, let hop):
             guard
                 let connection = pool.streams.knownConnection(to: hop, for: forward),
-                connection.reach.isOpen(toLocal: client.isLocal), forward.isLikeRecorded(connection)
+                connection.reach.isOpen(toLocal: client.isLocal, by: snapshot),
+                forward.isLikeRecorded(connection)
             else { return nil }
             return connection.lease()
         }
