@@ -277,16 +277,7 @@ package final class HTTP2Connection {
     /// Answers a stream with a head that was prepared.
     package func submit(_ head: PreparedHead, on stream: Int32) {
         _ = unsafe head.lend { fields in
-            // Safety: nghttp2 copies the fields and the provider.
-            unsafe HTTP2Callbacks.withProvider(head.hasBody) { provider in
-                unsafe nghttp2_submit_response(
-                    session,
-                    stream,
-                    fields.baseAddress,
-                    fields.count,
-                    provider
-                )
-            }
+            unsafe submit(fields, hasBody: head.hasBody, on: stream)
         }
     }
 
@@ -301,16 +292,24 @@ package final class HTTP2Connection {
         on stream: Int32
     ) {
         _ = unsafe writer.response(head, options, status: status) { fields in
-            // Safety: nghttp2 copies the fields and the provider.
-            unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
-                unsafe nghttp2_submit_response(
-                    session,
-                    stream,
-                    fields.baseAddress,
-                    fields.count,
-                    provider
-                )
-            }
+            unsafe submit(fields, hasBody: hasBody, on: stream)
+        }
+    }
+
+    private func submit(
+        _ fields: UnsafeBufferPointer<nghttp2_nv>,
+        hasBody: Bool,
+        on stream: Int32
+    ) -> Int32 {
+        // Safety: nghttp2 copies the fields and the provider.
+        unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
+            unsafe nghttp2_submit_response(
+                session,
+                stream,
+                fields.baseAddress,
+                fields.count,
+                provider
+            )
         }
     }
 
