@@ -203,9 +203,10 @@ final class HTTP2Link: ChannelPump {
         guard let owner else { return begun.removeAll() }
         var requests: [Beginning] = []
         swap(&requests, &begun)
-        // Taken from the end they are moved, and not copied.
+        // Taken from the end they are moved, and not copied. All of them, even if the link ends
+        // meanwhile: each came and has a record.
         requests.reverse()
-        while !hasEnded, let beginning = requests.popLast() {
+        while let beginning = requests.popLast() {
             if let request = beginning.request {
                 owner.linkReceived(request, on: beginning.stream, named: beginning.named)
             } else if let problem = beginning.problem {
