@@ -170,15 +170,23 @@ struct RepeatedHitTests {
         }
     }
 
+    /// Has a client ask twelve times for what is long and in memory; it has read nothing yet.
+    private func askWithoutReading(
+        _ proxy: ProxyFixture
+    ) throws -> (client: ScriptedClient, origin: RangeOrigin) {
+        let range = RangeOrigin(900_000, breaks: [], fields: ["Cache-Control: max-age=600"])
+        let origin = try proxy.origin { range.serve($0) }
+        try warmUp(try proxy.client(), origin.url())
+        let slow = try proxy.client(receiveBuffer: 4096)
+        // More answers than any socket buffer holds.
+        for _ in 0..<12 { try slow.send("GET", origin.url()) }
+        try proxy.settleWell()
+        return (slow, range)
+    }
+
     @Test func `a client that reads late gets all of it`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
-            let range = RangeOrigin(900_000, breaks: [], fields: ["Cache-Control: max-age=600"])
-            let origin = try proxy.origin { range.serve($0) }
-            try warmUp(try proxy.client(), origin.url())
-            let slow = try proxy.client(receiveBuffer: 4096)
-            // More answers than any socket buffer holds.
-            for _ in 0..<12 { try slow.send("GET", origin.url()) }
-            try proxy.settleWell()
+            let (slow, range) = try askWithoutReading(proxy)
             for _ in 0..<12 { #expect(try slow.response().body == range.body) }
             let records = try proxy.records(17)
             #expect(records.allSatisfy { $0["http.response.body.size"] == "900000" })
@@ -188,12 +196,7 @@ struct RepeatedHitTests {
 
     @Test func `a client that leaves within it is an abort`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
-            let range = RangeOrigin(900_000, breaks: [], fields: ["Cache-Control: max-age=600"])
-            let origin = try proxy.origin { range.serve($0) }
-            try warmUp(try proxy.client(), origin.url())
-            let slow = try proxy.client(receiveBuffer: 4096)
-            for _ in 0..<12 { try slow.send("GET", origin.url()) }
-            try proxy.settleWell()
+            let (slow, _) = try askWithoutReading(proxy)
             slow.reset()
             try eventually("a record of the abort") {
                 proxy.recordsSoFar().contains { $0["outcome"] == "aborted" }
