@@ -108,9 +108,12 @@ final class WorkerResources {
         return Int64(now) &+ wall.offset
     }
 
+    /// The same in seconds.
+    var wallSecond: Int64 { wallNow / 1_000_000 }
+
     /// The current date as HTTP writes it, made anew once a second.
     var dateText: String {
-        let second = wallNow / 1_000_000
+        let second = wallSecond
         if second != date.second { date = (second, HTTPDate.text(second)) }
         return date.text
     }
@@ -153,7 +156,7 @@ final class WorkerResources {
 
     /// Has the lines that wait handed over before long.
     func flushSoon() {
-        guard sink.isPending else { return }
+        guard sink.wantsFlush() else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
         flushTimer?.wake(.answered)
     }

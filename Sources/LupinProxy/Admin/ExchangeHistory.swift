@@ -7,54 +7,66 @@ import Synchronization
 /// An exchange pays one append under a lock; what it made of itself is kept as it is, secrets too,
 /// and becomes text without them when somebody asks.
 final class ExchangeHistory: Sendable {
-    /// An exchange that has ended.
-    final class Entry: Sendable {
-        private enum Content {
-            /// A record, and the request as adapters have left it; nil where there was none.
-            // Elsewhere: entries that are like others would have room for it, which is a lot.
-            indirect case whole(ExchangeRecord, changed: RequestHead?)
-            /// As another one, but for what differs in all.
-            case like(Entry, Difference)
-        }
+    /// An exchange in full.
+    final class Original: Sendable {
+        let record: ExchangeRecord
+        /// The request as adapters have left it; nil where there was none.
+        let changed: RequestHead?
 
-        private let content: Content
-        let id: ExchangeID
+        init(_ record: consuming ExchangeRecord, changed: RequestHead? = nil) {
+            self.record = record
+            self.changed = changed
+        }
+    }
+
+    /// An exchange that has ended.
+    struct Entry: Sendable {
+        private var original: Original
+        /// What is different from the original; nil where this is it.
+        private var difference: Difference?
+
+        var id: ExchangeID { difference?.id ?? original.record.id }
 
         var record: ExchangeRecord {
-            switch content {
-            case .whole(let record, _): return record
-            case .like(let other, let difference):
-                var record = other.record
-                difference.apply(to: &record)
-                return record
-            }
+            var record = original.record
+            difference?.apply(to: &record)
+            return record
         }
 
         /// The request as it went upstream; nil where nothing did.
         var sent: RequestHead? {
-            if case .whole(_, let changed?) = content { return changed }
-            let record = record
-            return record.attempts.isEmpty ? nil : record.request
+            if let changed = original.changed { return changed }
+            return original.record.attempts.isEmpty ? nil : original.record.request
         }
 
         /// `changed` is the request as adapters have left it; nil where there was none.
         init(_ record: consuming ExchangeRecord, changed: RequestHead?) {
-            id = record.id
-            content = .whole(record, changed: changed)
+            original = Original(record, changed: changed)
+            difference = nil
         }
 
-        /// An exchange that was answered as `other` was; `record` says when, and to whom.
+        fileprivate init(like original: Original, _ difference: Difference) {
+            self.original = original
+            self.difference = difference
+        }
+
+        /// Makes it another one, and returns the original that it had.
         ///
-        /// `date` is what its response had for Date, if that is another one.
-        init(like other: Entry, _ record: borrowing ExchangeRecord, date: String? = nil) {
-            id = record.id
-            content = .like(other, Difference(record, date: date))
+        /// In place, since it is long.
+        fileprivate mutating func become(
+            like original: Original,
+            _ difference: Difference
+        ) -> Original {
+            var former = original
+            swap(&former, &self.original)
+            self.difference = difference
+            return former
         }
     }
 
     /// What differs in exchanges that were answered alike.
-    private struct Difference {
-        private let id: ExchangeID
+    fileprivate struct Difference: Sendable {
+        let id: ExchangeID
         private let startMicroseconds: Int64
         private let address: IPAddress?
         private let port: UInt16
@@ -104,6 +116,8 @@ final class ExchangeHistory: Sendable {
         var entries: [Entry] = []
         /// Where the next one goes, once all places are taken.
         var next = 0
+
+        mutating func advance(_ limit: Int) { next = next + 1 == limit ? 0 : next + 1 }
     }
 
     /// How many are kept.
@@ -117,19 +131,33 @@ final class ExchangeHistory: Sendable {
 
     var isOn: Bool { limit > 0 }
 
+    /// Keeps an exchange that was answered as `original` was; the oldest gives way.
+    ///
+    /// `record` says when, and to whom; `date` is what the response had for Date, if that is
+    /// another one.
+    func append(like original: Original, _ record: borrowing ExchangeRecord, date: String? = nil) {
+        guard limit > 0 else { return }
+        let difference = Difference(record, date: date)
+        _ = ring.withLock { ring -> Original? in
+            guard ring.entries.count == limit else {
+                ring.entries.append(Entry(like: original, difference))
+                return nil
+            }
+            let former = ring.entries[ring.next].become(like: original, difference)
+            ring.advance(limit)
+            return former
+        }
+    }
+
     /// Keeps an exchange; the oldest gives way.
     func append(_ entry: Entry) {
         guard limit > 0 else { return }
+        var entry = entry
         // What gives way is let go of outside the lock.
-        _ = ring.withLock { ring -> Entry? in
-            guard ring.entries.count == limit else {
-                ring.entries.append(entry)
-                return nil
-            }
-            var old = entry
-            swap(&old, &ring.entries[ring.next])
-            ring.next = ring.next + 1 == limit ? 0 : ring.next + 1
-            return old
+        ring.withLock { ring in
+            guard ring.entries.count == limit else { return ring.entries.append(entry) }
+            swap(&entry, &ring.entries[ring.next])
+            ring.advance(limit)
         }
     }
 

@@ -160,7 +160,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     /// Takes back the memory of a request that nobody needs any longer.
     func recycle(_ request: ParsedRequest) {
-        link.connection.recycle(request.takeFields())
+        link.recycle(request.takeFields())
     }
 
     /// Counts what `endExchange` ends.
@@ -197,7 +197,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
                 // The exchange lives on inside.
                 await enclose(exchange, interception, stream, slot)
             } else {
-                link.connection.recycle(exchange.takeFields())
+                link.recycle(exchange.takeFields())
             }
         }
         downstream.leave()
@@ -267,8 +267,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// An exchange is over, or what needed none.
     func endExchange() {
         exchanges -= 1
-        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         guard exchanges == 0 else { return }
+        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         if !link.isOpen { return ended() }
         if resources.isCut { return link.cut() }
         if isLeaving { leave() }

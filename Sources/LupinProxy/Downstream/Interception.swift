@@ -237,7 +237,7 @@ extension DownstreamConnection {
             filter = try exchange.snapshot.issuer.filter(
                 for: named ?? origin.host,
                 offersHTTP2: offersHTTP2,
-                wallSeconds: resources.wallNow / 1_000_000
+                wallSeconds: resources.wallSecond
             )
         } catch {
             return exchange.refuseInside(error)

@@ -26,7 +26,8 @@ extension Attempt {
                 asksKernel: isDelicate
             )
         {
-            if mayUse(&pooled.reach, at: pooled.peer) {
+            pooled.reach = current(pooled.reach, at: pooled.peer)
+            if mayUse(pooled.reach, at: pooled.peer) {
                 isConnected = true
                 return pooled
             }
@@ -96,7 +97,8 @@ extension Attempt {
                 to: adapted.hop,
                 forWebSocket: upgrade != nil
             ) {
-                guard mayUse(&connection.reach, at: connection.peer) else { break }
+                connection.reach = current(connection.reach, at: connection.peer)
+                guard mayUse(connection.reach, at: connection.peer) else { break }
                 if !connection.isDoubtful { return connection.lease() }
                 // Alive or not, somebody else may have taken what room there was.
                 if try await !isAlive(connection) { connection.giveUp() }
@@ -146,12 +148,14 @@ extension Attempt {
         if woken.meets(exchange.interruptions) { throw .clientGone }
     }
 
-    /// The access rules may have let another client, or a rule, where they don't let this request;
-    /// or they were others.
-    private func mayUse(_ reach: inout Reach, at peer: SocketAddress?) -> Bool {
-        let snapshot = exchange.snapshot
-        if reach.judgedBy != snapshot.number { reach = self.reach(of: peer) }
-        if reach.isOpen(toLocal: exchange.client.isLocal, by: snapshot) { return true }
+    /// The access rules may have been others when the connection was made.
+    private func current(_ reach: Reach, at peer: SocketAddress?) -> Reach {
+        reach.judgedBy == exchange.snapshot.number ? reach : self.reach(of: peer)
+    }
+
+    /// The access rules may have let another client, or a rule, where they don't let this request.
+    private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
+        if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot) { return true }
         return !isDenied(
             peer,
             to: exchange.client.address,

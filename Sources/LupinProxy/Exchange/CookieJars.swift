@@ -121,7 +121,7 @@ extension Exchange {
             in: path,
             for: request.origin,
             request.head,
-            now: resources.wallNow / 1_000_000
+            now: resources.wallSecond
         )
         guard !cookies.isEmpty else { return }
         cookies.attach(to: &request.head.fields)
@@ -136,7 +136,7 @@ extension Exchange {
             in: path,
             from: request.origin,
             request.head,
-            now: resources.wallNow / 1_000_000
+            now: resources.wallSecond
         )
     }
 }

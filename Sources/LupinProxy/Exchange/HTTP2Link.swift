@@ -11,7 +11,7 @@ protocol HTTP2LinkOwner: AnyObject {
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream)
     /// A client's request broke the rules: its stream has been reset, and nobody is to answer.
     func linkRejected(_ stream: HTTP2Stream)
-    /// A stream ended, or the peer's settings or its GOAWAY changed what can be done.
+    /// A stream of ours ended, or the peer's settings or its GOAWAY changed what can be done.
     func linkChanged()
     /// The connection is over, and closed.
     func linkEnded()
@@ -36,15 +36,15 @@ final class HTTP2Link: ChannelPump {
     /// The one of which something came last: more of it comes next, as a rule.
     private var latest: HTTP2Stream?
     /// Streams whose payload still lies in the channel's input.
-    private var lenders: [HTTP2Stream] = []
+    private let lenders = Roll<HTTP2Stream>()
     /// Streams with news for whoever uses them.
-    private var touched: [HTTP2Stream] = []
+    private let touched = Roll<HTTP2Stream>()
     /// Streams that have more to say than the socket took.
-    private var blocked: [HTTP2Stream] = []
+    private let blocked = Roll<HTTP2Stream>()
     /// Streams that have more to say than the peer takes for now.
-    private var waiting: [HTTP2Stream] = []
+    private let waiting = Roll<HTTP2Stream>()
     /// Requests that came in this turn: they begin when all that came with them is there.
-    private var begun: [Beginning] = []
+    private let begun = Roll<Beginning>()
     /// A request, or what is wrong with it.
     private struct Beginning {
         let stream: HTTP2Stream
@@ -156,9 +156,12 @@ final class HTTP2Link: ChannelPump {
         while !hasEnded, let event = connection.nextEvent() {
             switch consume event {
             case .request(let id, let request, let facts):
-                let stream = open(id, facts)
                 begun.append(
-                    Beginning(stream: stream, request: request, named: facts.protocolName)
+                    Beginning(
+                        stream: open(id, facts),
+                        request: request,
+                        named: facts.protocolName
+                    )
                 )
             case .refused(let id, let problem): refuse(id, problem)
             case .malformed(let id):
@@ -201,12 +204,8 @@ final class HTTP2Link: ChannelPump {
 
     private func handOutRequests() {
         guard let owner else { return begun.removeAll() }
-        var requests: [Beginning] = []
-        swap(&requests, &begun)
-        // Taken from the end they are moved, and not copied. All of them, even if the link ends
-        // meanwhile: each came and has a record.
-        requests.reverse()
-        while let beginning = requests.popLast() {
+        // All of them, even if the link ends meanwhile: each came and has a record.
+        begun.takeEach { beginning in
             if let request = beginning.request {
                 owner.linkReceived(request, on: beginning.stream, named: beginning.named)
             } else if let problem = beginning.problem {
@@ -217,8 +216,7 @@ final class HTTP2Link: ChannelPump {
 
     /// Has streams copy what nobody took at once: the input's memory is used again.
     private func keepLent() {
-        for stream in lenders { stream.keepLent() }
-        lenders.removeAll(keepingCapacity: true)
+        lenders.takeEach { $0.keepLent() }
     }
 
     private func find(_ id: Int32) -> HTTP2Stream? {
@@ -246,13 +244,13 @@ final class HTTP2Link: ChannelPump {
     }
 
     private func close(_ id: Int32, _ code: HTTP2ErrorCode, isByPeer: Bool) {
-        guard let stream = streams.remove(id) else { return }
+        guard let stream = changeStreams({ $0.remove(id) }) else { return }
         if latest === stream { latest = nil }
         if stream.isInBlocked { blocked.removeAll { $0 === stream } }
         if stream.isInWaiting { waiting.removeAll { $0 === stream } }
         stream.close(code, isByPeer: isByPeer, isGoingAway: goAway != nil && !isByPeer)
         if stream.isUsed { touch(stream) }
-        owner?.linkChanged()
+        if side == .upstream { owner?.linkChanged() }
     }
 
     private func touch(_ stream: HTTP2Stream) {
@@ -262,32 +260,29 @@ final class HTTP2Link: ChannelPump {
     }
 
     private func touchBlocked() {
-        for stream in blocked {
+        blocked.takeEach { stream in
             stream.isInBlocked = false
             touch(stream)
         }
-        blocked.removeAll(keepingCapacity: true)
     }
 
     private func touchWaiting() {
-        for stream in waiting {
+        waiting.takeEach { stream in
             stream.isInWaiting = false
             if stream.isBlocked { touch(stream) }
         }
-        waiting.removeAll(keepingCapacity: true)
     }
 
     private func signal() {
         // What is signalled may touch others.
-        while !touched.isEmpty {
-            let streams = touched
-            touched.removeAll(keepingCapacity: true)
-            for stream in streams {
-                stream.isTouched = false
-                stream.signal()
-            }
+        touched.takeEach { stream in
+            stream.isTouched = false
+            stream.signal()
         }
     }
+
+    /// Tells who uses a stream of it that there are news.
+    func call(_ pump: any ChannelPump) { pump.channelIsReady(channel) }
 
     // MARK: Sending
 
@@ -352,33 +347,31 @@ final class HTTP2Link: ChannelPump {
                 return (0, false)
             }
         }
-        return send(payload, isLast: isLast, trailers: trailers, on: stream)
-    }
-
-    private func send(
-        _ payload: Span<UInt8>,
-        isLast: Bool,
-        trailers: FieldSection?,
-        on stream: HTTP2Stream
-    ) -> (taken: Int, isOver: Bool) {
-        var result = (taken: 0, isOver: false)
-        channel.stage { output in
-            let before = output.count
-            result = connection.push(
+        return send(payload.count, isLast: isLast, on: stream) { output in
+            connection.push(
                 payload,
                 isLast: isLast,
                 trailers: trailers,
                 on: stream.id,
                 into: &output
             )
-            stream.bytesSent &+= UInt64(output.count - before)
         }
-        if result.taken < payload.count || (isLast && !result.isOver) {
+    }
+
+    /// Has `write` make bytes of a stream, with so many of its payload if the peer takes them.
+    private func send(
+        _ count: Int,
+        isLast: Bool,
+        on stream: HTTP2Stream,
+        _ write: (inout [UInt8]) -> (taken: Int, isOver: Bool)
+    ) -> (taken: Int, isOver: Bool) {
+        var result = (taken: 0, isOver: false)
+        stage(for: stream) { result = write(&$0) }
+        if result.taken < count || (isLast && !result.isOver) {
             stream.isBlocked = true
             if !stream.isInWaiting { waiting.append(stream) }
             stream.isInWaiting = true
         }
-        if channel.hasStaged { wantFlush() }
         return result
     }
 
@@ -399,6 +392,9 @@ final class HTTP2Link: ChannelPump {
         connection.reset(stream.id, code)
         wantFlush()
     }
+
+    /// Takes over the memory of fields that nobody needs any longer.
+    func recycle(_ fields: consuming FieldSection) { connection.recycle(fields) }
 
     /// Asks whether the peer is still there.
     func ping() {
@@ -424,13 +420,24 @@ final class HTTP2Link: ChannelPump {
     func open(_ head: PreparedHead) -> HTTP2Stream? {
         guard !hasEnded else { return nil }
         stageFrames()
-        return opened(connection.submit(head))
+        var id: Int32?
+        var count = 0
+        channel.stage { output in
+            let before = output.count
+            id = connection.open(head, into: &output)
+            count = output.count - before
+        }
+        guard let id else { return nil }
+        let stream = open(id, HTTP2Event.MessageFacts())
+        stream.bytesSent = UInt64(count)
+        wantFlush()
+        return stream
     }
 
     private func opened(_ id: Int32?) -> HTTP2Stream? {
         guard let id else { return nil }
         let stream = open(id, HTTP2Event.MessageFacts())
-        stage(for: stream)
+        stage(for: stream) { connection.drain(into: &$0) }
         return stream
     }
 
@@ -439,30 +446,35 @@ final class HTTP2Link: ChannelPump {
         guard !hasEnded else { return }
         stageFrames()
         submit(connection)
-        stage(for: stream)
+        stage(for: stream) { connection.drain(into: &$0) }
     }
 
-    /// Sends a head on a stream of the peer's and as much as can leave of the body behind it.
+    /// Sends a head that was prepared on a stream of the peer's, and as much as can leave of all
+    /// of its body behind it.
     func answer(
         on stream: HTTP2Stream,
-        _ payload: Span<UInt8>,
-        _ submit: (HTTP2Connection) -> Void
+        with head: PreparedHead,
+        _ payload: Span<UInt8>
     ) -> (taken: Int, isOver: Bool) {
         guard !hasEnded else { return (0, false) }
-        if channel.unsentCount >= Self.backlogMax {
-            answer(on: stream, submit)
+        stageFrames()
+        if head.hasBody, channel.unsentCount >= Self.backlogMax {
+            stage(for: stream) {
+                _ = connection.answer(head, Span(), isLast: false, on: stream.id, into: &$0)
+            }
             return push(payload, isLast: true, trailers: nil, on: stream)
         }
-        stageFrames()
-        submit(connection)
-        return send(payload, isLast: true, trailers: nil, on: stream)
+        return send(payload.count, isLast: true, on: stream) {
+            connection.answer(head, payload, isLast: true, on: stream.id, into: &$0)
+        }
     }
 
-    /// Makes bytes of what was submitted on a stream, at once: so it can be told whose they are.
-    private func stage(for stream: HTTP2Stream) {
+    /// Has `write` make bytes of what is sent on a stream, at once: so it can be told whose they
+    /// are.
+    private func stage(for stream: HTTP2Stream, _ write: (inout [UInt8]) -> Void) {
         channel.stage { output in
             let before = output.count
-            connection.drain(into: &output)
+            write(&output)
             stream.bytesSent &+= UInt64(output.count - before)
         }
         wantFlush()
@@ -475,9 +487,20 @@ final class HTTP2Link: ChannelPump {
             windowBytes: connection.windowBytes,
             bytesReceived: UInt64(facts.bytes)
         )
-        streams.insert(stream, at: id)
-        latest = stream
+        changeStreams { $0.insert(stream, at: id) }
         return stream
+    }
+
+    /// Moves the streams out and back: accesses that nothing can meet are not checked at run time.
+    @inline(__always)
+    private func changeStreams<Result>(
+        _ change: (inout StreamTable<HTTP2Stream>) -> Result
+    ) -> Result {
+        var streams = StreamTable<HTTP2Stream>.standIn
+        swap(&streams, &self.streams)
+        let result = change(&streams)
+        swap(&streams, &self.streams)
+        return result
     }
 
     /// Wakes whoever waits on any of the streams.
@@ -529,8 +552,8 @@ final class HTTP2Link: ChannelPump {
         latest = nil
         let lost = streams.all
         streams = StreamTable()
-        blocked = []
-        waiting = []
+        blocked.removeAll()
+        waiting.removeAll()
         for stream in lost {
             stream.fail(error ?? side.closed)
             touch(stream)

@@ -125,7 +125,7 @@ final class HTTP2Stream {
     /// Tells whoever uses the stream that something changed.
     func signal() {
         isBlocked = false
-        pump?.channelIsReady(link.channel)
+        if let pump { link.call(pump) }
         guard let slot else { return }
         switch link.side {
         case .downstream:
@@ -255,13 +255,7 @@ extension HTTP2Stream: BodySink {
     /// - Returns: How many bytes of the body left; `hasSentAll` says whether its end did.
     func answer(with answer: PreparedHead, _ body: Span<UInt8>) throws(LupinError) -> Int {
         if isGone, let failure { throw failure }
-        let id = id
-        guard answer.hasBody else {
-            link.answer(on: self) { $0.submit(answer, on: id) }
-            hasSentAll = true
-            return body.count
-        }
-        let result = link.answer(on: self, body) { $0.submit(answer, on: id) }
+        let result = link.answer(on: self, with: answer, body)
         note(result, of: body.count)
         return result.taken
     }

@@ -10,10 +10,14 @@ package struct StreamTable<Value: AnyObject> {
         var value: Value?
     }
 
-    private var places = [Place](repeating: Place(), count: 8)
+    private var places: [Place]
     package private(set) var count = 0
 
-    package init() {}
+    package init() { places = Array(repeating: Place(), count: 8) }
+
+    /// One that stands in for another while that one is changed, without room for anything.
+    private init(standIn: Void) { places = [] }
+    package static var standIn: StreamTable { StreamTable(standIn: ()) }
 
     package var isEmpty: Bool { count == 0 }
     package var all: [Value] { places.compactMap(\.value) }

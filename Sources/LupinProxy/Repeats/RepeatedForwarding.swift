@@ -24,7 +24,7 @@ extension DownstreamConnection: ForwardHolder {
         http1.skip(count)
         now.upstream.attach(self)
         forwardUnderWay = now
-        resources.forwards.add(self)
+        resources.beginForward(self)
         // No event will tell of a client that has left already.
         if !now.isSent || channel.hasHungUp { handOver(.response(now)) }
         return true
@@ -43,7 +43,7 @@ extension DownstreamConnection: ForwardHolder {
     /// Sends the response that came as the equal one before it was sent.
     private func passOn(_ now: ForwardUnderWay) {
         let forward = now.forward
-        now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
+        now.upstream.tellDate(to: forward, second: resources.wallSecond)
         let (buffer, place) = now.upstream.body(of: forward)
         let body = buffer.bytes.extracting(place)
         var sent = 0
@@ -57,11 +57,11 @@ extension DownstreamConnection: ForwardHolder {
         }
         guard isSent else {
             let rest = [UInt8](copying: body.extracting(sent...))
-            now.upstream.endRepeat(to: resources.pool)
+            resources.endResponse(of: now)
             let record = resources.copiedRecord(of: now)
             return handOver(.body(record, rest, of: now, failure))
         }
-        now.upstream.endRepeat(to: resources.pool)
+        resources.endResponse(of: now)
         http1.endAnswer()
         endForward()
         resources.record(now, from: client.visitor)
@@ -77,7 +77,7 @@ extension DownstreamConnection: ForwardHolder {
 
     private func endForward() {
         forwardUnderWay = nil
-        resources.forwards.remove(self)
+        resources.endForward(self)
     }
 
     /// Has a task go on.
@@ -121,7 +121,22 @@ extension DownstreamConnection: ForwardHolder {
     }
 }
 
+// What is reached by way of something else is counted as used each time, what is one's own is not:
+// hence functions that only hand on.
 extension WorkerResources {
+    /// What is known of a request that came on a stream.
+    func repeatedForward(of request: ParsedRequest, _ digest: Int) -> RepeatedForward? {
+        repeatedForwards.forward(request, digest)
+    }
+
+    /// Notes who has a request under way without an exchange.
+    func beginForward(_ holder: some ForwardHolder) { forwards.add(holder) }
+
+    func endForward(_ holder: some ForwardHolder) { forwards.remove(holder) }
+
+    /// Ends the hold on the connection by which a request went.
+    func endResponse(of now: borrowing ForwardUnderWay) { now.upstream.endRepeat(to: pool) }
+
     /// Sends a request that is equal to earlier ones by a connection that `client` may use.
     ///
     /// - Returns: nil where there is none; then nothing has happened.
@@ -139,10 +154,10 @@ extension WorkerResources {
             upstreamBytes: (upstream.bytesReceived, upstream.bytesSent)
         )
         do throws(LupinError) {
-            now.isSent = try upstream.begin(forward.known.request)
+            now.isSent = try now.upstream.begin(forward.known.request)
             return now
         } catch {
-            upstream.abort()
+            now.upstream.abort()
             return nil
         }
     }
@@ -153,11 +168,7 @@ extension WorkerResources {
     ) -> (any RepeatingUpstream)? {
         switch forward.known.request {
         case .bytes:
-            let target = forward.known.target
-            let hop = target.directHop
-            guard let upstream = pool.lease(for: hop, known: target, asksKernel: false) else {
-                return nil
-            }
+            guard let upstream = pool.lease(for: forward.known.target) else { return nil }
             if upstream.reach.isOpen(toLocal: client.isLocal, by: snapshot) { return upstream }
             pool.keep(upstream)
             return nil

@@ -18,6 +18,8 @@ final class RepeatedForward {
     let digest: Int
     /// The response's head as it went out, with the Date that is due.
     private var answer: RepeatedAnswer
+    /// Whether it has a Date that may change.
+    private let isDated: Bool
     /// The same, as it goes out on streams; nil for one that does not.
     let answerMessage: PreparedHead?
     /// The response's head as it came last.
@@ -67,12 +69,13 @@ final class RepeatedForward {
         self.head = head
         self.digest = digest
         self.answer = answer
+        isDated = answer.isDated
         answerMessage = if case .message(let head) = answer { head } else { nil }
         self.record = record
         self.fruitless = fruitless
         response = known.response.bytes
         // One that went out as something else (folded, beside a second) is as fixed as the rest.
-        dateInResponse = answer.isDated ? known.response.date : nil
+        dateInResponse = isDated ? known.response.date : nil
         let isOwn = record.copy.response?.fields.first(.date) == nil
         datedAt = isOwn ? .min : nil
     }
@@ -107,20 +110,31 @@ final class RepeatedForward {
     ///
     /// `second` is the current one, since 1970.
     func takeDate(of bytes: Span<UInt8>, second: Int64) {
-        guard answer.isDated else { return }
+        guard isDated else { return }
         if let datedAt {
             guard datedAt != second else { return }
             self.datedAt = second
             let text = HTTPDate.text(second)
-            answer.set(date: text.utf8Span.span)
+            setAnswer(date: text.utf8Span.span)
             date = nil
         } else if let origins = dateInResponse {
             let new = bytes.extracting(origins)
+            let response = response
             if response.span.extracting(origins).begins(new) { return }
-            for i in 0..<origins.count { response[origins.lowerBound + i] = new[i] }
-            answer.set(date: new)
+            var changed: [UInt8] = []
+            swap(&changed, &self.response)
+            for i in 0..<origins.count { changed[origins.lowerBound + i] = new[i] }
+            swap(&changed, &self.response)
+            setAnswer(date: new)
             date = String(copying: new)
         }
+    }
+
+    private func setAnswer(date: Span<UInt8>) {
+        var changed = RepeatedAnswer.bytes([], date: nil)
+        swap(&changed, &answer)
+        changed.set(date: date)
+        swap(&changed, &answer)
     }
 
     /// Whether its record says of a connection to an origin under TLS what is true of this one.
@@ -187,12 +201,14 @@ final class RepeatedForwards {
 
     /// What is known of a request with that head.
     func forward(_ head: Span<UInt8>, _ digest: Int) -> RepeatedForward? {
+        let forwards = forwards
         guard let forward = forwards[digest] else { return nil }
         return forward.head.isSame(as: head) ? forward : nil
     }
 
     /// What is known of an equal request that came on a stream.
     func forward(_ request: ParsedRequest, _ digest: Int) -> RepeatedForward? {
+        let forwards = forwards
         guard let forward = forwards[digest] else { return nil }
         return forward.head.isSame(as: request) ? forward : nil
     }
@@ -207,6 +223,7 @@ final class RepeatedForwards {
 
     /// How many were made for that digest, the last ones in a row, and never used.
     func fruitless(_ digest: Int) -> Int {
+        let forwards = forwards
         guard let former = forwards[digest] else { return 0 }
         return former.isUsed ? 0 : former.fruitless + 1
     }
@@ -219,23 +236,34 @@ final class RepeatedForwards {
         {
             return giveUp(forward.digest, on: loop)
         }
-        if forwards.count >= Self.forwardsMax { forwards = [:] }
-        forwards[forward.digest] = forward
+        change {
+            if $0.count >= Self.forwardsMax { $0 = [:] }
+            $0[forward.digest] = forward
+        }
     }
 
     /// Whether one is there already that was made of the same response.
     func knows(_ response: KeptHead, _ digest: Int) -> Bool {
-        let known = forwards[digest]
-        return known.map { $0.isHead(response.bytes.span) } ?? false
+        let forwards = forwards
+        return forwards[digest].map { $0.isHead(response.bytes.span) } ?? false
     }
 
-    func forget(_ digest: Int) { forwards[digest] = nil }
+    func forget(_ digest: Int) { change { $0[digest] = nil } }
 
     /// Looks at no response to requests with that digest for a while.
     func giveUp(_ digest: Int, on loop: EventLoop) {
         forget(digest)
         if useless.count >= Self.forwardsMax { useless = [:] }
         useless[digest] = loop.deadline(in: Self.uselessTime)
+    }
+
+    /// Moves what is known out and back, as who looks something up takes a copy: accesses that
+    /// nothing can meet are not checked at run time.
+    private func change(_ change: (inout [Int: RepeatedForward]) -> Void) {
+        var forwards: [Int: RepeatedForward] = [:]
+        swap(&forwards, &self.forwards)
+        change(&forwards)
+        swap(&forwards, &self.forwards)
     }
 
     /// Forgets everything: other rules hold.

@@ -4,8 +4,10 @@ import LupinIO
 
 /// The record of an exchange, for others that differ from it in little.
 final class RepeatedRecord {
-    /// The exchange as it ended; what differs is that of the last one.
-    private var record: ExchangeRecord
+    /// The exchange as it ended, which is one record; what differs is that of the last one.
+    ///
+    /// In an array, which can be moved out and back while the record is lent.
+    private var records: [ExchangeRecord]
     /// The part of its line in the log that is the same for all.
     let line: RepeatedPart
     /// Which secrets the line hides.
@@ -13,14 +15,14 @@ final class RepeatedRecord {
     /// By which rules the exchange ran.
     let snapshot: Snapshot
     /// As history keeps it; nil where there is none.
-    let entry: ExchangeHistory.Entry?
+    let original: ExchangeHistory.Original?
 
     init(_ record: ExchangeRecord, _ resources: WorkerResources, by snapshot: Snapshot) {
-        self.record = record
+        records = [record]
         self.snapshot = snapshot
         line = resources.sink.repeatedPart(of: record)
         secrets = resources.shared.secrets.current
-        entry = resources.keepsHistory ? ExchangeHistory.Entry(record, changed: nil) : nil
+        original = resources.keepsHistory ? ExchangeHistory.Original(record) : nil
     }
 
     /// Whether another one would be written alike now.
@@ -29,10 +31,16 @@ final class RepeatedRecord {
     }
 
     /// Lends the record where it lies: its copy costs more than its line.
-    func withRecord<Result>(_ body: (inout ExchangeRecord) -> Result) -> Result { body(&record) }
+    func withRecord<Result>(_ body: (inout ExchangeRecord) -> Result) -> Result {
+        var lent: [ExchangeRecord] = []
+        swap(&lent, &records)
+        let result = body(&lent[0])
+        swap(&lent, &records)
+        return result
+    }
 
     /// A copy of the record.
-    var copy: ExchangeRecord { record }
+    var copy: ExchangeRecord { records[0] }
 }
 
 extension WorkerResources {
@@ -55,8 +63,8 @@ extension WorkerResources {
             fill(&record)
             count(record)
             sink.record(record, repeating: repeated.line)
-            if let entry = repeated.entry, record.isDue {
-                shared.history.append(ExchangeHistory.Entry(like: entry, record, date: date))
+            if let original = repeated.original, record.isDue {
+                shared.history.append(like: original, record, date: date)
             }
         }
         flushSoon()

@@ -4,8 +4,8 @@ import LupinIO
 
 /// An upstream that may carry a request before there is an exchange, or without one.
 protocol RepeatingUpstream: Upstream {
-    /// What carries it, perhaps with others.
-    var channel: Channel { get }
+    /// The channel that carries it, perhaps with others.
+    var source: ObjectIdentifier { get }
     /// Bytes of a body that come without anybody taking them.
     var windowBytes: Int { get }
     /// The final response's head is kept as it comes, if it comes at once.

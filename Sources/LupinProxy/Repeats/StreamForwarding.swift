@@ -20,19 +20,18 @@ extension DownstreamHTTP2 {
         let snapshot = resources.snapshot
         guard snapshot.repeatsRequests, snapshot.number == admittedBy, context.enclosure == nil,
             !isLeaving, context.gate.entrance.authenticator == nil,
-            request.method == .get, request.framing == .none, stream.isReceived, !stream.isGone
+            request.isPlainGet, stream.isReceived, !stream.isGone
         else { return repetition }
         let digest = request.digest
-        let forwards = resources.repeatedForwards
-        if let forward = forwards.forward(request, digest) {
+        if let forward = resources.repeatedForward(of: request, digest) {
             if forward.holds(for: context.client.visitor, in: resources, nil) {
                 return begin(forward, request, on: stream) ? nil : repetition
             }
-            forwards.forget(digest)
+            resources.repeatedForwards.forget(digest)
         }
         repetition.digest = digest
         if resources.repeatedHits.isExpected(digest),
-            forwards.isWanted(digest, now: resources.loop.now)
+            resources.repeatedForwards.isWanted(digest, now: resources.loop.now)
         {
             repetition.head = request.copy()
         }
@@ -119,6 +118,8 @@ final class StreamForward: ChannelPump, ForwardHolder {
     private let now: ForwardUnderWay
     private let stream: HTTP2Stream
     private let owner: DownstreamHTTP2
+    // The owner's: what is reached by way of others is counted as used, each time.
+    private let resources: WorkerResources
     /// The channel on which the response comes.
     private let source: ObjectIdentifier
 
@@ -127,19 +128,18 @@ final class StreamForward: ChannelPump, ForwardHolder {
         on stream: HTTP2Stream,
         of owner: DownstreamHTTP2
     ) {
-        source = ObjectIdentifier(now.upstream.channel)
+        source = now.upstream.source
         self.now = now
         self.stream = stream
         self.owner = owner
+        resources = owner.resources
     }
-
-    private var resources: WorkerResources { owner.resources }
 
     /// Waits for the response, or has an exchange send the rest of the request.
     func begin() {
         now.upstream.attach(self)
         stream.pump = self
-        resources.forwards.add(self)
+        resources.beginForward(self)
         if !now.isSent { handOver(.response(now)) }
     }
 
@@ -171,7 +171,7 @@ final class StreamForward: ChannelPump, ForwardHolder {
     /// Sends the response that came as the equal one before it was sent.
     private func passOn(_ answer: PreparedHead) {
         let forward = now.forward
-        now.upstream.tellDate(to: forward, second: resources.wallNow / 1_000_000)
+        now.upstream.tellDate(to: forward, second: resources.wallSecond)
         let (buffer, place) = now.upstream.body(of: forward)
         let body = buffer.bytes.extracting(place)
         var sent = 0
@@ -183,11 +183,11 @@ final class StreamForward: ChannelPump, ForwardHolder {
         }
         guard failure == nil, sent == body.count, stream.hasSentAll else {
             let rest = [UInt8](copying: body.extracting(sent...))
-            now.upstream.endRepeat(to: resources.pool)
+            resources.endResponse(of: now)
             let record = resources.copiedRecord(of: now, on: stream)
             return handOver(.body(record, rest, of: now, failure))
         }
-        now.upstream.endRepeat(to: resources.pool)
+        resources.endResponse(of: now)
         end()
         resources.record(now, from: owner.context.client.visitor, on: stream)
         owner.endExchange()
@@ -195,7 +195,7 @@ final class StreamForward: ChannelPump, ForwardHolder {
 
     private func end() {
         stream.pump = nil
-        resources.forwards.remove(self)
+        resources.endForward(self)
     }
 
     /// Has a task go on.

@@ -50,6 +50,9 @@ package final class RecordSink {
     private let writer: RecordWriter
     private var isOff: Bool
     private var pending: PendingLines
+    /// How many lines wait.
+    private var lines = 0
+    private var isFlushAsked = false
 
     package init(writer: RecordWriter, log: LogSettings, style: RecordStyle, redactor: Redactor) {
         self.writer = writer
@@ -70,14 +73,18 @@ package final class RecordSink {
     /// What hides secrets in everything this worker says.
     package var redactor: Redactor { pending.format.redactor }
 
-    /// Whether lines wait for `flush()`: then a timer should be armed.
-    package var isPending: Bool { pending.lines > 0 }
+    /// Whether lines wait for a `flush()` for which nobody has asked yet: then a timer should be
+    /// armed.
+    package func wantsFlush() -> Bool {
+        guard lines > 0, !isFlushAsked else { return false }
+        isFlushAsked = true
+        return true
+    }
 
     /// Formats the record's line, unless `log: off` holds for it.
     package func record(_ record: borrowing ExchangeRecord) {
         guard record.isDue, !isOff || record.outcome != .ok else { return }
-        let count = pending.add(record, dropped: writer.takeDropped())
-        if count >= RecordSink.chunkBytes { flush() }
+        note(pending.add(record, dropped: writer.takeDropped()))
     }
 
     /// The part of a record's line that may be given to `record(_:repeating:)`.
@@ -88,28 +95,36 @@ package final class RecordSink {
     /// Formats the line of a record that ended well, of which `part` is known.
     func record(_ record: borrowing ExchangeRecord, repeating part: borrowing RepeatedPart) {
         guard !isOff, record.isDue else { return }
-        let count = pending.add(record, repeating: part, dropped: writer.takeDropped())
-        if count >= RecordSink.chunkBytes { flush() }
+        note(pending.add(record, repeating: part, dropped: writer.takeDropped()))
     }
 
     /// Formats the line of a stage; a failure gets its line where the log is off too.
     package func write(_ stage: StageRecord, isFailure: Bool = false) {
         guard isFailure || !isOff else { return }
-        if pending.add(stage) >= RecordSink.chunkBytes { flush() }
+        note(pending.add(stage))
     }
 
     /// Formats the line of an attempt.
     package func write(_ attempt: AttemptSummary, of exchange: ExchangeMoment) {
         guard !isOff else { return }
-        if pending.add(attempt, of: exchange) >= RecordSink.chunkBytes { flush() }
+        note(pending.add(attempt, of: exchange))
+    }
+
+    /// There is one line more, and so many bytes wait.
+    private func note(_ count: Int) {
+        lines += 1
+        if count >= RecordSink.chunkBytes { flush() }
     }
 
     /// Hands over what has been collected.
     ///
     /// Never blocks.
     package func flush() {
-        guard pending.lines > 0 else { return }
-        writer.submit(pending.take(chunkBytes: RecordSink.chunkBytes))
+        isFlushAsked = false
+        guard lines > 0 else { return }
+        let waiting = lines
+        lines = 0
+        writer.submit(pending.take(waiting, chunkBytes: RecordSink.chunkBytes))
     }
 }
 
@@ -118,7 +133,6 @@ package final class RecordSink {
 /// One value, so that a record is one access to a property of the sink, at 120 instructions each.
 private struct PendingLines {
     private(set) var format: RecordFormat
-    private(set) var lines = 0
     private(set) var style: RecordStyle
     private var text = SummaryText(isColoured: false)
     private var timestamp = TimestampText()
@@ -151,7 +165,6 @@ private struct PendingLines {
             let summary = RecordSummary(record, dropped: dropped, redactor: format.redactor)
             text.append(summary, to: &line.bytes)
         }
-        lines += 1
         return line.bytes.count
     }
 
@@ -168,7 +181,6 @@ private struct PendingLines {
         guard style == .json else { return add(record, dropped: dropped) }
         announced += dropped
         format.appendJSON(record, repeating: part, dropped: dropped, to: &line)
-        lines += 1
         return line.bytes.count
     }
 
@@ -178,7 +190,6 @@ private struct PendingLines {
         case .json: line.append(stage, &timestamp)
         case .text: text.append(stage, to: &line.bytes)
         }
-        lines += 1
         return line.bytes.count
     }
 
@@ -194,12 +205,11 @@ private struct PendingLines {
             )
         case .text: text.append(StageRecord(.attempt, attempt, of: exchange), to: &line.bytes)
         }
-        lines += 1
         return line.bytes.count
     }
 
-    /// All lines, for the writer.
-    mutating func take(chunkBytes: Int) -> RecordWriter.Chunk {
+    /// All lines, which are so many, for the writer.
+    mutating func take(_ lines: Int, chunkBytes: Int) -> RecordWriter.Chunk {
         var bytes: [UInt8] = []
         if line.bytes.count >= chunkBytes / 2 {
             // Handed over without a copy; the next buffer need not grow, which would copy it whole.
@@ -210,7 +220,6 @@ private struct PendingLines {
             line.bytes.removeAll(keepingCapacity: true)
         }
         let chunk = RecordWriter.Chunk(bytes: bytes, lines: lines, announced: announced)
-        lines = 0
         announced = 0
         return chunk
     }

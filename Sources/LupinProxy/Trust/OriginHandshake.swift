@@ -55,7 +55,7 @@ extension Exchange {
         _ notes: ConnectionNotes
     ) async throws(LupinError) -> SecuredConnection {
         let begun = slot.loop.now
-        let wallSeconds = resources.wallNow / 1_000_000
+        let wallSeconds = resources.wallSecond
         let ticket = resources.shared.tickets.take(for: hop, now: wallSeconds)
         let judge = TrustJudge(
             security,

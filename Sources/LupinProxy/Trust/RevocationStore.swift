@@ -66,7 +66,7 @@ extension Exchange {
         let store = resources.shared.revocations
         var answers: [RevocationQuery: RevocationAnswer] = [:]
         for query in queries {
-            let now = resources.wallNow / 1_000_000
+            let now = resources.wallSecond
             if let known = store.answer(to: query, at: now) {
                 answers[query] = known
                 continue

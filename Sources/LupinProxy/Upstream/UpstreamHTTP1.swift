@@ -18,8 +18,10 @@ final class UpstreamHTTP1: RepeatingUpstream {
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
     /// When it became idle, in microseconds of the loop's clock.
-    var idleSince: UInt64 = 0
+    private(set) var idleSince: UInt64 = 0
 
+    /// The channel's.
+    private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
     private var parser: ResponseParser
@@ -37,6 +39,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
         secured: SecuredConnection? = nil
     ) {
         self.channel = channel
+        input = channel.input
         self.hop = hop
         self.secured = secured
         reader = HTTP1BodyReader(channel, side: .upstream, limits: limits)
@@ -60,6 +63,16 @@ final class UpstreamHTTP1: RepeatingUpstream {
         channel.writableReason = .upstreamWritable
     }
 
+    /// Nobody uses it for now; `pump` hears of what comes all the same.
+    func rest(with pump: any ChannelPump, since now: UInt64) {
+        idleSince = now
+        channel.slot = nil
+        channel.pump = pump
+    }
+
+    /// Whether it is as quiet as it must be while it rests.
+    func isQuiet(asksKernel: Bool) -> Bool { channel.isQuiet(asksKernel: asksKernel) }
+
     func begin(_ head: RequestHead, _ options: RequestOptions) {
         beginRequest(head.method)
         channel.stage { RequestSerializer.append(head, options, to: &$0) }
@@ -75,12 +88,12 @@ final class UpstreamHTTP1: RepeatingUpstream {
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
         while true {
-            if !channel.input.isEmpty {
+            if !input.isEmpty {
                 let isFirst = !responseHasBegun
                 responseHasBegun = true
                 let consumed = try feed()
                 if keepsHead { keepHead(consumed, isWhole: isFirst && parser.isComplete) }
-                channel.input.discard(consumed)
+                input.discard(consumed)
                 if parser.isComplete { return take() }
             }
             switch try receive() {
@@ -100,6 +113,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
 
     // MARK: Repeated requests
 
+    var source: ObjectIdentifier { ObjectIdentifier(channel) }
     var windowBytes: Int { InputBuffer.capacity }
 
     func attach(_ pump: any ChannelPump) { channel.pump = pump }
@@ -116,7 +130,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
 
     func holdsResponse(of forward: RepeatedForward) -> Bool? {
         while true {
-            let input = channel.input
+            let input = input
             let bytes = input.bytes
             guard forward.agrees(with: bytes) else { return false }
             if bytes.count >= forward.responseBytes { return bytes.count == forward.responseBytes }
@@ -129,17 +143,16 @@ final class UpstreamHTTP1: RepeatingUpstream {
     }
 
     func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>) {
-        let input = channel.input
-        return (input, (input.count - forward.known.bodyBytes)..<input.count)
+        (input, (input.count - forward.known.bodyBytes)..<input.count)
     }
 
     func tellDate(to forward: RepeatedForward, second: Int64) {
-        let input = channel.input
+        let input = input
         forward.takeDate(of: input.bytes, second: second)
     }
 
     func endRepeat(to pool: UpstreamPool) {
-        channel.input.discard(channel.input.count)
+        input.discard(input.count)
         mayPersist = true
         // No reader has seen anything of it, so none has to say that it is done.
         if !channel.hasStaged, !channel.hasHungUp { pool.keep(self) } else { channel.close() }
@@ -157,7 +170,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
         channel.pump = nil
         // Of connections that close, above all: the next one will be a new one.
         if let secured { pool.keepTicket(of: secured, for: hop) }
-        if mayPersist, reader.isComplete, channel.input.isEmpty, !channel.hasStaged,
+        if mayPersist, reader.isComplete, input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
         {
             pool.keep(self)
@@ -173,13 +186,13 @@ final class UpstreamHTTP1: RepeatingUpstream {
     func abort() { channel.close(reset: true) }
 
     private func keepHead(_ count: Int, isWhole: Bool) {
-        let input = channel.input
+        let input = input
         keptHead =
             isWhole ? KeptHead([UInt8](copying: input.bytes.extracting(first: count))) : KeptHead()
     }
 
     private func feed() throws(LupinError) -> Int {
-        let input = channel.input
+        let input = input
         do throws(MessageProblem) {
             return try parser.feed(input.bytes, requestMethod: method)
         } catch {

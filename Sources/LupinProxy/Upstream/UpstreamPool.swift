@@ -49,10 +49,22 @@ final class UpstreamPool {
         asksKernel: Bool
     ) -> UpstreamHTTP1? {
         guard let shelf = shelf(for: hop, known: target) else { return nil }
+        return lease(from: shelf, asksKernel: asksKernel)
+    }
+
+    /// The same for a request that may be lost, by the direct way to a target.
+    func lease(for target: KnownTarget) -> UpstreamHTTP1? {
+        guard let shelf = target.shelf, shelf.isListed else {
+            return lease(for: target.directHop, known: target, asksKernel: false)
+        }
+        return lease(from: shelf, asksKernel: false)
+    }
+
+    private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
+        // Who leases a connection becomes its pump.
         while let connection = shelf.top.take() {
             shelf.top = connection.below.take()
-            connection.channel.pump = nil
-            if connection.channel.isQuiet(asksKernel: asksKernel) {
+            if connection.isQuiet(asksKernel: asksKernel) {
                 connection.isReused = true
                 return connection
             }
@@ -63,9 +75,7 @@ final class UpstreamPool {
 
     /// Keeps a connection for later requests.
     func keep(_ connection: UpstreamHTTP1) {
-        connection.idleSince = loop.now
-        connection.channel.slot = nil
-        connection.channel.pump = self
+        connection.rest(with: self, since: loop.now)
         if let shelf = connection.shelf, shelf.isListed {
             put(connection, on: shelf)
         } else {

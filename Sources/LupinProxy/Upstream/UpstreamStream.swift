@@ -20,7 +20,7 @@ final class UpstreamStream: RepeatingUpstream {
         self.isReused = isReused
     }
 
-    var channel: Channel { connection.link.channel }
+    var source: ObjectIdentifier { ObjectIdentifier(connection.link.channel) }
     var peer: SocketAddress? { connection.peer }
     var secured: SecuredConnection? { connection.secured }
     var version: ProtocolVersion { .http2 }
@@ -154,7 +154,7 @@ final class UpstreamStream: RepeatingUpstream {
     func release(to pool: UpstreamPool) { letGo() }
 
     func recycle(_ fields: consuming FieldSection) {
-        connection.link.connection.recycle(fields)
+        connection.link.recycle(fields)
     }
 
     func abort() {

@@ -41,6 +41,11 @@ package final class ParsedRequest {
     package var acceptsTrailers: Bool { meaning.acceptsTrailers }
     package var method: Method { unsafe contents.method }
     package var version: ProtocolVersion { unsafe contents.version }
+    /// A GET for which nothing but its head is sent.
+    package var isPlainGet: Bool {
+        guard case .none = meaning.framing, unsafe contents.method == .get else { return false }
+        return true
+    }
 
     /// The head; reading it makes a copy, which `takeHead` does not.
     package var head: RequestHead {

@@ -26,6 +26,8 @@ package final class HTTP2Connection {
     private var nextEventIndex = 0
     @exclusivity(unchecked) var output: [UInt8] = []
     @exclusivity(unchecked) var outgoing = Outgoing()
+    /// Prepared heads that nghttp2 may still read.
+    @exclusivity(unchecked) private var keptHeads: [PreparedHead] = []
     var resets: RateCounter
     var control: RateCounter
     var now: UInt64 = 0
@@ -256,10 +258,12 @@ package final class HTTP2Connection {
         return stream
     }
 
-    /// Opens a stream with a request that was prepared, as `submit` does.
-    package func submit(_ head: PreparedHead) -> Int32? {
+    /// Opens a stream with a request that was prepared, and writes it and what waits before it.
+    ///
+    /// nil where that can't be done.
+    package func open(_ head: PreparedHead, into bytes: inout [UInt8]) -> Int32? {
         let stream = unsafe head.lend { fields in
-            // Safety: nghttp2 copies the fields.
+            // Safety: nghttp2 copies the list; what it leads to lives on, as `finish` sees to.
             unsafe nghttp2_submit_request(
                 session,
                 nil,
@@ -271,13 +275,40 @@ package final class HTTP2Connection {
         }
         guard stream > 0 else { return nil }
         streamCount += 1
+        finish(head, into: &bytes)
         return stream
     }
 
-    /// Answers a stream with a head that was prepared.
-    package func submit(_ head: PreparedHead, on stream: Int32) {
-        _ = unsafe head.lend { fields in
-            unsafe submit(fields, hasBody: head.hasBody, on: stream)
+    /// Answers a stream with a head that was prepared, and writes it, what waits before it and as
+    /// much of `payload` as the peer takes now; with `isLast` the end goes out behind the last
+    /// byte.
+    ///
+    /// - Returns: How much of `payload` was taken, and whether the end was.
+    package func answer(
+        _ head: PreparedHead,
+        _ payload: Span<UInt8>,
+        isLast: Bool,
+        on stream: Int32,
+        into bytes: inout [UInt8]
+    ) -> (taken: Int, isOver: Bool) {
+        _ = unsafe head.lend { unsafe submit($0, hasBody: head.hasBody, on: stream) }
+        guard head.hasBody else {
+            finish(head, into: &bytes)
+            return (payload.count, true)
+        }
+        return lend(payload, isLast: isLast, trailers: nil, on: stream) {
+            finish(head, into: &bytes)
+        }
+    }
+
+    /// Writes everything that waits, a prepared head too, whose texts nghttp2 does not copy.
+    private func finish(_ head: PreparedHead, into bytes: inout [UInt8]) {
+        drain(into: &bytes)
+        // As a rule nothing is left, and nghttp2 will read none of them again.
+        if unsafe nghttp2_session_get_outbound_queue_size(session) > 0 {
+            unsafe keptHeads.append(head)
+        } else if unsafe !keptHeads.isEmpty {
+            unsafe keptHeads = []
         }
     }
 
@@ -301,7 +332,7 @@ package final class HTTP2Connection {
         hasBody: Bool,
         on stream: Int32
     ) -> Int32 {
-        // Safety: nghttp2 copies the fields and the provider.
+        // Safety: nghttp2 copies the provider, and the fields or their list.
         unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
             unsafe nghttp2_submit_response(
                 session,
@@ -340,6 +371,20 @@ package final class HTTP2Connection {
         on stream: Int32,
         into bytes: inout [UInt8]
     ) -> (taken: Int, isOver: Bool) {
+        lend(payload, isLast: isLast, trailers: trailers, on: stream) {
+            _ = unsafe nghttp2_session_resume_data(session, stream)
+            drain(into: &bytes)
+        }
+    }
+
+    /// Lends `payload` to what `write` has nghttp2 do.
+    private func lend(
+        _ payload: Span<UInt8>,
+        isLast: Bool,
+        trailers: FieldSection?,
+        on stream: Int32,
+        _ write: () -> Void
+    ) -> (taken: Int, isOver: Bool) {
         // Safety: the pointer is forgotten before the payload's loan ends.
         unsafe payload.withUnsafeBufferPointer { buffer in
             unsafe outgoing = Outgoing(
@@ -349,8 +394,7 @@ package final class HTTP2Connection {
                 isLast: isLast,
                 trailers: trailers
             )
-            _ = unsafe nghttp2_session_resume_data(session, stream)
-            drain(into: &bytes)
+            write()
             let result = unsafe (taken: outgoing.taken, isOver: outgoing.isOver)
             unsafe outgoing = Outgoing()
             return result

@@ -8,7 +8,7 @@ package import LupinCore
 @safe
 package final class PreparedHead {
     // Safety: allocated and freed here; the pairs point into `text`, and `lend` lends them for a
-    // call.
+    // call. nghttp2 copies neither names nor values: who lends them keeps this alive.
     private let pairs: UnsafeMutableBufferPointer<nghttp2_nv>
     private let text: UnsafeMutableBufferPointer<UInt8>
     /// Where the value of the only Date stands, if it has the length of IMF-fixdate.
@@ -20,6 +20,9 @@ package final class PreparedHead {
     /// Bytes of an IMF-fixdate (RFC 9110 §5.6.7).
     private static let dateBytes = 29
     private static let dateName = "date"
+    private static let isShared = UInt8(
+        NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue
+    )
 
     /// A request for which nothing but its head is sent.
     package convenience init(_ head: borrowing RequestHead, _ options: borrowing RequestOptions) {
@@ -85,7 +88,7 @@ package final class PreparedHead {
         for i in 0..<date.count { unsafe text[date.lowerBound + i] = new[i] }
     }
 
-    /// Hands nghttp2's list of the fields to `submit`, which copies what it leads to.
+    /// Hands nghttp2's list of the fields to `submit`, which does not copy what it leads to.
     func lend(_ submit: HTTP2FieldWriter.Submit) -> Int32 {
         unsafe submit(UnsafeBufferPointer(pairs))
     }
@@ -104,16 +107,26 @@ package final class PreparedHead {
         mutating func take(_ list: UnsafeBufferPointer<nghttp2_nv>) -> Int32 {
             for i in 0..<list.count {
                 let pair = unsafe list[i]
-                let name = unsafe append(pair.name, pair.namelen)
+                // Where nghttp2 copies no names it does not make them lower-case either.
+                let name = unsafe append(pair.name, pair.namelen, isLowered: true)
                 let value = unsafe append(pair.value, pair.valuelen)
-                unsafe fields.append(Field(name: name, value: value, flags: pair.flags))
+                unsafe fields.append(
+                    Field(name: name, value: value, flags: pair.flags | PreparedHead.isShared)
+                )
             }
             return 0
         }
 
-        private mutating func append(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Range<Int> {
+        private mutating func append(
+            _ bytes: UnsafePointer<UInt8>?,
+            _ count: Int,
+            isLowered: Bool = false
+        ) -> Range<Int> {
             let start = text.count
             unsafe text.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+            if isLowered {
+                for i in start..<text.count { text[i] = text[i].asciiLowercased }
+            }
             return start..<text.count
         }
     }

@@ -61,9 +61,10 @@ struct RecordWriterTests {
         let writer = try makeWriter(settings("log"))
         let sink = makeSink(writer)
         for i in 0..<1000 { sink.record(record(i)) }
-        #expect(sink.isPending)
+        #expect(sink.wantsFlush())
+        #expect(!sink.wantsFlush())
         sink.flush()
-        #expect(!sink.isPending)
+        #expect(!sink.wantsFlush())
         writer.close()
         #expect(read("log").ids == Array(0..<1000))
         #expect(read("log").dropped == 0)
