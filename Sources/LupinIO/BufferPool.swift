@@ -32,16 +32,15 @@ final class BufferPool {
     private var second: [UInt8] = []
 
     func lendBlock() -> Block {
-        guard let block = spare else { return Block() }
-        spare = block.next
-        block.next = nil
+        guard let block = spare.take() else { return Block() }
+        spare = block.next.take()
         spareCount &-= 1
         return block
     }
 
-    func giveBack(_ block: Block) {
+    func giveBack(_ block: consuming Block) {
         guard spareCount < Self.spareMax else { return }
-        block.next = spare
+        block.next = spare.take()
         spare = block
         spareCount &+= 1
     }
@@ -67,10 +66,7 @@ final class BufferPool {
 
     deinit {
         // One by one: a chain that is released at its head would be freed by recursion.
-        while let block = spare {
-            spare = block.next
-            block.next = nil
-        }
+        while let block = spare.take() { spare = block.next.take() }
     }
 }
 
@@ -202,8 +198,7 @@ package final class InputBuffer {
     }
 
     func release() {
-        if let block { pool.giveBack(block) }
-        block = nil
+        if let block = block.take() { pool.giveBack(block) }
         start = 0
         end = 0
     }

@@ -30,8 +30,7 @@ package final class Channel {
     /// over.
     var isReset = false
     private var broken = false
-    /// All that the peer sent was read, up to its FIN.
-    package internal(set) var hasReadEnd = false
+    var readEnd = false
     var received: UInt64 = 0
     var sent: UInt64 = 0
 
@@ -89,6 +88,8 @@ package final class Channel {
     package var hasHungUp: Bool { hungUp }
     /// The connection broke in both directions.
     package var isBroken: Bool { broken }
+    /// All that the peer sent was read, up to its FIN.
+    package var hasReadEnd: Bool { readEnd }
     package var bytesReceived: UInt64 { received }
     package var bytesSent: UInt64 { sent }
 
@@ -196,7 +197,7 @@ package final class Channel {
         }
         if result == 0 {
             if isReset { throw SystemError(code: ECONNRESET) }
-            hasReadEnd = true
+            readEnd = true
             return .end
         }
         if result == -Int(EAGAIN) {
@@ -299,7 +300,7 @@ package final class Channel {
     /// Where that one is over, too, closing the socket will tell.
     package func finishSending() {
         guard let filtered else {
-            if !hasReadEnd { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+            if !readEnd { _ = shutdown(descriptor, Int32(SHUT_WR)) }
             return
         }
         guard !filtered.isEnding else { return }

@@ -18,7 +18,7 @@ extension Channel {
         }
         if moved == 0 {
             if isReset { throw SystemError(code: ECONNRESET) }
-            hasReadEnd = true
+            readEnd = true
             return .end
         }
         if moved == -Int(EAGAIN) {

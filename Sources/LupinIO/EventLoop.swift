@@ -83,7 +83,10 @@ package final class EventLoop {
 
     /// Runs `work` after the next batch of events: for whoever has had its turn.
     package func later(_ work: @escaping () -> Void) {
-        postponed.append(work)
+        var works: [() -> Void] = []
+        swap(&works, &postponed)
+        works.append(work)
+        swap(&works, &postponed)
         hasUnannounced = true
     }
 
@@ -97,15 +100,11 @@ package final class EventLoop {
     // MARK: For channels and slots
 
     func register(_ channel: Channel) -> UInt64 {
-        let index = freeEntry()
-        entries[index].channel = channel
-        return UInt64(index) | UInt64(entries[index].generation) << 32
+        register { $0.channel = channel }
     }
 
     func register(watcher: ParkingSlot) -> UInt64 {
-        let index = freeEntry()
-        entries[index].watcher = watcher
-        return UInt64(index) | UInt64(entries[index].generation) << 32
+        register { $0.watcher = watcher }
     }
 
     /// Forgets a channel.
@@ -113,15 +112,24 @@ package final class EventLoop {
     /// Late events find another generation; its place is free after this batch.
     func unregister(_ token: UInt64) {
         let index = Int(token & 0xFFFF_FFFF)
-        var entry = Entry(generation: entries[index].generation &+ 1, next: closed.first)
-        swap(&entry, &entries[index])
+        let next = closed.first
+        // Let go of when everything is in its place again.
+        let former = change { entries in
+            var entry = Entry(generation: entries[index].generation &+ 1, next: next)
+            swap(&entry, &entries[index])
+            return entry
+        }
+        _ = consume former
         if closed.first < 0 { closed.last = index }
         closed.first = index
     }
 
     /// Looks at a channel every millisecond while its bytes gather.
     func look(at channel: Channel) {
-        gathering.append(channel)
+        var channels: [Channel] = []
+        swap(&channels, &gathering)
+        channels.append(channel)
+        swap(&channels, &gathering)
         hasUnannounced = true
     }
 
@@ -151,18 +159,26 @@ package final class EventLoop {
         for channel in channels where channel.lookAtGathered() { look(at: channel) }
     }
 
-    private func freeEntry() -> Int {
-        let free = firstFree
-        if free >= 0 {
-            firstFree = entries[free].next
-            return free
-        }
-        // Moved out and back: with no access open that could meet another, none is checked.
+    /// Moves the entries out and back: accesses that nothing can meet are not checked at run time.
+    @inline(__always)
+    private func change<Result>(_ change: (inout [Entry]) -> Result) -> Result {
         var entries: [Entry] = []
         swap(&entries, &self.entries)
-        entries.append(Entry())
+        let result = change(&entries)
         swap(&entries, &self.entries)
-        return self.entries.count - 1
+        return result
+    }
+
+    private func register(_ fill: (inout Entry) -> Void) -> UInt64 {
+        let free = firstFree
+        let (index, next, generation) = change { entries in
+            if free < 0 { entries.append(Entry()) }
+            let index = free < 0 ? entries.count - 1 : free
+            fill(&entries[index])
+            return (index, entries[index].next, entries[index].generation)
+        }
+        if free >= 0 { firstFree = next }
+        return UInt64(index) | UInt64(generation) << 32
     }
 
     @inline(__always)
@@ -189,7 +205,8 @@ package final class EventLoop {
     }
 
     private func releaseClosedEntries() {
-        entries[closed.last].next = firstFree
+        let (last, next) = (closed.last, firstFree)
+        change { $0[last].next = next }
         firstFree = closed.first
         closed = (Self.none, Self.none)
     }

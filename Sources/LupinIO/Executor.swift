@@ -77,6 +77,9 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 }
 
 /// A FIFO of jobs: a ring of a power of two that grows and never shrinks.
+///
+/// The ring is moved out and back when it changes: accesses that nothing can meet are not checked
+/// at run time.
 private final class JobQueue {
     private var ring: [UnownedJob?] = Array(repeating: nil, count: 1024)
     private var head = 0
@@ -86,7 +89,10 @@ private final class JobQueue {
 
     func append(_ job: UnownedJob) {
         if tail &- head == ring.count { grow() }
+        var ring: [UnownedJob?] = []
+        swap(&ring, &self.ring)
         ring[tail & (ring.count &- 1)] = job
+        swap(&ring, &self.ring)
         tail &+= 1
     }
 
@@ -98,8 +104,7 @@ private final class JobQueue {
 
     private func grow() {
         let waiting = (head..<tail).map { ring[$0 & (ring.count - 1)] }
-        var grown = waiting + Array(repeating: nil, count: ring.count)
-        swap(&ring, &grown)
+        ring = waiting + Array(repeating: nil, count: ring.count)
         head = 0
         tail = waiting.count
     }

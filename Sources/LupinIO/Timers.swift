@@ -25,13 +25,16 @@ package final class TimerWheel {
     package func remove(_ slot: ParkingSlot) {
         guard slot.bucket >= 0 else { return }
         let bucket = slot.bucket
-        let last = buckets[bucket].count - 1
-        if slot.bucketIndex != last {
-            buckets[bucket].swapAt(slot.bucketIndex, last)
-            buckets[bucket][slot.bucketIndex].bucketIndex = slot.bucketIndex
+        let isEmpty = change { buckets in
+            let last = buckets[bucket].count - 1
+            if slot.bucketIndex != last {
+                buckets[bucket].swapAt(slot.bucketIndex, last)
+                buckets[bucket][slot.bucketIndex].bucketIndex = slot.bucketIndex
+            }
+            _ = buckets[bucket].removeLast()
+            return last == 0
         }
-        _ = buckets[bucket].removeLast()
-        if buckets[bucket].isEmpty { occupied[bucket / 64] &= ~(1 << UInt64(bucket % 64)) }
+        if isEmpty { occupied[bucket / 64] &= ~(1 << UInt64(bucket % 64)) }
         slot.bucket = -1
     }
 
@@ -45,8 +48,8 @@ package final class TimerWheel {
         tick = target
         for step in first...target {
             let bucket = Int(step % UInt64(Self.bucketCount))
-            guard !buckets[bucket].isEmpty else { continue }
-            for slot in buckets[bucket] {
+            let slots = buckets[bucket]
+            for slot in slots {
                 remove(slot)
                 if slot.deadline <= now {
                     due.append(slot)
@@ -74,6 +77,16 @@ package final class TimerWheel {
         return -1
     }
 
+    /// Moves the buckets out and back: accesses that nothing can meet are not checked at run time.
+    @inline(__always)
+    private func change<Result>(_ change: (inout [[ParkingSlot]]) -> Result) -> Result {
+        var buckets: [[ParkingSlot]] = []
+        swap(&buckets, &self.buckets)
+        let result = change(&buckets)
+        swap(&buckets, &self.buckets)
+        return result
+    }
+
     private func refile(_ slot: ParkingSlot) {
         remove(slot)
         guard slot.deadline != .max else { return }
@@ -82,8 +95,10 @@ package final class TimerWheel {
         let bucket = Int(step % UInt64(Self.bucketCount))
         slot.filedDeadline = step * Self.tickMicroseconds
         slot.bucket = bucket
-        slot.bucketIndex = buckets[bucket].count
-        buckets[bucket].append(slot)
+        change { buckets in
+            slot.bucketIndex = buckets[bucket].count
+            buckets[bucket].append(slot)
+        }
         occupied[bucket / 64] |= 1 << UInt64(bucket % 64)
     }
 }

@@ -69,15 +69,6 @@ extension JSONLine {
         closeList()
     }
 
-    /// Appends `"tunnel":{"sent":7,"received":9,"closed_by":"client"}`.
-    mutating func add(_ tunnel: TunnelRecord) {
-        openObject("tunnel")
-        add("sent", tunnel.sentBytes)
-        add("received", tunnel.receivedBytes)
-        if let closer = tunnel.closedBy { add("closed_by", literal: closer.rawValue) }
-        closeObject()
-    }
-
     /// `,"rules":{…}`.
     static func rules(_ record: RulesRecord, _ redactor: Redactor) -> [UInt8] {
         var line = JSONLine()

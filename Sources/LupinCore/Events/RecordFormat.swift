@@ -123,7 +123,9 @@ package struct RecordFormat: Sendable {
     ) {
         addAttempts(record, to: &line)
         if let error = record.error { line.add(error, redactor) }
-        if let tunnel = record.tunnel { line.add(tunnel) }
+        if let tunnel = record.tunnel {
+            line.appendBounded(320) { output in text.add(tunnel, to: &output) }
+        }
         if dropped > 0 { line.add("dropped", UInt64(dropped)) }
         line.closeObject()
         line.endLine()
@@ -306,6 +308,8 @@ package struct RecordFormat: Sendable {
         var url: [UInt8] = []
         /// `","scheme":"https","domain":"api.github.com","port":443,"path":"`.
         var parts: [UInt8] = []
+        /// `,"url":{"domain":"api.github.com","port":443}`: where a tunnel leads.
+        var place: [UInt8] = []
 
         init() {}
 
@@ -322,6 +326,11 @@ package struct RecordFormat: Sendable {
             line.add("path")
             line.bytes.append(0x22)
             parts = line.bytes
+            line = JSONLine()
+            line.bytes.append(0x7B)
+            line.addHost(origin, redactor)
+            line.closeObject()
+            place = Array(#","url":"#.utf8) + line.bytes
         }
     }
 
@@ -331,16 +340,13 @@ package struct RecordFormat: Sendable {
         to line: inout JSONLine
     ) {
         guard let origin else { return }
-        guard let request, request.form != .authority else {
-            line.openObject("url")
-            line.addHost(origin, redactor)
-            line.closeObject()
-            return
-        }
         let hash = origin.authority.utf8Span.span.sparseHash &+ UInt64(origin.scheme.rawValue)
         let place = recentPlace(hash)
         if !origins.holds(origin, at: place) {
             origins.put(OriginText(origin, redactor), of: origin, at: place)
+        }
+        guard let request, request.form != .authority else {
+            return line.bytes.append(contentsOf: origins.texts[place].place)
         }
         line.bytes.append(contentsOf: origins.texts[place].url)
         let path = request.fields.storage.span.extracting(request.pathAndQuery.range)

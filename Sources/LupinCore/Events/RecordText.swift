@@ -60,6 +60,9 @@ final class RecordText: Sendable {
     let wait = Fragment(#","wait":"#)
     let receive = Fragment(#","receive":"#)
     let total = Fragment(#","total":"#)
+    let tunnel = Fragment(#","tunnel":{"sent":"#)
+    let received = Fragment(#","received":"#)
+    let closedBy = Fragment(#","closed_by":""#)
 }
 
 extension RecordText {
@@ -78,6 +81,20 @@ extension RecordText {
         output.append(total, value.total)
         // Every phase begins with a comma; before the first one stands a brace instead.
         output.replace(at: start, by: 0x7B)
+        output.append(0x7D)
+    }
+
+    /// Appends `,"tunnel":{"sent":7,"received":9,"closed_by":"client"}`.
+    func add(_ value: TunnelRecord, to output: inout TextCursor) {
+        output.append(tunnel)
+        output.append(decimal: value.sentBytes)
+        output.append(received)
+        output.append(decimal: value.receivedBytes)
+        if let closer = value.closedBy {
+            output.append(closedBy)
+            output.append(literal: closer.rawValue)
+            output.append(0x22)
+        }
         output.append(0x7D)
     }
 
@@ -114,7 +131,9 @@ extension RecordText {
             isReplayable: attempt.isReplayable,
             to: &output
         )
-        output.append(attempt.isHTTP2 ? versionHTTP2 : versionHTTP11)
+        if let isHTTP2 = attempt.isHTTP2 {
+            output.append(isHTTP2 ? versionHTTP2 : versionHTTP11)
+        }
         if let number = attempt.stream { add(stream: number, to: &output) }
         if let quad = attempt.quad { add(peer: quad, port: attempt.peerPort, to: &output) }
         add(attempt.tls, to: &output)
@@ -165,7 +184,8 @@ extension TextCursor {
 
 /// An attempt as nearly all exchanges have it, with none of its texts: a copy counts no references.
 struct UsualAttempt {
-    let isHTTP2: Bool
+    /// Nil for a tunnel, in which nobody knows.
+    let isHTTP2: Bool?
     let stream: UInt32?
     let status: UInt16
     let isReused: Bool
@@ -177,7 +197,7 @@ struct UsualAttempt {
     let tls: TLSVersion?
     let timing: Timing
 
-    /// Nil unless there is one alone, over HTTP/1.1 or HTTP/2 and IPv4, and it went well.
+    /// Nil unless there is one alone, over IPv4 and not over HTTP/1.0, and it went well.
     ///
     /// Read part by part where it lies: passed on, an attempt would be copied with its texts.
     init?(only attempts: Span<AttemptRecord>) {
@@ -189,7 +209,8 @@ struct UsualAttempt {
         switch attempts[0].version {
         case .http11?: isHTTP2 = false
         case .http2?: isHTTP2 = true
-        case nil, .http10?: return nil
+        case nil: isHTTP2 = nil
+        case .http10?: return nil
         }
         stream = attempts[0].stream
         switch attempts[0].peer {

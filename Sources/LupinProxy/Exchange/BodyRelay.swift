@@ -74,8 +74,10 @@ final class BodyRelay {
     /// Returns false when the turn was used up and more can move.
     func pump() -> Bool {
         guard !isOver else { return true }
+        // It was the other direction of which there is news.
+        if waitsForSource, !source.hasNews { return true }
         do throws(SideFailure) {
-            if state == .finishing {
+            if case .finishing = state {
                 try finish { () throws(LupinError) in try sink.flush() }
                 return true
             }

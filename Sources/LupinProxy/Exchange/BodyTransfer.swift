@@ -8,6 +8,8 @@ import LupinIO
 protocol BodySource: AnyObject {
     /// Makes payload available, reading more only when none is.
     func pull() throws(LupinError) -> BodyProgress
+    /// Whether `pull` may find more than it found last, when it was blocked.
+    var hasNews: Bool { get }
     /// Offers the payload that is there; what the sink takes is consumed, and kept in `replay`.
     /// - Throws: What the sink threw.
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer
@@ -62,5 +64,6 @@ extension BodySink {
 }
 
 extension BodySource {
+    var hasNews: Bool { true }
     var isGathering: Bool { false }
 }

@@ -42,13 +42,18 @@ extension LupinError {
 /// Reads the body of the message whose head was just read from `channel`.
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
+    /// The channel's.
+    private let input: InputBuffer
     private let side: Side
     private let decoder: BodyDecoder
+    /// Every byte belongs to the body, until the connection closes.
+    private var takesAll = false
     /// Payload at the front of the channel's input.
     private var ready = 0
 
     init(_ channel: Channel, side: Side, limits: HTTP1Limits) {
         self.channel = channel
+        input = channel.input
         self.side = side
         decoder = BodyDecoder(.none, side: side.message, limits: limits)
     }
@@ -56,6 +61,7 @@ final class HTTP1BodyReader: BodySource {
     /// Starts the body of the next message.
     func begin(_ framing: BodyFraming) {
         decoder.begin(framing)
+        takesAll = framing == .untilClose
         ready = 0
     }
 
@@ -66,7 +72,7 @@ final class HTTP1BodyReader: BodySource {
         while true {
             if ready > 0 { return .payload }
             if decoder.isComplete { return .end }
-            if !channel.input.isEmpty {
+            if !input.isEmpty {
                 try decode()
                 if ready > 0 || decoder.isComplete { continue }
             }
@@ -78,8 +84,10 @@ final class HTTP1BodyReader: BodySource {
         }
     }
 
+    var hasNews: Bool { channel.isReadableNow || !input.isEmpty }
+
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        let input = channel.input
+        let input = input
         let payload = input.bytes.extracting(0..<ready)
         let isLast = decoder.isComplete && decoder.trailers.isEmpty
         let taken = try sink.push(payload, isLast: isLast)
@@ -93,7 +101,7 @@ final class HTTP1BodyReader: BodySource {
     var knownLength: UInt64? { decoder.framing.knownLength }
 
     var spliceable: UInt64 {
-        channel.input.isEmpty && !channel.isFiltered ? decoder.remaining ?? 0 : 0
+        input.isEmpty && !channel.isFiltered ? decoder.remaining ?? 0 : 0
     }
 
     var isGathering: Bool { channel.isGathering }
@@ -115,7 +123,11 @@ final class HTTP1BodyReader: BodySource {
     }
 
     private func decode() throws(LupinError) {
-        let input = channel.input
+        let input = input
+        if takesAll {
+            ready = input.count
+            return
+        }
         do throws(MessageProblem) {
             var bytes = input.mutableBytes
             let (consumed, produced) = try decoder.decode(&bytes)

@@ -218,6 +218,8 @@ extension HTTP2Stream: BodySource {
         return .blocked
     }
 
+    var hasNews: Bool { hasBytes || hasReceivedAll || isGone }
+
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         guard let (buffer, place) = held else {
             return Offer(taken: 0, isAllTaken: true, isEnd: false)

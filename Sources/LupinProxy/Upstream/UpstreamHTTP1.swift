@@ -24,7 +24,9 @@ final class UpstreamHTTP1: RepeatingUpstream {
     private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
-    private var parser: ResponseParser
+    private let limits: HTTP1Limits
+    // A tunnel's connection needs none.
+    private lazy var parser = ResponseParser(limits: limits)
     private var method = Method.get
     /// The response lets the connection live on.
     private(set) var mayPersist = false
@@ -44,7 +46,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
         self.secured = secured
         reader = HTTP1BodyReader(channel, side: .upstream, limits: limits)
         writer = HTTP1BodyWriter(channel, side: .upstream)
-        parser = ResponseParser(limits: limits)
+        self.limits = limits
     }
 
     var peer: SocketAddress? { channel.peer }
