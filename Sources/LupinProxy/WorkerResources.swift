@@ -35,7 +35,7 @@ final class WorkerResources {
     private var restedSinceTrim = 0
     /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
     private static let restsPerTrim = 256
-    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private let connections = Roster<DownstreamConnection>()
     private var ownWork: [ObjectIdentifier: ParkingSlot] = [:]
     private(set) var isDraining = false
     /// The drain time is over: nobody waits for anything any more.
@@ -186,12 +186,12 @@ final class WorkerResources {
     var hasConnections: Bool { !connections.isEmpty || !ownWork.isEmpty }
 
     func add(_ connection: DownstreamConnection) {
-        connections[ObjectIdentifier(connection)] = connection
+        connections.add(connection)
         shared.connections.opened()
     }
 
     func remove(_ connection: DownstreamConnection) {
-        guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        guard connections.remove(connection) else { return }
         shared.connections.closed()
         if !hasConnections { whenEmpty?.wake(.answered) }
     }
@@ -212,7 +212,7 @@ final class WorkerResources {
 
     /// Closes resting connections whose time is up, all of them when lupin stops.
     func sweepConnections() {
-        for connection in Array(connections.values) {
+        for connection in connections.all {
             connection.endRest(isStopping: isDraining)
         }
         guard restedSinceTrim >= Self.restsPerTrim else { return }
@@ -226,7 +226,7 @@ final class WorkerResources {
     /// The connections of listeners that are gone: idle ones end now, busy ones after their
     /// exchange.
     func drainClosedGates() {
-        for connection in Array(connections.values) where connection.isLeaving {
+        for connection in connections.all where connection.isLeaving {
             if !connection.endRest(isStopping: true) { connection.drain() }
         }
     }
@@ -236,13 +236,13 @@ final class WorkerResources {
         isDraining = true
         forwards.handOverAll()
         sweepConnections()
-        for connection in Array(connections.values) { connection.drain() }
+        for connection in connections.all { connection.drain() }
     }
 
     /// Everything that still runs ends now.
     func cutConnections() {
         isCut = true
-        for connection in Array(connections.values) { connection.cut() }
+        for connection in connections.all { connection.cut() }
         for slot in Array(ownWork.values) { slot.wake(.cut) }
     }
 

@@ -244,11 +244,6 @@ package struct AttemptRecord: Sendable {
     package var timing = Timing()
 
     package init() {}
-
-    /// Notes what passed inside lupin before the attempt began, in microseconds.
-    package mutating func noteWait(_ microseconds: UInt64) {
-        if microseconds > 0 { timing.blocked = Int64(clamping: microseconds) }
-    }
 }
 
 /// Where the time went: monotonic, in µs; nil where the phase did not happen or is unknown.

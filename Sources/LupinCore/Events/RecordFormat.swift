@@ -1,16 +1,5 @@
 // How a record becomes one line of JSON: which names, in which order, and what is left out.
 
-/// What the lines of exchanges have in common that were alike.
-package struct RepeatedPart: Sendable {
-    /// Before what is said of the network, or all where that is the same for all.
-    let front: [UInt8]
-    /// Behind that.
-    let rest: [UInt8]?
-
-    /// For lines that are always written whole.
-    package static let none = RepeatedPart(front: [], rest: nil)
-}
-
 /// Writes exchange records as JSON lines.
 ///
 /// Loop-confined: it keeps the text of the current second, and of field names, rules and origins
@@ -58,44 +47,7 @@ package struct RecordFormat: Sendable {
         addEnd(record, dropped: dropped, to: &line)
     }
 
-    /// The part of a record's line that is the same for all that differ in id, start, client,
-    /// attempts and timing alone, and where they came on streams in the stream and its bytes.
-    package mutating func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
-        var line = JSONLine()
-        addStart(record, to: &line)
-        let start = line.bytes.count
-        addMessages(record, to: &line)
-        // No stream is like another one, and heads take less room when they come again.
-        let isOnStream = record.stream != nil
-        if !isOnStream { addNetwork(record, to: &line) }
-        let network = line.bytes.count
-        addDecisions(record, to: &line)
-        guard isOnStream else {
-            return RepeatedPart(front: Array(line.bytes[start...]), rest: nil)
-        }
-        return RepeatedPart(
-            front: Array(line.bytes[start..<network]),
-            rest: Array(line.bytes[network...])
-        )
-    }
-
-    /// Appends the record's line, of which `part` is known.
-    package mutating func appendJSON(
-        _ record: borrowing ExchangeRecord,
-        repeating part: borrowing RepeatedPart,
-        dropped: Int,
-        to line: inout JSONLine
-    ) {
-        addStart(record, to: &line)
-        line.bytes.append(contentsOf: part.front)
-        if let rest = part.rest {
-            addNetwork(record, to: &line)
-            line.bytes.append(contentsOf: rest)
-        }
-        addEnd(record, dropped: dropped, to: &line)
-    }
-
-    private mutating func addMessages(
+    mutating func addMessages(
         _ record: borrowing ExchangeRecord,
         to line: inout JSONLine
     ) {
@@ -104,7 +56,7 @@ package struct RecordFormat: Sendable {
         addURL(record.origin, record.request, to: &line)
     }
 
-    private mutating func addDecisions(
+    mutating func addDecisions(
         _ record: borrowing ExchangeRecord,
         to line: inout JSONLine
     ) {
@@ -116,7 +68,7 @@ package struct RecordFormat: Sendable {
         if !record.redirects.isEmpty { line.add(record.redirects, redactor) }
     }
 
-    private mutating func addEnd(
+    mutating func addEnd(
         _ record: borrowing ExchangeRecord,
         dropped: Int,
         to line: inout JSONLine
@@ -133,7 +85,7 @@ package struct RecordFormat: Sendable {
 
     // MARK: Start and client
 
-    private mutating func addStart(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
+    mutating func addStart(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         let id = record.id
         let isTunnel = if case .tunnel = record.mode { true } else { false }
         let start = record.startMicroseconds
@@ -268,7 +220,7 @@ package struct RecordFormat: Sendable {
     }
 
     /// Appends `,"network":{…},"bytes":{…}`.
-    private func addNetwork(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
+    func addNetwork(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
         let version = record.version
         let stream = record.stream
         let reset = record.reset

@@ -128,9 +128,17 @@ struct Fragment: Sendable {
     fileprivate let block: Block
     fileprivate let count: Int
 
+    /// Text from lupin's own source, which is not too long.
     init(_ text: String) {
-        let bytes = Array(text.utf8)
-        precondition(bytes.count <= Fragment.blockBytes, "a fragment is a block at most")
+        guard let fragment = Fragment(Array(text.utf8)) else {
+            preconditionFailure("a fragment is a block at most")
+        }
+        self = fragment
+    }
+
+    /// Nil for more than a block.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Fragment.blockBytes else { return nil }
         var block = Block()
         for i in bytes.indices { block[i] = bytes[i] }
         self.block = block

@@ -4,42 +4,20 @@ import LupinIO
 
 /// The exchanges under way on one worker; confined to its loop.
 ///
-/// Every exchange pays for it, so coming and going is one store each; who asks looks at all.
+/// Every exchange pays for it; who asks looks at all.
 final class LiveExchanges {
-    /// The place of an exchange that is not here.
-    static let nowhere = -1
+    private let roster = Roster<Exchange>()
 
-    private var places: [Exchange?] = []
-    private var free: [Int] = []
+    func add(_ exchange: Exchange) { roster.add(exchange) }
+    func remove(_ exchange: Exchange) { _ = roster.remove(exchange) }
 
-    func add(_ exchange: Exchange) {
-        if let place = free.popLast() {
-            places[place] = exchange
-            exchange.place = place
-        } else {
-            exchange.place = places.count
-            places.append(exchange)
-        }
-    }
-
-    func remove(_ exchange: Exchange) {
-        let place = exchange.place
-        guard place != Self.nowhere else { return }
-        exchange.place = Self.nowhere
-        places[place] = nil
-        free.append(place)
-    }
-
-    var count: Int { places.count - free.count }
+    var count: Int { roster.count }
 
     /// The one of that name.
-    func find(_ id: ExchangeID) -> Exchange? {
-        for case let exchange? in places where exchange.record.id == id { return exchange }
-        return nil
-    }
+    func find(_ id: ExchangeID) -> Exchange? { all.first { $0.record.id == id } }
 
     /// All of them, in no order.
-    var all: [Exchange] { places.compactMap(\.self) }
+    var all: [Exchange] { roster.all }
 }
 
 /// What is told of an exchange that is under way, secrets as placeholders.

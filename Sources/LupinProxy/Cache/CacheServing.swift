@@ -109,8 +109,10 @@ extension Exchange {
     private func validate(by policy: CachePolicy, at target: KnownTarget) async {
         do throws(LupinError) {
             // The client's own conditions and range are about what the client has.
-            for field in ["Range", "If-Range", "If-None-Match", "If-Modified-Since"] {
-                request.fields.remove(name: field)
+            changeFields { fields in
+                for name in ["Range", "If-Range", "If-None-Match", "If-Modified-Since"] {
+                    fields.remove(name: name)
+                }
             }
             let plain = try unadapted(for: target)
             let base: AdaptedRequest

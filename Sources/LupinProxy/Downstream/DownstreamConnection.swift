@@ -23,7 +23,7 @@ struct Client: Sendable {
 }
 
 /// A client's connection to one of the listeners.
-final class DownstreamConnection: ChannelPump {
+final class DownstreamConnection: ChannelPump, Rostered {
     let slot: ParkingSlot
     let channel: Channel
     let resources: WorkerResources
@@ -58,6 +58,8 @@ final class DownstreamConnection: ChannelPump {
     /// A request that was forwarded without a task; then the connection rests.
     var forwardUnderWay: ForwardUnderWay?
     var forwardPlace = ForwardsUnderWay.nowhere
+    /// Where it stands among the worker's connections.
+    var place = DownstreamConnection.nowhere
     /// What the next task begins with.
     var unfinishedForward: UnfinishedForward?
     /// All that was to be answered was: the next task closes.

@@ -135,7 +135,7 @@ extension Exchange {
             do throws(DialFailure) {
                 hold(try await connectHTTP1(to: hop, isHostFromFile: false, noting: notes))
                 facts.take(notes)
-                attempts.append(facts)
+                append(facts)
                 return
             } catch {
                 var failure = FailedAttempt(method: .connect, error: error.error)
@@ -149,13 +149,13 @@ extension Exchange {
                 guard case .retry(let reason) = result else {
                     if case .doNotRetry(let reason) = result { facts.reason = reason }
                     facts.decision = .giveUp
-                    attempts.append(facts)
+                    append(facts)
                     noteAttemptEnd()
                     throw error.error
                 }
                 facts.decision = .retry
                 facts.reason = reason
-                attempts.append(facts)
+                append(facts)
                 noteAttemptEnd()
                 facts = AttemptRecord()
                 facts.cause = .retry

@@ -14,9 +14,11 @@ extension Exchange {
         protocolName = WebSocketHandshake.name
         let key = WebSocketHandshake.newKey()
         webSocketKey = key
-        request.fields.set(name: WebSocketHandshake.keyField, value: key)
-        if request.fields.value(of: WebSocketHandshake.versionField) == nil {
-            request.fields.set(name: WebSocketHandshake.versionField, value: "13")
+        changeFields { fields in
+            fields.set(name: WebSocketHandshake.keyField, value: key)
+            if fields.value(of: WebSocketHandshake.versionField) == nil {
+                fields.set(name: WebSocketHandshake.versionField, value: "13")
+            }
         }
     }
 

@@ -119,10 +119,8 @@ extension Exchange {
     }
 
     private func noteSteps(of request: borrowing UpstreamRequest) {
-        record.rules.steps = request.steps.applied
-        for (step, reason) in request.steps.dropped {
-            record.rules.steps.append("\(step) (dropped: \(reason))")
-        }
+        let dropped = request.steps.dropped.map { "\($0) (dropped: \($1))" }
+        record.rules.steps = request.steps.applied + dropped
     }
 
     /// Attaches the credentials of the plan, which come last.

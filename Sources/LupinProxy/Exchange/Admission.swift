@@ -112,7 +112,7 @@ extension Exchange {
             let text = request.fields.value(of: .maxForwards), let hops = UInt32(text)
         else { return false }
         if hops == 0 { return true }
-        request.fields.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)")
+        changeFields { $0.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)") }
         return false
     }
 

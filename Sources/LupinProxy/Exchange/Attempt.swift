@@ -158,8 +158,13 @@ final class Attempt {
         facts.decision = decision
         facts.reason = reason
         observeUpstream()
-        exchange.attempts.append(facts)
+        exchange.append(facts)
         exchange.noteAttemptEnd()
+    }
+
+    /// Notes how long it was kept waiting before it began, in microseconds.
+    func noteWait(_ microseconds: UInt64) {
+        if microseconds > 0 { facts.timing.blocked = Int64(clamping: microseconds) }
     }
 
     /// Notes what the connection shows, before it is let go.

@@ -84,7 +84,7 @@ extension Exchange {
             )
             note(.adapted(adapted))
             var attempt = Attempt(adapted, of: self, because: next.cause, replay: next.replay)
-            attempt.facts.noteWait(slot.loop.now &- began)
+            attempt.noteWait(slot.loop.now &- began)
             var obtained: ObtainedResponse
             let verdict: Verdict
             do throws(LupinError) {

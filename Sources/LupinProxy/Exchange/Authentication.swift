@@ -29,7 +29,7 @@ extension Exchange {
             client.user = name
             // RFC 9110 §11.7.2: they were meant for us, and go no further. Removed rather than
             // marked, so that no step can pass them on either.
-            request.fields.remove(name: FieldName.proxyAuthorization.spelling)
+            changeFields { $0.remove(name: FieldName.proxyAuthorization.spelling) }
         case .failed:
             throw await challenge("User or password is wrong.", authenticator)
         case .busy:

@@ -59,7 +59,7 @@ extension Exchange {
                 id: record.id
             )
             let dropped = result.dropped.map { "\($0.step) (dropped: \($0.reason))" }
-            record.rules.steps += result.applied + dropped
+            record.rules.steps = record.rules.steps + result.applied + dropped
         } catch {
             throw LupinError(
                 .proxyInternalError,

@@ -4,7 +4,7 @@ import LupinIO
 import LupinWire
 
 /// One client request and the final response the client sees, with the attempts in between.
-final class Exchange {
+final class Exchange: Rostered {
     var client: Client
     private(set) var downstream: any Downstream
     /// The only place where the exchange waits.
@@ -63,7 +63,7 @@ final class Exchange {
     /// The request as it went upstream, where history is kept and adapters changed it.
     var sentHead: RequestHead?
     /// Where it stands among the exchanges under way.
-    var place = LiveExchanges.nowhere
+    var place = Exchange.nowhere
     /// Somebody had it cut; what fails from then on fails for that.
     private(set) var isCancelled = false
     /// What gets a line of its own.
@@ -243,7 +243,7 @@ final class Exchange {
             record.rules.matched = plan.names
         } else {
             let before = record.rules.matched
-            record.rules.matched += plan.names.filter { !before.contains($0) }
+            record.rules.matched = before + plan.names.filter { !before.contains($0) }
         }
         authentication = AuthenticationInterceptor(plan, for: self)
         record.isLogOff = plan.log.off ?? false
@@ -346,9 +346,36 @@ final class Exchange {
 
     /// What an attempt's stream came to while the body was under way.
     private func noteEnd(of upstream: any Upstream) {
-        guard let reset = upstream.reset, !attempts.isEmpty else { return }
-        attempts[attempts.count - 1].reset = reset
-        attempts[attempts.count - 1].goAway = upstream.goAway
+        guard let reset = upstream.reset else { return }
+        changeLastAttempt { last in
+            last.reset = reset
+            last.goAway = upstream.goAway
+        }
+    }
+
+    /// Adds an attempt that is over, as far as it goes.
+    func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }
+
+    /// Changes what is said of the last attempt; nothing where there was none.
+    func changeLastAttempt(_ change: (inout AttemptRecord) -> Void) {
+        guard !attempts.isEmpty else { return }
+        changeAttempts { change(&$0[$0.count - 1]) }
+    }
+
+    /// Moves the attempts out and back: accesses that nothing can meet are not checked at run time.
+    private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
+        var attempts: [AttemptRecord] = []
+        swap(&attempts, &self.attempts)
+        change(&attempts)
+        swap(&attempts, &self.attempts)
+    }
+
+    /// Changes the request's fields; moved out and back likewise.
+    func changeFields(_ change: (inout FieldSection) -> Void) {
+        var fields = FieldSection()
+        swap(&fields, &request.fields)
+        change(&fields)
+        swap(&fields, &request.fields)
     }
 
     /// Goes on with another connection for the client's side: the inside of a CONNECT stream.

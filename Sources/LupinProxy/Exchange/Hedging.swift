@@ -114,7 +114,7 @@ extension Exchange {
     private func note(_ hedges: [HedgedAttempt], but winner: HedgedAttempt?) {
         for hedge in hedges where hedge !== winner {
             guard let facts = hedge.facts else { continue }
-            attempts.append(facts)
+            append(facts)
             noteAttemptEnd()
             record.bytes.upstreamIn &+= hedge.bytes.received
             record.bytes.upstreamOut &+= hedge.bytes.sent
@@ -214,7 +214,7 @@ final class HedgedAttempt {
             outer.refusal(ofRetryAt: attempt.adapted.origin) == nil
         else { return }
         state = .running
-        attempt.facts.noteWait(attempt.elapsed)
+        attempt.noteWait(attempt.elapsed)
         do throws(LupinError) {
             let response = try await attempt.run()
             guard isUnderWay else { return inner.dropUpstream() }

@@ -40,9 +40,8 @@ extension Exchange {
                 next = changed
             }
             visited.append(RedirectPolicy.visit(sent, to: origin))
-            record.redirects.append(
-                RedirectRecord(status: response.status, location: target.url)
-            )
+            let leaving = RedirectRecord(status: response.status, location: target.url)
+            record.redirects = record.redirects + [leaving]
             let leg = Leg(head: next.head, origin: next.origin, dropsBody: target.dropsBody)
             return .follow(leg, reason: "\(response.status) to \(target.url)")
         }

@@ -134,21 +134,22 @@ extension Exchange {
 
     /// The attempt whose body broke off had been delivered, as far as anybody knew.
     private func noteBroken(_ failure: LupinError, _ received: UInt64) {
-        guard !attempts.isEmpty else { return }
-        let last = attempts.count - 1
-        attempts[last].error = failure
-        if let upstream {
-            attempts[last].reset = upstream.reset
-            attempts[last].goAway = upstream.goAway
+        changeLastAttempt { last in
+            last.error = failure
+            if let upstream {
+                last.reset = upstream.reset
+                last.goAway = upstream.goAway
+            }
+            last.decision = .resume
+            last.reason = "broke off after \(received) bytes"
         }
-        attempts[last].decision = .resume
-        attempts[last].reason = "broke off after \(received) bytes"
     }
 
     private func giveUpResuming(_ reason: String) {
-        guard !attempts.isEmpty else { return }
-        attempts[attempts.count - 1].decision = .giveUp
-        attempts[attempts.count - 1].reason += "; \(reason)"
+        changeLastAttempt { last in
+            last.decision = .giveUp
+            last.reason += "; \(reason)"
+        }
     }
 }
 

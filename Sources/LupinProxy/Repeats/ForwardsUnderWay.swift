@@ -7,7 +7,7 @@ struct ForwardUnderWay {
     let forward: RepeatedForward
     let upstream: any RepeatingUpstream
     /// All of it has left.
-    var isSent = false
+    let isSent: Bool
     /// When it came, in microseconds of the loop's clock.
     let begun: UInt64
     /// What had moved on both connections before.

@@ -146,20 +146,22 @@ extension WorkerResources {
         clientBytes: (received: UInt64, sent: UInt64)
     ) -> ForwardUnderWay? {
         guard let upstream = lease(for: forward, client) else { return nil }
-        var now = ForwardUnderWay(
-            forward: forward,
-            upstream: upstream,
-            begun: loop.now,
-            clientBytes: clientBytes,
-            upstreamBytes: (upstream.bytesReceived, upstream.bytesSent)
-        )
+        let upstreamBytes = (upstream.bytesReceived, upstream.bytesSent)
+        let isSent: Bool
         do throws(LupinError) {
-            now.isSent = try now.upstream.begin(forward.known.request)
-            return now
+            isSent = try upstream.begin(forward.known.request)
         } catch {
-            now.upstream.abort()
+            upstream.abort()
             return nil
         }
+        return ForwardUnderWay(
+            forward: forward,
+            upstream: upstream,
+            isSent: isSent,
+            begun: loop.now,
+            clientBytes: clientBytes,
+            upstreamBytes: upstreamBytes
+        )
     }
 
     private func lease(
@@ -172,9 +174,8 @@ extension WorkerResources {
             if upstream.reach.isOpen(toLocal: client.isLocal, by: snapshot) { return upstream }
             pool.keep(upstream)
             return nil
-        case .message(_, let hop):
-            guard
-                let connection = pool.streams.knownConnection(to: hop, for: forward),
+        case .message:
+            guard let connection = pool.streams.knownConnection(for: forward),
                 connection.reach.isOpen(toLocal: client.isLocal, by: snapshot),
                 forward.isLikeRecorded(connection)
             else { return nil }
@@ -186,18 +187,19 @@ extension WorkerResources {
     ///
     /// `stream` is the client's, with HTTP/2.
     func record(
-        _ now: ForwardUnderWay,
+        _ now: borrowing ForwardUnderWay,
         from client: Visitor,
         on stream: HTTP2Stream? = nil
     ) {
-        let forward = now.forward
-        forward.noteUse()
-        record(forward.record, from: client, date: forward.date) { fill(&$0, now, stream) }
+        now.forward.noteUse()
+        record(now.forward.record, from: client, date: now.forward.date) { record in
+            fill(&record, now, stream)
+        }
     }
 
     /// The record of a request that was forwarded as an equal one, for an exchange that ends it.
     func copiedRecord(
-        of now: ForwardUnderWay,
+        of now: borrowing ForwardUnderWay,
         on stream: HTTP2Stream? = nil
     ) -> ExchangeRecord {
         var record = now.forward.record.copy
@@ -208,7 +210,7 @@ extension WorkerResources {
 
     private func fill(
         _ record: inout ExchangeRecord,
-        _ now: ForwardUnderWay,
+        _ now: borrowing ForwardUnderWay,
         _ stream: HTTP2Stream?
     ) {
         let elapsed = Int64(loop.now &- now.begun)

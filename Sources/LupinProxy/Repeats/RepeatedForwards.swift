@@ -15,6 +15,8 @@ final class RepeatedForward {
     let known: Known
     /// The request's head as it came, and its digest.
     let head: RepeatedHead
+    /// The same, for one that came on a stream.
+    let message: ParsedRequest?
     let digest: Int
     /// The response's head as it went out, with the Date that is due.
     private var answer: RepeatedAnswer
@@ -67,6 +69,7 @@ final class RepeatedForward {
     ) {
         self.known = known
         self.head = head
+        message = if case .message(let request) = head { request } else { nil }
         self.digest = digest
         self.answer = answer
         isDated = answer.isDated
@@ -210,7 +213,8 @@ final class RepeatedForwards {
     func forward(_ request: ParsedRequest, _ digest: Int) -> RepeatedForward? {
         let forwards = forwards
         guard let forward = forwards[digest] else { return nil }
-        return forward.head.isSame(as: request) ? forward : nil
+        guard let known = forward.message, request.hasHead(of: known) else { return nil }
+        return forward
     }
 
     /// Whether it is worth while to look at responses to requests with that digest.

@@ -9,21 +9,10 @@ enum RepeatedHead {
     /// On a stream.
     case message(ParsedRequest)
 
-    /// A request that came on a stream, once more; nil for one of HTTP/1.1.
-    var request: ParsedRequest? {
-        if case .message(let known) = self { known.copy() } else { nil }
-    }
-
     /// Whether `head` is the same to the last byte.
     func isSame(as head: Span<UInt8>) -> Bool {
         guard case .bytes(let known) = self else { return false }
         return known.span.begins(head)
-    }
-
-    /// Whether the head of `request`, which came on a stream, is the same to the last byte.
-    func isSame(as request: ParsedRequest) -> Bool {
-        guard case .message(let known) = self else { return false }
-        return request.hasHead(of: known)
     }
 }
 

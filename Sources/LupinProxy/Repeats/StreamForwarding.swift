@@ -73,7 +73,7 @@ extension DownstreamHTTP2 {
             exchange.passed = forward.known.pass
             if downstream.isClientGone { slot.wake(.downstreamClosed) }
             var repetition = StreamRepetition(digest: forward.digest)
-            if case .message(let head) = forward.head { repetition.head = head }
+            repetition.head = forward.message
             _ = await run(exchange, downstream, repetition)
         case .body(let record, let rest, let now, let failure):
             let snapshot = now.forward.record.snapshot
@@ -201,6 +201,6 @@ final class StreamForward: ChannelPump, ForwardHolder {
     /// Has a task go on.
     private func handOver(_ unfinished: UnfinishedForward) {
         end()
-        owner.goOn(unfinished, now.forward.head.request, on: stream)
+        owner.goOn(unfinished, now.forward.message?.copy(), on: stream)
     }
 }

@@ -67,8 +67,11 @@ final class StreamPool {
     }
 
     /// One that others have used and nobody doubts: what an ordinary request would go by at once.
-    func knownConnection(to hop: NextHop, for forward: RepeatedForward) -> UpstreamHTTP2? {
-        if forward.shelf?.isListed != true { forward.shelf = shelves[hop] }
+    func knownConnection(for forward: RepeatedForward) -> UpstreamHTTP2? {
+        if forward.shelf?.isListed != true {
+            guard case .message(_, let hop) = forward.known.request else { return nil }
+            forward.shelf = shelves[hop]
+        }
         guard let shelf = forward.shelf, shelf.isShared, let connection = shelf.withRoom,
             connection.isKnown
         else {
