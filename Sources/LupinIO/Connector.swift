@@ -86,7 +86,7 @@ package struct Connector {
 
     /// RFC 8305 §4: alternate between the families, the preferred one first.
     package static func interleave(_ addresses: [IPAddress]) -> [IPAddress] {
-        guard let first = addresses.first else { return [] }
+        guard let first = addresses.first, addresses.count > 1 else { return addresses }
         let preferred = addresses.filter { $0.isIPv6 == first.isIPv6 }
         let other = addresses.filter { $0.isIPv6 != first.isIPv6 }
         var result: [IPAddress] = []

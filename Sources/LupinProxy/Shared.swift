@@ -166,6 +166,10 @@ final class Snapshot: Sendable {
     let repeatsRequests: Bool
     /// Whether a rule has something stored.
     let caches: Bool
+    /// Whether any CONNECT may be more than a tunnel.
+    let mayIntercept: Bool
+    /// No origin is spoken to under TLS of which no rule says whom to trust.
+    let demandsTrustRule: Bool
     /// The tokens of the file by their names.
     let tokens: [String: TokenDefinition]
     /// Who may use rules that hold secrets.
@@ -224,6 +228,8 @@ final class Snapshot: Sendable {
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
         repeatsRequests = !needsProgram && !configuration.rules.testsClient
         caches = configuration.rules.rules.contains { ($0.cache ?? nil) != nil }
+        mayIntercept = configuration.rules.mayIntercept(configuration.settings.intercept)
+        demandsTrustRule = configuration.settings.upstream.tls.demandsTrustRule
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners

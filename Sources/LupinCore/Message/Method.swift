@@ -10,7 +10,18 @@ public enum Method: Hashable, Sendable {
 
     /// The method whose token is `token`.
     public init(_ token: String) {
-        self = Method.defined.first { $0.token == token } ?? .other(token)
+        switch token {
+        case "GET": self = .get
+        case "HEAD": self = .head
+        case "POST": self = .post
+        case "PUT": self = .put
+        case "DELETE": self = .delete
+        case "CONNECT": self = .connect
+        case "OPTIONS": self = .options
+        case "TRACE": self = .trace
+        case "PATCH": self = .patch
+        default: self = .other(token)
+        }
     }
 
     /// The method as it stands on the wire.

@@ -24,6 +24,11 @@ package enum TunnelReason: Sendable, Hashable {
 }
 
 extension RuleSet {
+    /// Whether any CONNECT becomes something else than a tunnel.
+    package func mayIntercept(_ settings: InterceptSettings) -> Bool {
+        settings.mode != .none && (settings.mode != .auto || interceptionIndex.index != nil)
+    }
+
     /// Whether the CONNECT that `subject` is becomes a tunnel.
     ///
     /// A rule counts when a request inside may match it: host, port, client, program and user are

@@ -1,7 +1,9 @@
 // Who is served, and which targets are refused whatever the rules say.
 
 /// The access settings, asked before any rule.
-package struct AccessPolicy: Sendable {
+///
+/// A class, since every exchange asks it, and a struct of its size would be copied each time.
+package final class AccessPolicy: Sendable {
     private let settings: AccessSettings
     /// Where this process listens.
     private let listeners: [(address: IPAddress, port: UInt16)]

@@ -13,8 +13,16 @@ final class ExchangeHistory: Sendable {
         /// The request as adapters have left it; nil where there was none.
         let changed: RequestHead?
 
-        init(_ record: consuming ExchangeRecord, changed: RequestHead? = nil) {
+        init(_ record: consuming ExchangeRecord) {
             self.record = record
+            changed = nil
+        }
+
+        /// Takes the record, which is moved and not copied.
+        init(taking record: inout ExchangeRecord, changed: RequestHead?) {
+            var taken = ExchangeRecord(id: record.id, startMicroseconds: 0)
+            swap(&taken, &record)
+            self.record = taken
             self.changed = changed
         }
     }
@@ -40,8 +48,8 @@ final class ExchangeHistory: Sendable {
         }
 
         /// `changed` is the request as adapters have left it; nil where there was none.
-        init(_ record: consuming ExchangeRecord, changed: RequestHead?) {
-            original = Original(record, changed: changed)
+        init(taking record: inout ExchangeRecord, changed: RequestHead?) {
+            original = Original(taking: &record, changed: changed)
             difference = nil
         }
 

@@ -33,9 +33,11 @@ extension Exchange {
     /// Whether this CONNECT is to be intercepted; nil for a tunnel.
     /// - Throws: 403 where a tunnel would undo what the rules demand.
     func decideInterception(at origin: Origin) throws(LupinError) -> Interception? {
-        let decision = snapshot.interception(of: subject(at: origin))
-        guard case .intercept(let rule, let isConvenienceOnly) = decision else {
-            if snapshot.settings.upstream.tls.demandsTrustRule {
+        guard snapshot.mayIntercept,
+            case .intercept(let rule, let isConvenienceOnly) =
+                snapshot.interception(of: subject(at: origin))
+        else {
+            if snapshot.demandsTrustRule {
                 throw .noTrustRule(for: origin)
             }
             return nil
@@ -50,7 +52,7 @@ extension Exchange {
         // A tunnel at the client's wish would be one that no trust rule covers.
         let mayTunnel =
             isConvenienceOnly && settings.tunnelsRejecting != nil
-            && !snapshot.settings.upstream.tls.demandsTrustRule
+            && !snapshot.demandsTrustRule
         if hasRejected {
             if mayTunnel { return nil }
             throw .request(

@@ -113,7 +113,9 @@ extension Exchange {
     /// Its kernel then answers with RST what nobody read any more, the origin's close_notify as a
     /// rule: a tunnel that ended well.
     private func hasClientClosed(_ up: BodyRelay, _ down: BodyRelay) -> Bool {
-        guard up.failure ?? down.failure == .clientGone else { return false }
+        guard let failure = up.failure ?? down.failure, failure == .clientGone else {
+            return false
+        }
         return up.state == .finished || down.state == .finished
     }
 

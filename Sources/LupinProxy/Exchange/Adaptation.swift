@@ -217,6 +217,7 @@ extension Exchange {
     }
 
     func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
+        if snapshot.isDirect, plan?.proxy == nil { return nil }
         let parent = snapshot.settings.upstream.nextHop(
             for: origin.scheme,
             host: origin.host,
@@ -232,7 +233,7 @@ extension Exchange {
     }
 
     private func originSecurity(for origin: Origin) throws(LupinError) -> OriginSecurity {
-        if snapshot.settings.upstream.tls.demandsTrustRule, plan?.trust == nil {
+        if snapshot.demandsTrustRule, plan?.trust == nil {
             throw .noTrustRule(for: origin)
         }
         var demand = SecurityDemand()

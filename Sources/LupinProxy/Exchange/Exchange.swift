@@ -324,9 +324,7 @@ final class Exchange: Rostered {
         }
         if resources.keepsHistory, finished.isDue {
             // Kept as it is, so its memory serves nobody else.
-            var kept = ExchangeRecord(id: finished.id, startMicroseconds: 0)
-            swap(&kept, &finished)
-            resources.shared.history.append(.init(kept, changed: sentHead))
+            resources.shared.history.append(.init(taking: &finished, changed: sentHead))
         } else if let lastUpstream, var response = finished.response {
             // Nobody else needs the fields now: their memory serves the connection's next response.
             finished.response = nil
