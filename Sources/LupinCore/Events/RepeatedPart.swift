@@ -12,16 +12,32 @@ package struct RepeatedPart: Sendable {
     package static let none = RepeatedPart(front: [], rest: nil, ending: nil)
 
     /// The end of a line, with gaps for the stream of the only attempt and for how long it took.
-    fileprivate struct Ending {
+    ///
+    /// A class, because it is too long to be copied for every line.
+    fileprivate final class Ending: Sendable {
         /// Up to the number of the stream, or to the time where there is none.
-        var opening: [UInt8] = []
-        /// Behind the number of the stream, up to the time.
-        var afterStream: [UInt8]?
-        /// What follows the time, each time.
-        var first = Fragment("")
-        var others: (second: Fragment, third: Fragment)?
-        /// Where the only attempt went; nil without one.
-        var peer: (address: IPAddress?, port: UInt16)?
+        let opening: [UInt8]
+        /// Behind the number of the stream, up to the time; empty where there is none.
+        let afterStream: [UInt8]
+        /// What follows the time, each time: once, or three times where there is an attempt.
+        let first: Fragment
+        let second: Fragment
+        let third: Fragment
+        let hasAttempt: Bool
+        /// Where that went.
+        let peer: IPAddress?
+        let peerPort: UInt16
+
+        init(_ opening: [[UInt8]], _ pieces: [Fragment], of attempt: AttemptRecord?) {
+            self.opening = opening[0]
+            afterStream = opening.count > 1 ? opening[1] : []
+            first = pieces[0]
+            second = pieces.count > 1 ? pieces[1] : Fragment("")
+            third = pieces.count > 2 ? pieces[2] : Fragment("")
+            hasAttempt = attempt != nil
+            peer = attempt?.peer
+            peerPort = attempt?.peerPort ?? 0
+        }
     }
 }
 
@@ -76,38 +92,36 @@ extension RecordFormat {
         repeating part: borrowing RepeatedPart,
         to line: inout JSONLine
     ) -> Bool {
-        guard let time = record.timing.total else { return false }
+        guard let ending = part.ending, let time = record.timing.total else { return false }
         let attempts = record.attempts.span
-        switch part.ending {
-        case let ending? where ending.peer == nil:
+        guard ending.hasAttempt else {
             guard attempts.isEmpty, record.timing.wait == nil else { return false }
             line.bytes.append(contentsOf: ending.opening)
             line.appendBounded(320) { output in
                 output.append(milliseconds: time)
                 output.append(ending.first)
             }
-        case let ending?:
-            guard let others = ending.others, let peer = ending.peer, attempts.count == 1,
-                attempts[0].timing.wait == time, record.timing.wait == time,
-                attempts[0].timing.blocked == nil, attempts[0].goAway == nil,
-                attempts[0].peerPort == peer.port, attempts[0].peer == peer.address
-            else { return false }
-            let stream = attempts[0].stream
-            guard (stream == nil) == (ending.afterStream == nil) else { return false }
-            line.bytes.append(contentsOf: ending.opening)
-            if let stream, let afterStream = ending.afterStream {
-                line.appendBounded(64) { output in output.append(decimal: UInt64(stream)) }
-                line.bytes.append(contentsOf: afterStream)
-            }
-            line.appendBounded(640) { output in
-                output.append(milliseconds: time)
-                output.append(ending.first)
-                output.append(milliseconds: time)
-                output.append(others.second)
-                output.append(milliseconds: time)
-                output.append(others.third)
-            }
-        case nil: return false
+            return true
+        }
+        guard attempts.count == 1,
+            attempts[0].timing.wait == time, record.timing.wait == time,
+            attempts[0].timing.blocked == nil, attempts[0].goAway == nil,
+            attempts[0].peerPort == ending.peerPort, attempts[0].peer == ending.peer
+        else { return false }
+        let stream = attempts[0].stream
+        guard (stream == nil) == ending.afterStream.isEmpty else { return false }
+        line.bytes.append(contentsOf: ending.opening)
+        if let stream {
+            line.appendBounded(64) { output in output.append(decimal: UInt64(stream)) }
+            line.bytes.append(contentsOf: ending.afterStream)
+        }
+        line.appendBounded(512) { output in
+            output.append(milliseconds: time)
+            output.append(ending.first)
+            output.append(milliseconds: time)
+            output.append(ending.second)
+            output.append(milliseconds: time)
+            output.append(ending.third)
         }
         return true
     }
@@ -118,10 +132,8 @@ extension RecordFormat {
             return nil
         }
         var shown = copy record
-        var ending = RepeatedPart.Ending()
         shown.timing.total = Gap.time
         if !shown.attempts.isEmpty {
-            ending.peer = (shown.attempts[0].peer, shown.attempts[0].peerPort)
             shown.timing.wait = Gap.time
             shown.attempts[0].timing.wait = Gap.time
             shown.attempts[0].timing.blocked = nil
@@ -135,20 +147,14 @@ extension RecordFormat {
         line.bytes.append(0x7D)
         addEnd(shown, dropped: 0, to: &line)
         line.bytes.removeFirst()
-        var texts = line.bytes.split(by: Gap.timeText)
-        guard let opening = texts.first, texts.count == (ending.peer == nil ? 2 : 4) else {
-            return nil
-        }
-        let parts = opening.split(by: Gap.streamText)
-        guard let first = parts.first, parts.count <= 2 else { return nil }
-        ending.opening = first
-        if parts.count == 2 { ending.afterStream = parts[1] }
-        texts.removeFirst()
-        let pieces = texts.compactMap { Fragment($0) }
-        guard pieces.count == texts.count else { return nil }
-        ending.first = pieces[0]
-        if pieces.count == 3 { ending.others = (pieces[1], pieces[2]) }
-        return ending
+        let attempt = shown.attempts.first
+        let texts = line.bytes.split(by: Gap.timeText)
+        let opening = texts[0].split(by: Gap.streamText)
+        let pieces = texts.dropFirst().compactMap { Fragment($0) }
+        guard pieces.count == texts.count - 1, pieces.count == (attempt == nil ? 1 : 3),
+            opening.count == (attempt?.stream == nil ? 1 : 2)
+        else { return nil }
+        return RepeatedPart.Ending(opening, pieces, of: attempt)
     }
 
     /// Numbers that stand where others will: a time of eleven days, and one that is no stream's,

@@ -30,14 +30,15 @@ final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
     struct Entry: Sendable {
         private var original: Original
-        /// What is different from the original; nil where this is it.
-        private var difference: Difference?
+        /// Whether it is another exchange than the original.
+        private var isOther = false
+        private var difference = Difference()
 
-        var id: ExchangeID { difference?.id ?? original.record.id }
+        var id: ExchangeID { isOther ? difference.id : original.record.id }
 
         var record: ExchangeRecord {
             var record = original.record
-            difference?.apply(to: &record)
+            if isOther { difference.apply(to: &record) }
             return record
         }
 
@@ -50,42 +51,42 @@ final class ExchangeHistory: Sendable {
         /// `changed` is the request as adapters have left it; nil where there was none.
         init(taking record: inout ExchangeRecord, changed: RequestHead?) {
             original = Original(taking: &record, changed: changed)
-            difference = nil
         }
 
-        fileprivate init(like original: Original, _ difference: Difference) {
-            self.original = original
-            self.difference = difference
-        }
+        fileprivate init(_ original: Original) { self.original = original }
 
-        /// Makes it another one, and returns the original that it had.
+        /// Makes it one that was answered as `original` was, and returns the original that it had.
         ///
         /// In place, since it is long.
         fileprivate mutating func become(
             like original: Original,
-            _ difference: Difference
+            _ record: borrowing ExchangeRecord,
+            date: String?
         ) -> Original {
             var former = original
             swap(&former, &self.original)
-            self.difference = difference
+            isOther = true
+            difference.note(record, date: date)
             return former
         }
     }
 
     /// What differs in exchanges that were answered alike.
     fileprivate struct Difference: Sendable {
-        let id: ExchangeID
-        private let startMicroseconds: Int64
-        private let address: IPAddress?
-        private let port: UInt16
-        private let stream: UInt32?
-        private let bytes: ByteCounts
-        private let wait: Int64?
-        private let total: Int64?
-        private let peer: (address: IPAddress, port: UInt16)?
-        private let date: String?
+        private(set) var id = ExchangeID(high: 0, low: 0)
+        private var startMicroseconds: Int64 = 0
+        private var address: IPAddress?
+        private var port: UInt16 = 0
+        private var stream: UInt32?
+        private var bytes = ByteCounts()
+        private var wait: Int64?
+        private var total: Int64?
+        private var peer: IPAddress?
+        private var peerPort: UInt16 = 0
+        private var attemptStream: UInt32?
+        private var date: String?
 
-        init(_ record: borrowing ExchangeRecord, date: String?) {
+        mutating func note(_ record: borrowing ExchangeRecord, date: String?) {
             id = record.id
             startMicroseconds = record.startMicroseconds
             address = record.client.address
@@ -95,11 +96,11 @@ final class ExchangeHistory: Sendable {
             wait = record.timing.wait
             total = record.timing.total
             self.date = date
-            if let last = record.attempts.last, let address = last.peer {
-                peer = (address, last.peerPort)
-            } else {
-                peer = nil
-            }
+            let attempts = record.attempts.span
+            guard let last = attempts.indices.last else { return }
+            peer = attempts[last].peer
+            peerPort = attempts[last].peerPort
+            attemptStream = attempts[last].stream
         }
 
         func apply(to record: inout ExchangeRecord) {
@@ -111,10 +112,13 @@ final class ExchangeHistory: Sendable {
             record.bytes = bytes
             record.timing.wait = wait
             record.timing.total = total
-            if let peer, !record.attempts.isEmpty {
-                record.attempts[record.attempts.count - 1].timing.wait = wait
-                record.attempts[record.attempts.count - 1].peer = peer.address
-                record.attempts[record.attempts.count - 1].peerPort = peer.port
+            if let last = record.attempts.indices.last {
+                record.attempts[last].timing.wait = wait
+                record.attempts[last].stream = attemptStream
+                if let peer {
+                    record.attempts[last].peer = peer
+                    record.attempts[last].peerPort = peerPort
+                }
             }
             if let date { record.response?.fields.set(date: date) }
         }
@@ -123,9 +127,23 @@ final class ExchangeHistory: Sendable {
     private struct Ring {
         var entries: [Entry] = []
         /// Where the next one goes, once all places are taken.
-        var next = 0
+        private(set) var next = 0
 
-        mutating func advance(_ limit: Int) { next = next + 1 == limit ? 0 : next + 1 }
+        /// The place of the next one, which has to be filled at once; `original` is kept there
+        /// where nothing was.
+        mutating func takePlace(of limit: Int, _ original: Original) -> Int {
+            guard entries.count == limit else {
+                entries.append(Entry(original))
+                return entries.count - 1
+            }
+            return takeNext(of: limit)
+        }
+
+        /// The place of the oldest one, once all places are taken.
+        mutating func takeNext(of limit: Int) -> Int {
+            defer { next = next + 1 == limit ? 0 : next + 1 }
+            return next
+        }
     }
 
     /// How many are kept.
@@ -145,15 +163,10 @@ final class ExchangeHistory: Sendable {
     /// another one.
     func append(like original: Original, _ record: borrowing ExchangeRecord, date: String? = nil) {
         guard limit > 0 else { return }
-        let difference = Difference(record, date: date)
-        _ = ring.withLock { ring -> Original? in
-            guard ring.entries.count == limit else {
-                ring.entries.append(Entry(like: original, difference))
-                return nil
-            }
-            let former = ring.entries[ring.next].become(like: original, difference)
-            ring.advance(limit)
-            return former
+        // What gives way is let go of outside the lock.
+        _ = ring.withLock { ring in
+            let place = ring.takePlace(of: limit, original)
+            return ring.entries[place].become(like: original, record, date: date)
         }
     }
 
@@ -161,11 +174,9 @@ final class ExchangeHistory: Sendable {
     func append(_ entry: Entry) {
         guard limit > 0 else { return }
         var entry = entry
-        // What gives way is let go of outside the lock.
         ring.withLock { ring in
             guard ring.entries.count == limit else { return ring.entries.append(entry) }
-            swap(&entry, &ring.entries[ring.next])
-            ring.advance(limit)
+            swap(&entry, &ring.entries[ring.takeNext(of: limit)])
         }
     }
 

@@ -61,12 +61,22 @@ extension WorkerResources {
             record.client.address = address
             record.client.port = port
             fill(&record)
-            count(record)
-            sink.record(record, repeating: repeated.line)
-            if let original = repeated.original, record.isDue {
-                shared.history.append(like: original, record, date: date)
-            }
+            write(record, like: repeated, date: date)
         }
         flushSoon()
+    }
+
+    // One function for all of it: whoever is lent the record by somebody who may change it gets a
+    // copy, who is lent it by this one does not.
+    private func write(
+        _ record: borrowing ExchangeRecord,
+        like repeated: RepeatedRecord,
+        date: String?
+    ) {
+        count(record)
+        sink.record(record, repeating: repeated.line)
+        if let original = repeated.original, record.isDue {
+            shared.history.append(like: original, record, date: date)
+        }
     }
 }

@@ -51,6 +51,20 @@ struct BridgeForwardTests {
         }
     }
 
+    @Test func `history has the stream of each`() async throws {
+        try await UpstreamStory.run(ProxyFixture.adminSocket) { story in
+            let equal = try EqualBridges(story)
+            for _ in 0..<3 { try equal.repeatOnce() }
+            for record in try story.proxy.records(Self.warmUps + 3).suffix(3) {
+                let id = try #require(record["id"])
+                let shown = try story.proxy.adminJSON("/v1/exchanges/\(id)")
+                for value in ["network.stream", "attempts.0.stream"] {
+                    #expect(shown["record.\(value)"] == record[value])
+                }
+            }
+        }
+    }
+
     private func check(_ records: ArraySlice<RecordLine>, _ size: Int) throws {
         let one = try #require(records.first)
         #expect(Set(records.compactMap { $0["id"] }).count == records.count)
