@@ -20,7 +20,9 @@ let strict: [SwiftSetting] = [
 /// The program carries Swift's libraries in itself, as that of the Docker image does.
 ///
 /// Calls to them are direct then, above all those that count references: 4 % less for a small
-/// request. No library is made of the target with these flags, so others may depend on those.
+/// request. Foundation's parts are named one by one, as only modules that were compiled for it name
+/// them themselves. No library is made of the target with these flags, so others may depend on
+/// those.
 let selfContained: [LinkerSetting] = [
     .unsafeFlags(
         [

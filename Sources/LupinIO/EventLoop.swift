@@ -113,15 +113,15 @@ package final class EventLoop {
     func unregister(_ token: UInt64) {
         let index = Int(token & 0xFFFF_FFFF)
         let next = closed.first
-        // Let go of when everything is in its place again.
         let former = change { entries in
             var entry = Entry(generation: entries[index].generation &+ 1, next: next)
             swap(&entry, &entries[index])
             return entry
         }
-        _ = consume former
         if closed.first < 0 { closed.last = index }
         closed.first = index
+        // Let go of only now that everything is in its place: others may be closed by that.
+        _ = consume former
     }
 
     /// Looks at a channel every millisecond while its bytes gather.

@@ -42,7 +42,7 @@ extension LupinError {
 /// Reads the body of the message whose head was just read from `channel`.
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
-    /// The channel's.
+    // The channel's: what is reached by way of others is counted as used, each time.
     private let input: InputBuffer
     private let side: Side
     private let decoder: BodyDecoder

@@ -20,7 +20,7 @@ final class UpstreamHTTP1: RepeatingUpstream {
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
 
-    /// The channel's.
+    // The channel's: what is reached by way of others is counted as used, each time.
     private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter

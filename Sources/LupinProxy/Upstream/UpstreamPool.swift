@@ -61,7 +61,7 @@ final class UpstreamPool {
     }
 
     private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
-        // Who leases a connection becomes its pump.
+        // Who leases a connection attaches himself as its pump, before he waits for anything.
         while let connection = shelf.top.take() {
             shelf.top = connection.below.take()
             if connection.isQuiet(asksKernel: asksKernel) {

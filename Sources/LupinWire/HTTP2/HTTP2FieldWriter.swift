@@ -4,7 +4,8 @@ import LupinCore
 
 /// Writes header blocks; kept by its connection for the memory.
 ///
-/// nghttp2 copies names and values when a message is submitted, and turns names to lower case.
+/// nghttp2 copies names and values when a message is submitted, and turns names to lower case; for
+/// a ``PreparedHead``, which is lent the block instead, that does both.
 @safe
 final class HTTP2FieldWriter {
     typealias Submit = (UnsafeBufferPointer<nghttp2_nv>) -> Int32
@@ -127,8 +128,8 @@ final class HTTP2FieldWriter {
             unsafe text.deallocate()
             unsafe text = .allocate(capacity: bytesNeeded * 2)
         }
-        // Safety: the block is used inside the closure only, and nghttp2 copies what the pairs
-        // lead to before `submit` returns.
+        // Safety: the block is used inside the closure only, and what the pairs lead to is copied
+        // before `submit` returns, by nghttp2 or by a prepared head.
         return unsafe fields.storage.withUnsafeBufferPointer { stored in
             var block = unsafe HeaderBlock(pairs: pairs, text: text, stored: stored)
             fill(&block)

@@ -7,8 +7,8 @@ package import LupinCore
 /// Their only Date can be replaced by another one; nothing else changes.
 @safe
 package final class PreparedHead {
-    // Safety: allocated and freed here; the pairs point into `text`, and `lend` lends them for a
-    // call. nghttp2 copies neither names nor values: who lends them keeps this alive.
+    // Safety: allocated and freed here; the pairs point into `text`. nghttp2 copies their list, but
+    // neither names nor values: who lends them keeps this alive until they were sent.
     private let pairs: UnsafeMutableBufferPointer<nghttp2_nv>
     private let text: UnsafeMutableBufferPointer<UInt8>
     /// Where the value of the only Date stands, if it has the length of IMF-fixdate.
@@ -85,6 +85,8 @@ package final class PreparedHead {
     /// Has it say another Date of the same length.
     package func set(date new: Span<UInt8>) {
         guard let date, new.count == date.count else { return }
+        // Safety: the place lies in `text`. Who sends answers sends them whole at once, so nobody
+        // reads there meanwhile.
         for i in 0..<date.count { unsafe text[date.lowerBound + i] = new[i] }
     }
 
