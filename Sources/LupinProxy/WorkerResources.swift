@@ -156,7 +156,7 @@ final class WorkerResources {
 
     /// Has the lines that wait handed over before long.
     func flushSoon() {
-        guard sink.wantsFlush() else { return }
+        guard sink.askForFlush() else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
         flushTimer?.wake(.answered)
     }

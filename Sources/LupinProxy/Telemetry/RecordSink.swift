@@ -73,9 +73,9 @@ package final class RecordSink {
     /// What hides secrets in everything this worker says.
     package var redactor: Redactor { pending.format.redactor }
 
-    /// Whether lines wait for a `flush()` for which nobody has asked yet: then a timer should be
-    /// armed.
-    package func wantsFlush() -> Bool {
+    /// Asks for a `flush()` of the lines that wait; true where nobody has asked yet: then a timer
+    /// should be armed.
+    package func askForFlush() -> Bool {
         guard lines > 0, !isFlushAsked else { return false }
         isFlushAsked = true
         return true

@@ -240,42 +240,42 @@ package final class HTTP2Connection {
     ) -> Int32? {
         let hasBody =
             !options.framing.isEmpty || options.target == .authority || protocolName != nil
+        let awaited = AwaitedMethod(protocolName == nil ? head.method : .connect)
         let stream = unsafe writer.request(head, options, protocolName: protocolName) { fields in
-            // Safety: nghttp2 copies the fields and the provider.
-            unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
-                unsafe nghttp2_submit_request(
-                    session,
-                    nil,
-                    fields.baseAddress,
-                    fields.count,
-                    provider,
-                    AwaitedMethod(protocolName == nil ? head.method : .connect).note
-                )
-            }
+            unsafe submit(fields, hasBody: hasBody, awaited)
         }
-        guard stream > 0 else { return nil }
-        streamCount += 1
-        return stream
+        return stream > 0 ? stream : nil
     }
 
     /// Opens a stream with a request that was prepared, and writes it and what waits before it.
     ///
     /// nil where that can't be done.
     package func open(_ head: PreparedHead, into bytes: inout [UInt8]) -> Int32? {
-        let stream = unsafe head.lend { fields in
-            // Safety: nghttp2 copies the list; what it leads to lives on, as `finish` sees to.
+        let awaited = AwaitedMethod(head.method)
+        let stream = unsafe head.lend { unsafe submit($0, hasBody: false, awaited) }
+        guard stream > 0 else { return nil }
+        finish(head, into: &bytes)
+        return stream
+    }
+
+    /// The stream that a request opens; 0 or less where that can't be done.
+    private func submit(
+        _ fields: UnsafeBufferPointer<nghttp2_nv>,
+        hasBody: Bool,
+        _ awaited: AwaitedMethod
+    ) -> Int32 {
+        // Safety: nghttp2 copies the provider, and the fields or, of a prepared head, their list.
+        let stream = unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
             unsafe nghttp2_submit_request(
                 session,
                 nil,
                 fields.baseAddress,
                 fields.count,
-                nil,
-                AwaitedMethod(head.method).note
+                provider,
+                awaited.note
             )
         }
-        guard stream > 0 else { return nil }
-        streamCount += 1
-        finish(head, into: &bytes)
+        if stream > 0 { streamCount += 1 }
         return stream
     }
 
@@ -332,7 +332,7 @@ package final class HTTP2Connection {
         hasBody: Bool,
         on stream: Int32
     ) -> Int32 {
-        // Safety: nghttp2 copies the provider, and the fields or their list.
+        // Safety: nghttp2 copies the provider, and the fields or, of a prepared head, their list.
         unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
             unsafe nghttp2_submit_response(
                 session,

@@ -61,10 +61,10 @@ struct RecordWriterTests {
         let writer = try makeWriter(settings("log"))
         let sink = makeSink(writer)
         for i in 0..<1000 { sink.record(record(i)) }
-        #expect(sink.wantsFlush())
-        #expect(!sink.wantsFlush())
+        #expect(sink.askForFlush())
+        #expect(!sink.askForFlush())
         sink.flush()
-        #expect(!sink.wantsFlush())
+        #expect(!sink.askForFlush())
         writer.close()
         #expect(read("log").ids == Array(0..<1000))
         #expect(read("log").dropped == 0)
