@@ -70,6 +70,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         {
             return link.giveUp(.enhanceYourCalm)
         }
+        link.endPassing()
         guard link.isOpen else { return }
         // A client that answers no PING is not waited for.
         if let leaveBegun, now &- leaveBegun >= Self.farewell { finishLeave() }

@@ -112,12 +112,13 @@ final class DownstreamStream: Downstream {
 
     func abort() { stream.abort(breakCode) }
 
-    /// The exchange is over: what of the request nobody needs must not come any more (RFC 9113
-    /// §8.1).
+    /// The exchange is over: what still comes of the request nobody needs.
     func leave() {
         stream.pump = nil
         stream.slot = nil
         guard !(stream.hasPeerEnded && stream.hasSentAll) else { return }
-        stream.abort(stream.hasSentAll ? .noError : breakCode)
+        guard stream.hasSentAll else { return stream.abort(breakCode) }
+        // Behind the end of a tunnel nothing comes that anybody waits for.
+        if method == .connect { stream.abort(.noError) } else { stream.letRestPass() }
     }
 }

@@ -58,6 +58,8 @@ final class HTTP2Link: ChannelPump {
     /// Nothing is read until more was sent; no event will tell of what came meanwhile.
     private var isPaused = false
     private var hasEnded = false
+    /// Some streams let the rest of a message pass by.
+    private var hasPassing = false
 
     /// Unsent bytes beyond which no stream may add to them.
     private static let backlogMax = 64 << 10
@@ -506,6 +508,17 @@ final class HTTP2Link: ChannelPump {
     /// Wakes whoever waits on any of the streams.
     func wakeStreams(_ reasons: WakeReasons) {
         for stream in streams.all { stream.slot?.wake(reasons) }
+    }
+
+    /// A stream lets the rest of a message pass by: `endPassing` looks after it.
+    func notePassing() { hasPassing = true }
+
+    /// Ends the streams whose peers have sent for too long what nobody wants.
+    func endPassing() {
+        guard hasPassing else { return }
+        let now = loop.now
+        hasPassing = false
+        for stream in streams.all where stream.passes(at: now) { hasPassing = true }
     }
 
     // MARK: The end

@@ -52,6 +52,8 @@ final class HTTP2Stream {
     private var grown = 0
     private var growth: WindowGrowth?
     private var takenSinceGrowth = 0
+    /// What still comes passes by unread: how much of it may, and until when.
+    private var passing: (bytesLeft: Int, deadline: UInt64)?
 
     init(_ id: Int32, on link: HTTP2Link, windowBytes: Int, bytesReceived: UInt64) {
         self.id = id
@@ -79,6 +81,7 @@ final class HTTP2Stream {
         if !isFirst { keepLent() }
         lent = payload
         if !isFirst { keepLent() }
+        if passing != nil { passBy() }
     }
 
     /// Copies what still lies in the link's input: there will be other bytes.
@@ -88,6 +91,40 @@ final class HTTP2Stream {
         self.queue = queue
         let input = link.channel.input
         queue.append(input.bytes.extracting(payload))
+    }
+
+    // MARK: What nobody wants
+
+    /// How much of a message passes by that nobody wants, and for how long.
+    private static let passingBytesMax = 1 << 20
+    private static let passingTime = Duration.seconds(2)
+
+    /// Lets the rest of the peer's message pass by for a bound, and ends the stream behind that.
+    ///
+    /// RFC 9113 §8.1 allows a reset with NO_ERROR at once, behind a whole response; but clients
+    /// that are still sending then take the response for broken.
+    func letRestPass() {
+        guard !isClosed, ownReset == nil else { return }
+        passing = (Self.passingBytesMax, link.loop.deadline(in: Self.passingTime))
+        link.notePassing()
+        passBy()
+    }
+
+    private func passBy() {
+        guard var passing else { return }
+        while hasBytes, let (_, place) = held {
+            passing.bytesLeft -= place.count
+            discardHeld(place.count)
+        }
+        self.passing = passing
+        if passing.bytesLeft < 0 { abort(.noError) }
+    }
+
+    /// Whether the rest of the peer's message passes by; ends the stream if that takes too long.
+    func passes(at now: UInt64) -> Bool {
+        guard let passing, !isClosed, ownReset == nil else { return false }
+        if now >= passing.deadline { abort(.noError) }
+        return now < passing.deadline
     }
 
     func takeEnd(_ trailers: FieldSection) {

@@ -49,6 +49,8 @@ package final class HTTP2Connection {
     /// The stream that the peer has just reset.
     var streamReset: Int32 = 0
     var streamCount = 0
+    /// The numbers of streams that the peer has opened, and those that it skipped.
+    var opened = OpenedStreams()
     var hasTerminated = false
     var goneAway = false
 

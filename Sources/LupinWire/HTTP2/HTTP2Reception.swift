@@ -21,6 +21,8 @@ extension HTTP2Connection {
             blockBytes = 9 + frame.length
             continuations = 0
             hasMoved = true
+            // nghttp2 ignores it: it keeps no record of which streams there have been.
+            if role == .server, !opened.admit(frame.stream_id) { terminate(.protocolError) }
         case NGHTTP2_CONTINUATION.rawValue:
             blockBytes += 9 + frame.length
             continuations += 1

@@ -52,6 +52,18 @@ extension HTTP2Fields {
     }
 }
 
+extension HTTP2Client {
+    /// Ends an upload that was answered before its end: what was left of it passed by unread, and
+    /// nobody reset its stream.
+    func endUnwanted(_ stream: UInt32) throws {
+        try frames.sendData(stream, Array("rest".utf8))
+        try frames.expectAlive()
+        for case .reset(stream, let code) in frames.unasked {
+            throw SocketFailure("the stream was reset with \(code)")
+        }
+    }
+}
+
 extension FrameStream {
     /// The text of DATA on `stream`.
     func text(of stream: UInt32, exactly count: Int) throws -> String {

@@ -16,6 +16,7 @@ struct LateTrailerTests {
             let stream = try client.open(head + ["content-length": "500000"])
             try client.frames.send(.data(stream, "some"))
             #expect(try client.response(on: stream).bodyText == "enough")
+            for _ in 0..<3 { try clock.advance(by: .seconds(1)) }
             try client.frames.expectReset(stream, .noError)
             try client.frames.send(.headers(stream, ["x-late": "1"], end: true))
             try client.frames.expectAlive()

@@ -11,9 +11,7 @@ extension HTTP2Case {
             try client.expectAnswer(on: 5)
             let late = HTTP2Frame.headers(3, target.head("GET", "/late"), end: true)
             try client.frames.send(late)
-            // §5.1.1 calls it an error of the connection. nghttp2 ignores it, since it can't tell
-            // it from trailers that cross a reset; then nobody may answer it.
-            try client.frames.expectEither(.protocolError, .streamClosed)
+            try client.frames.expectConnectionError(.protocolError)
             let answer = client.frames.unasked.first { $0.stream == 3 && $0.isOfMessage }
             let isForwarded = target.origin?.receivedText.contains("/late") ?? false
             if let answer { throw SocketFailure("\(answer)") }
