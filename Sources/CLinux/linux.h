@@ -1,12 +1,14 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, rtnetlink, files without a name, reads that don't wait, and who is at the other end of a
+// inotify, rtnetlink, sock_diag, files without a name, reads that don't wait, and who is at the other end of a
 // local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -246,6 +248,66 @@ static inline int linux_route_listen(int fd) {
     };
     return bind(fd, (const struct sockaddr *)&address, sizeof address);
 }
+
+// A socket that asks the kernel about TCP sockets; see sock_diag(7).
+static inline int linux_diagnosis_socket(void) {
+    return socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+}
+
+// Asks for the one TCP socket with these two ends, of 4 bytes each, or of 16 for AF_INET6.
+static inline ssize_t linux_diagnosis_ask(
+    int fd, int family, uint32_t number, const uint8_t *_Nonnull local, uint16_t local_port,
+    const uint8_t *_Nonnull remote, uint16_t remote_port
+) {
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 request;
+    } message;
+    memset(&message, 0, sizeof message);
+    size_t bytes = family == AF_INET6 ? 16 : 4;
+    message.head.nlmsg_len = sizeof message;
+    message.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+    message.head.nlmsg_flags = NLM_F_REQUEST;
+    message.head.nlmsg_seq = number;
+    message.request.sdiag_family = (uint8_t)family;
+    message.request.sdiag_protocol = IPPROTO_TCP;
+    message.request.idiag_states = ~0u;
+    memcpy(message.request.id.idiag_src, local, bytes);
+    memcpy(message.request.id.idiag_dst, remote, bytes);
+    message.request.id.idiag_sport = htons(local_port);
+    message.request.id.idiag_dport = htons(remote_port);
+    message.request.id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
+    message.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    return send(fd, &message, sizeof message, 0);
+}
+
+// Reads an answer: its number, its type, the error of one that is none, who made the socket, and
+// the socket's inode, 0 where no process holds it any more.
+static inline ssize_t linux_diagnosis_read(
+    int fd, uint32_t *_Nonnull number, uint16_t *_Nonnull type, int32_t *_Nonnull error,
+    uint32_t *_Nonnull user, uint32_t *_Nonnull inode
+) {
+    struct {
+        struct nlmsghdr head;
+        union {
+            struct nlmsgerr error;
+            struct inet_diag_msg socket;
+            uint8_t room[1024];
+        };
+    } message;
+    memset(&message, 0, sizeof message);
+    ssize_t count = recv(fd, &message, sizeof message, 0);
+    *number = message.head.nlmsg_seq;
+    *type = message.head.nlmsg_type;
+    *error = message.error.error;
+    *user = message.socket.idiag_uid;
+    *inode = message.socket.idiag_inode;
+    return count;
+}
+
+// The types of answers, which are macros.
+static const uint16_t LINUX_DIAGNOSIS_SOCKET = SOCK_DIAG_BY_FAMILY;
+static const uint16_t LINUX_DIAGNOSIS_ERROR = NLMSG_ERROR;
 
 /// Opens a file without a name in a directory, for us alone. O_EXCL: it can never be given one.
 static inline int linux_nameless_file(const char *_Nonnull folder) {

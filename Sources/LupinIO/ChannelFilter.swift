@@ -25,6 +25,14 @@ package protocol ChannelFilter: AnyObject {
 
     /// Plain bytes may be got without further ciphertext.
     var holdsPlain: Bool { get }
+
+    /// The end of the connection is the end of what the peer says, even where `hasEnded` does not
+    /// say so.
+    var mayEndUnannounced: Bool { get }
+}
+
+extension ChannelFilter {
+    package var mayEndUnannounced: Bool { false }
 }
 
 /// A filter gave up; what it met is its maker's to tell.
@@ -108,7 +116,9 @@ final class NestedFilter: ChannelFilter {
 
     /// The outer stream has ended and the inner one has not: whoever ends the outer one, a parent
     /// proxy say, could cut the inner one short.
-    private var isCut: Bool { outer.hasEnded && between.isEmpty && !inner.hasEnded }
+    private var isCut: Bool {
+        outer.hasEnded && between.isEmpty && !inner.hasEnded && !inner.mayEndUnannounced
+    }
 
     func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
         var once: [UInt8] = []
@@ -124,7 +134,11 @@ final class NestedFilter: ChannelFilter {
         outer.sealEnd(into: &cipher)
     }
 
-    var hasEnded: Bool { inner.hasEnded }
+    var hasEnded: Bool {
+        inner.hasEnded || (outer.hasEnded && between.isEmpty && inner.mayEndUnannounced)
+    }
+
+    var mayEndUnannounced: Bool { inner.mayEndUnannounced }
 
     var holdsPlain: Bool { inner.holdsPlain || outer.holdsPlain || !between.isEmpty || isCut }
 }

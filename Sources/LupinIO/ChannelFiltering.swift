@@ -48,8 +48,11 @@ extension Channel {
                 barren += filtered.received.count - held
                 if barren > FilteredBytes.barrenMax { throw SystemError(code: EPROTO) }
             case .blocked, .full: return .blocked
-            // A connection that ends without the filter's own farewell may have been cut.
-            case .end: throw SystemError(code: ECONNRESET)
+            // A connection that ends without the filter's own farewell may have been cut; within
+            // one of its records it certainly was.
+            case .end:
+                if filtered.filter.mayEndUnannounced, filtered.received.isEmpty { return .end }
+                throw .unannouncedEnd
             }
         }
     }

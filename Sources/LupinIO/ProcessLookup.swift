@@ -54,6 +54,8 @@ package final class ProcessLookup: Sendable {
     private let ask: Ask
     /// nil where a test answers.
     private let tables: RecentTables?
+    /// nil where a test answers, or the kernel does not.
+    private let diagnosis: SocketDiagnosis?
 
     /// Finds out what is wished for about the client at `peer`; it may block.
     package typealias Ask =
@@ -66,6 +68,7 @@ package final class ProcessLookup: Sendable {
     package init(asking ask: Ask? = nil) throws(SystemError) {
         self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }
         tables = ask == nil ? RecentTables() : nil
+        diagnosis = ask == nil ? SocketDiagnosis() : nil
         do {
             thread = try HelperThread(name: "lupin-procs", capacity: Self.queueLength)
             userThread = try HelperThread(name: "lupin-users", capacity: Self.userQueueLength)
@@ -101,7 +104,30 @@ package final class ProcessLookup: Sendable {
         to local: SocketAddress,
         slot: ParkingSlot
     ) async -> UInt32? {
-        await look(for: .user, peer, local, slot).user
+        if let answer = userAtOnce(of: peer, to: local) { return answer.user }
+        return await look(for: .user, peer, local, slot).user
+    }
+
+    /// What the kernel says at once of the user at the other end.
+    package enum KnownUser: Sendable {
+        case user(UInt32)
+        /// On another machine, or nobody's any more.
+        case nobody
+
+        package var user: UInt32? {
+            if case .user(let number) = self { number } else { nil }
+        }
+    }
+
+    /// The same without a wait; nil where that takes one.
+    package func userAtOnce(of peer: SocketAddress, to local: SocketAddress) -> KnownUser? {
+        guard let diagnosis else { return nil }
+        guard Self.isWithinMachine(peer, local) else { return .nobody }
+        return switch diagnosis.user(of: peer, connectedTo: local) {
+        case .user(let number): .user(number)
+        case .nobody: .nobody
+        case .unavailable: nil
+        }
     }
 
     private func look(

@@ -42,6 +42,9 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return unsafe body(&storage, length)
     }
 
+    /// The IPv4 address where this is one in an IPv6 address (RFC 4291 §2.5.5.2).
+    var unmapped: SocketAddress { SocketAddress(address: address.unmapped, port: port) }
+
     init?(_ storage: sockaddr_storage) {
         var storage = storage
         var bytes = [UInt8](repeating: 0, count: 16)
@@ -69,7 +72,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return SocketAddress(storage)
     }
 
-    private var networkBytes: [UInt8] {
+    var networkBytes: [UInt8] {
         switch address {
         case .v4(let number):
             (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }

@@ -139,9 +139,3 @@ private struct Words {
         return word
     }
 }
-
-extension SocketAddress {
-    fileprivate var unmapped: SocketAddress {
-        SocketAddress(address: address.unmapped, port: port)
-    }
-}

@@ -11,12 +11,16 @@ package struct SystemError: Error, Equatable, Sendable {
 
     /// The kernel's words for it.
     package var message: String {
+        if self == .unannouncedEnd { return "The connection ended without a farewell" }
         // Safety: strerror returns a static or thread-local C string; it is copied at once.
         guard let text = unsafe strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text)
     }
 
     package static let wouldBlock = SystemError(code: EAGAIN)
+    /// A connection with a filter ended without the farewell that the filter wants; of no number
+    /// that the kernel has.
+    package static let unannouncedEnd = SystemError(code: 0)
     package static let descriptorsExhausted: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 }
 

@@ -12,7 +12,7 @@ import Synchronization
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
 /// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
-/// `RecentTables` (programs and users of clients), `LeafIssuer` with `LeafCertificates` (the
+/// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with `LeafCertificates` (the
 /// authority and its leaves), `TicketKeys` (what seals the tickets of TLS clients),
 /// `ClientRejections` (who refused a leaf), `TicketStore` (TLS of origins to resume),
 /// `OriginSecurities` and `SharedAnchors` (what TLS with origins is made with), `RevocationStore`

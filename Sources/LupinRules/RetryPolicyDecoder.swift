@@ -48,6 +48,7 @@ struct RetryPolicyDecoder {
         case "hedge": return set(&policy.hedge, hedge(entry))
         case "offline_wait": return set(&policy.offlineWait, context.duration(node, setting))
         case "budget": return set(&policy.budget, budget(entry))
+        case "circuit": return set(&policy.circuit, circuit(entry))
         default: return false
         }
     }
@@ -110,12 +111,12 @@ struct RetryPolicyDecoder {
     /// Has every leaf of the map read; false when a problem was told.
     private func leaves(
         _ entry: YAMLNode.Entry,
-        orNone: Bool = true,
+        or word: String? = "none",
         example: String,
         _ read: (YAMLNode.Entry, Setting) -> Bool
     ) -> Bool {
         guard case .map(let entries) = entry.value.content else {
-            wrongType(entry.value, orNone ? "none or a map" : "a map", example)
+            wrongType(entry.value, word.map { "\($0) or a map" } ?? "a map", example)
             return false
         }
         let known = RetryKeyTable.leaves(of: entry.key)
@@ -194,7 +195,7 @@ struct RetryPolicyDecoder {
     private func retryAfter(_ entry: YAMLNode.Entry) -> RetryPolicy.RetryAfter? {
         var value = RetryPolicy.RetryAfter()
         let example = "{honour: \(entry.value.scalarText == "false" ? "false" : "true")}"
-        let isComplete = leaves(entry, orNone: false, example: example) { leaf, setting in
+        let isComplete = leaves(entry, or: nil, example: example) { leaf, setting in
             leaf.key == "honour"
                 ? set(&value.isHonoured, context.boolean(leaf.value))
                 : set(&value.max, context.duration(leaf.value, setting))
@@ -245,6 +246,18 @@ struct RetryPolicyDecoder {
             }
         }
         return isComplete ? budget : nil
+    }
+
+    private func circuit(_ entry: YAMLNode.Entry) -> RetryPolicy.Circuit?? {
+        if entry.value.scalarText == "off" { return .some(nil) }
+        var circuit = RetryPolicy.Circuit()
+        let example = "{failures: 10, open: 10s}"
+        let isComplete = leaves(entry, or: "off", example: example) { leaf, setting in
+            leaf.key == "failures"
+                ? set(&circuit.failures, context.number(leaf.value, setting))
+                : set(&circuit.open, context.duration(leaf.value, setting))
+        }
+        return isComplete ? circuit : nil
     }
 
     private func share(_ node: YAMLNode) -> Double? {

@@ -24,7 +24,8 @@ extension RetryPolicy {
         case "hold": YAMLNode.word(UnitText.size(holdBytes))
         case "hedge": hedge.map { YAMLNode.map($0.written) } ?? YAMLNode.word("none")
         case "offline_wait": YAMLNode.word(RetryText.time(offlineWait))
-        default: budget.map { YAMLNode.map($0.written) } ?? YAMLNode.word("none")
+        case "budget": budget.map { YAMLNode.map($0.written) } ?? YAMLNode.word("none")
+        default: circuit.map { YAMLNode.map($0.written) } ?? YAMLNode.word("off")
         }
     }
 }
@@ -62,6 +63,12 @@ extension RetryPolicy.Budget {
             ("ratio", "\(Int((ratio * 100).rounded()))%"), ("floor", "\(floor)"),
             ("window", RetryText.time(window)), ("per", "host"),
         ]
+    }
+}
+
+extension RetryPolicy.Circuit {
+    fileprivate var written: [(String, String)] {
+        [("failures", "\(failures)"), ("open", RetryText.time(open))]
     }
 }
 

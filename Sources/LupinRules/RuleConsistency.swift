@@ -61,22 +61,7 @@ struct RuleConsistency {
     private func clearTextKey(of rule: Rule, _ entries: [YAMLNode.Entry]) -> YAMLNode.Entry? {
         guard rule.needsClearText else { return nil }
         return entries.first { entry in
-            switch entry.key {
-            case "request": !rule.steps.isEmpty
-            case "response": !rule.responseSteps.isEmpty
-            case "redirect": (rule.redirect ?? nil) != nil
-            case "validate": rule.validation?.isEmpty == false
-            case "respond": rule.respond != nil && !rule.answersConnect
-            case "trust": rule.trust != nil
-            case "client_cert": (rule.clientCertificate ?? nil) != nil
-            case "tls": !rule.tls.isEmpty
-            case "cookies": (rule.cookieJar ?? nil) != nil
-            case "retry": rule.retry != nil
-            case "resume": rule.resume == true
-            case "cache": (rule.cache ?? nil) != nil
-            case "intercept": rule.intercept
-            default: false
-            }
+            RuleKey(rawValue: entry.key).map { rule.clearTextNeed(of: $0) != .none } ?? false
         }
     }
 

@@ -115,58 +115,52 @@ struct RuleDecoder {
     }
 
     private func decode(_ entry: YAMLNode.Entry, into rule: inout Rule) {
-        let keys = RuleKeyTable.rule
-        guard let known = keys.first(where: { $0.key == entry.key }) else {
-            context.unknownKey(entry, in: "rules", known: keys.map(\.key))
-            return
-        }
-        if case .later(let what) = known.availability {
-            if !context.isOff(entry.value, known.offValues) {
-                context.unavailable(entry.key, what, atKey: entry)
-            }
+        guard let key = RuleKey(rawValue: entry.key) else {
+            context.unknownKey(entry, in: "rules", known: RuleKey.allCases.map(\.rawValue))
             return
         }
         let node = entry.value
-        switch entry.key {
-        case "match":
+        switch key {
+        case .match:
             rule.matches = MatchDecoder(context: context).matches(node) ?? []
-        case "request":
+        case .request:
             rule.steps = steps(node, .request)
-        case "response":
+        case .response:
             rule.responseSteps = steps(node, .response)
-        case "respond":
+        case .respond:
             rule.respond = answer(node)
-        case "stop":
+        case .stop:
             rule.stop = context.boolean(node) ?? false
-        case "timeouts":
+        case .timeouts:
             rule.timeouts = timeouts(node)
-        case "log":
+        case .log:
             rule.log = log(node)
-        case "proxy":
+        case .proxy:
             rule.proxy = context.proxy(node).map { context.withoutLoop($0, listeners, at: node) }
-        case "retry":
+        case .retry:
             rule.retry = RetryDecoder(context: context).retry(entry, retry)
-        case "cache":
+        case .cache:
             rule.cache = CacheDecoder(context: context).cache(entry, cache)
-        case "resume":
+        case .resume:
             rule.resume = context.boolean(node)
-        case "trust":
+        case .trust:
             rule.trust = TrustDecoder(context: context).trust(entry, trust)
-        case "client_cert":
+        case .clientCert:
             rule.clientCertificate = context.certificateFiles(entry, off: "none")
-        case "cookies":
+        case .cookies:
             rule.cookieJar = context.cookieJar(entry)
-        case "tls":
+        case .tls:
             rule.tls = context.tlsOverrides(node)
-        case "redirect":
+        case .redirect:
             rule.redirect = context.redirect(entry)
-        case "validate":
+        case .validate:
             rule.validation = context.validation(node)
-        case "throttle":
+        case .throttle:
             rule.throttle = context.throttle(node) ?? ThrottleOverrides()
-        case "intercept":
+        case .intercept:
             rule.intercept = isIntercepted(node)
-        default:
+        case .name:
+            // Decoded before all others, which tell of it.
             break
         }
     }

@@ -92,7 +92,12 @@ package enum SchemaDocument {
             guard !leaves.isEmpty else { return (setting.key, schema(of: setting)) }
             let map = JSON.object(closed(leaves.map { ($0.key, retryLeaf($0)) }))
             let remark = "\(setting.sentence); default: \(setting.defaultText)"
-            let words = setting.key == "retry_after" ? [] : ["none"]
+            let words: [String] =
+                switch setting.key {
+                case "retry_after": []
+                case "circuit": ["off"]
+                default: ["none"]
+                }
             return (setting.key, described(remark, [either(map, words)]))
         }
         return closed(more + keys)
@@ -175,6 +180,7 @@ package enum SchemaDocument {
                 ("min", .object([("enum", .array(["1.2", "1.3"]))])),
                 ("alpn", .object(oneOrMany(.object([("enum", .array(["h2", "http/1.1"]))])))),
                 ("ciphers", text),
+                ("close_notify", .object([("enum", .array(["required", "optional"]))])),
             ]),
             "intercept": [("enum", .array(["auto", true]))],
             "stop": [("type", "boolean")],
@@ -232,7 +238,7 @@ package enum SchemaDocument {
     }
 
     private static func properties(
-        _ keys: [RuleKey],
+        _ keys: [DocumentedKey],
         _ forms: [String: [(String, JSON)]]
     ) -> [(String, JSON)] {
         keys.map { key in

@@ -18,7 +18,7 @@ struct StepDecoder {
         case .modify: .setting
         }
     }
-    private var keys: [RuleKey] {
+    private var keys: [DocumentedKey] {
         side == .request ? RuleKeyTable.step : RuleKeyTable.responseStep
     }
 

@@ -37,10 +37,22 @@ extension DecodingContext {
             case "min": overrides.minimum = tlsVersion(entry.value)
             case "alpn": overrides.protocols = offeredProtocols(entry.value)
             case "ciphers": overrides.ciphers = ciphers(entry.value)
-            default: unknownKey(entry, in: "tls", known: ["min", "alpn", "ciphers"])
+            case "close_notify": overrides.closeNotify = closeNotify(entry.value)
+            default:
+                unknownKey(entry, in: "tls", known: ["min", "alpn", "ciphers", "close_notify"])
             }
         }
         return overrides
+    }
+
+    private func closeNotify(_ node: YAMLNode) -> TLSOverrides.CloseNotify? {
+        let words = TLSOverrides.CloseNotify.allCases.map(\.rawValue)
+        guard
+            let text = text(node, expected: words.joined(separator: " or "), example: "optional")
+        else { return nil }
+        if let value = TLSOverrides.CloseNotify(rawValue: text) { return value }
+        unknownWord(node, text, for: "value", known: words)
+        return nil
     }
 
     private func tlsVersion(_ node: YAMLNode) -> TLSVersion? {

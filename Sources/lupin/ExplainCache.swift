@@ -13,7 +13,7 @@ extension Explanation {
             policy,
             of: lookUpHead,
             hasContent: hasContent,
-            injected: injected,
+            attachments: attachments,
             user: request.user
         )
     }
@@ -53,15 +53,6 @@ extension Explanation {
         !plan.auth.isEmpty && text.contains("<token ")
     }
 
-    /// What lupin attaches, in the words of `CachePreview`.
-    private var injected: [String] {
-        let tokens = plan.auth + plan.namedTokens.filter { !plan.auth.contains($0) }
-        var texts = tokens.map { "token \($0)" }
-        if plan.holdsSecret, tokens.isEmpty { texts.append("a secret of the rules") }
-        if plan.cookieJar != nil { texts.append("the cookies of its jar") }
-        return texts
-    }
-
     private var hasContent: Bool {
         if let record { return record.bodyBytes > 0 }
         let fields = request.head.fields
@@ -77,7 +68,7 @@ extension Explanation {
             plan.cache,
             of: record,
             request: lookUpHead,
-            isInjected: plan.injectsCredentials,
+            attachments: attachments,
             changesResponse: !plan.responseSteps.isEmpty
         )
     }

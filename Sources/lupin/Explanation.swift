@@ -189,6 +189,31 @@ struct Explanation {
         )
     }
 
+    /// What lupin attaches to the request.
+    var attachments: Attachments {
+        Attachments(
+            of: plan,
+            defaultCertificate: configuration.settings.upstream.tls.clientCertificate,
+            at: finalOrigin,
+            by: parent,
+            version: configuration.version
+        )
+    }
+
+    /// Whether something is attached for the owner's requests only.
+    private var isForOwner: Bool {
+        let isConnect =
+            switch entry {
+            case .tunnelled, .answered: true
+            case .plain, .intercepted: request.head.method == .connect
+            }
+        return plan.isForOwner(
+            at: request.origin,
+            isConnect: isConnect,
+            defaultCertificate: configuration.settings.upstream.tls.clientCertificate
+        )
+    }
+
     /// What lupin answers itself.
     var answer: CannedResponse? {
         guard var response = plan.respond else { return nil }
@@ -300,11 +325,7 @@ extension Explanation {
 
     /// Who may use what the plan holds; told, not decided: who asks is not known here.
     private var credentialCheck: Check? {
-        let certificate =
-            plan.clientCertificate ?? configuration.settings.upstream.tls.clientCertificate
-        let showsCertificate = certificate != nil && finalOrigin.scheme == .https && preview != nil
-        let isUsed = plan.holdsSecret || plan.cookieJar != nil || showsCertificate
-        guard isUsed, !isPurge else { return nil }
+        guard isForOwner, !isPurge else { return nil }
         let whom: String
         switch configuration.settings.access.credentials {
         case .any: whom = "anybody"

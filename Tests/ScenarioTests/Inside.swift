@@ -8,10 +8,11 @@ struct Inside: Sendable {
     let origin: PlayedOrigin
     let client: ScriptedClient
 
-    /// A rule that needs `origin.test` in clear and does next to nothing.
+    /// A rule that needs `origin.test` in clear, does next to nothing, and that a client can go
+    /// without.
     static let rule = """
         rules:
-          - {name: inside, match: {host: origin.test}, request: [{remove: [X-Gone]}]}
+          - {name: inside, match: {host: origin.test}, request: [{set: {X-Inside: "1"}}]}
         """
 
     /// Runs a story with the client's TLS made already.

@@ -41,13 +41,13 @@ package struct CachePreview: Sendable {
     ///   - policy: That of the plan.
     ///   - head: The request of the look-up: after the steps of rules.
     ///   - hasContent: A body follows.
-    ///   - injected: Credentials that lupin attaches, such as `token github`.
+    ///   - attachments: What lupin attaches.
     ///   - user: Who asks, where that is known.
     package init(
         _ policy: CachePolicy,
         of head: RequestHead,
         hasContent: Bool,
-        injected: [String],
+        attachments: Attachments,
         user: String?
     ) {
         self.policy = policy
@@ -55,7 +55,7 @@ package struct CachePreview: Sendable {
         asked = CacheRequest(head, hasContent: hasContent)
         bypass = asked.bypass
         let hasAuthorization = head.fields.first(.authorization) != nil
-        isAuthenticated = hasAuthorization || !injected.isEmpty
+        isAuthenticated = hasAuthorization || attachments.storing >= .asAuthenticated
         refusal =
             head.method != .get
             ? .method
@@ -63,7 +63,7 @@ package struct CachePreview: Sendable {
                 ? .requestContent : asked.directives.isNoStore ? .requestNoStore : nil
         var partition: [Part] = policy.isShared ? [] : [.user(user)]
         if !policy.isShared, hasAuthorization { partition.append(.authorization) }
-        self.partition = partition + injected.map { .injected($0) }
+        self.partition = partition + attachments.texts.map { .injected($0) }
         guard method != .purge else {
             lines = purgeLines
             return

@@ -14,14 +14,14 @@ package struct RecordedCaching: Sendable {
     ///   - policy: nil where no rule caches.
     ///   - exchange: The exchange.
     ///   - request: Its request after the steps of the rules.
-    ///   - isInjected: lupin attaches credentials.
+    ///   - attachments: What lupin attaches.
     ///   - changesResponse: Steps change the response on its way to the client, whose fields are
     ///     those that are recorded.
     package init(
         _ policy: CachePolicy?,
         of exchange: RecordedExchange,
         request: RequestHead,
-        isInjected: Bool,
+        attachments: Attachments,
         changesResponse: Bool
     ) {
         if let status = exchange.cacheStatus { lines.append("it was told as \(status)") }
@@ -42,7 +42,7 @@ package struct RecordedCaching: Sendable {
             response: response.head(status: last.status ?? response.status),
             request: request,
             asked: CacheRequest(request, hasContent: exchange.bodyBytes > 0),
-            hasInjectedCredentials: isInjected,
+            attachments: attachments,
             requestTimeUs: exchange.startMicroseconds,
             responseTimeUs: exchange.startMicroseconds
         )

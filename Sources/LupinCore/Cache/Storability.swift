@@ -94,7 +94,7 @@ extension CachePolicy {
     ///   - request: That of the look-up: after the steps of the rules, before credentials and
     ///     conditions of lupin. The fields that Vary names are of this one, in both places.
     ///   - asked: What the request asks of caches; the client's, before conditions were added.
-    ///   - hasInjectedCredentials: Whether lupin attached credentials: a token or cookies of a jar.
+    ///   - attachments: What lupin attached.
     ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
     ///   - responseTimeUs: When the response came.
     /// - Returns: How it is stored, or why not.
@@ -102,7 +102,7 @@ extension CachePolicy {
         response: ResponseHead,
         request: RequestHead,
         asked: CacheRequest,
-        hasInjectedCredentials: Bool,
+        attachments: Attachments,
         requestTimeUs: Int64,
         responseTimeUs: Int64
     ) -> StoreDecision {
@@ -113,7 +113,7 @@ extension CachePolicy {
         var overridden: [CacheOverride] = []
         if let reason = refusal(by: response.status, directives)
             ?? refusal(by: asked, response, directives, &overridden)
-            ?? refusal(ofShared: request, response, directives, hasInjectedCredentials, &overridden)
+            ?? refusal(ofShared: request, response, directives, attachments, &overridden)
         {
             return .refuse(reason)
         }
@@ -178,7 +178,7 @@ extension CachePolicy {
         ofShared request: RequestHead,
         _ response: ResponseHead,
         _ directives: ResponseDirectives,
-        _ hasInjectedCredentials: Bool,
+        _ attachments: Attachments,
         _ overridden: inout [CacheOverride]
     ) -> NoStoreReason? {
         guard isShared else { return nil }
@@ -187,7 +187,8 @@ extension CachePolicy {
             guard ignored.contains(.private) else { return .isPrivate }
             overridden.append(.isPrivate)
         }
-        let isAuthenticated = hasInjectedCredentials || request.fields.first(.authorization) != nil
+        let isAuthenticated =
+            attachments.storing >= .asAuthenticated || request.fields.first(.authorization) != nil
         let isForAll =
             flags.contains(.public) || flags.contains(.mustRevalidate) || directives.sMaxAge != nil
         // §3.5; no `ignore:` is about this one.

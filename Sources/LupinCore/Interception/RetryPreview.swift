@@ -67,6 +67,7 @@ package struct RetryPreview: Sendable {
         if let text = bodyText(body) { lines.append(text) }
         lines += extras(body)
         lines.append(budgetText(authority))
+        lines.append(circuitText(authority))
     }
 
     /// The failures that lead to a retry, in the order of their table.
@@ -200,5 +201,11 @@ package struct RetryPreview: Sendable {
         let window = UnitText.duration(budget.window.milliseconds)
         let least = "at least \(budget.floor)"
         return "budget: \(share)% of the requests to \(authority) in \(window), \(least)"
+    }
+
+    private func circuitText(_ authority: String) -> String {
+        guard let circuit = policy.circuit else { return "no circuit: failures in a row count not" }
+        let time = UnitText.duration(circuit.open.milliseconds)
+        return "circuit: none for \(time) after \(circuit.failures) failures in a row"
     }
 }

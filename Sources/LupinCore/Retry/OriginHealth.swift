@@ -5,14 +5,8 @@
 /// It has a fixed size and allocates nothing. All moments are microseconds of a clock that never
 /// goes back; one that does is taken for the latest moment known.
 package struct OriginHealth: Sendable {
-    /// Failures in a row that make a host sick: so many that a host that fails every second time
-    /// has it once in a thousand, and few enough that a dead one is left alone within seconds.
-    package static let failuresMax = 10
-    /// For how long the last of them counts, microseconds: 10 s, the time in which most services
-    /// are started anew.
-    package static let memory: UInt64 = 10_000_000
     /// After so long a silence nothing that is kept says anything any more, microseconds: the
-    /// longest window of a budget and its last slot.
+    /// longest window of a budget, or time of a circuit, and its last slot.
     package static let idleAfter: UInt64 = 320_000_000
 
     private var counts = RetryCounts()
@@ -73,24 +67,28 @@ extension OriginHealth {
 // MARK: The circuit
 
 extension OriginHealth {
-    /// An attempt has ended; what counts as a failure is the caller's to say.
+    /// An attempt that began at `begun` has ended; what counts as a failure is the caller's to say.
+    ///
+    /// Attempts that are under way together fail together: only one that began after the last
+    /// failure is another in the row, so a short hiccup under load is one failure.
     ///
     /// One success is enough to forget all failures: requests themselves go on whatever is known
     /// of the host, so they are the probes, and no state between open and closed is needed.
-    package mutating func noteOutcome(isFailure: Bool, _ now: UInt64) {
+    package mutating func noteOutcome(isFailure: Bool, begun: UInt64, _ now: UInt64) {
         let now = use(now)
         guard isFailure else {
             failuresInRow = 0
             return
         }
+        if failuresInRow > 0, begun < lastFailure { return }
         failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
         lastFailure = now
     }
 
     /// Whether retries are of no use now: nothing but failures, many of them, the last one lately.
-    package func isOpen(_ now: UInt64) -> Bool {
-        failuresInRow >= OriginHealth.failuresMax
-            && now.elapsed(since: lastFailure) <= OriginHealth.memory
+    package func isOpen(_ circuit: RetryPolicy.Circuit, _ now: UInt64) -> Bool {
+        failuresInRow >= UInt32(clamping: circuit.failures)
+            && now.elapsed(since: lastFailure) <= circuit.openMicroseconds
     }
 }
 

@@ -49,6 +49,21 @@ package struct RetryPolicy: Sendable, Equatable {
         package init() {}
     }
 
+    /// When a host is left alone that does nothing but fail.
+    package struct Circuit: Sendable, Equatable {
+        /// Failures in a row: by default so many that a host which fails every second time has
+        /// them once in a thousand, and few enough that a dead one is left alone within seconds.
+        package var failures = 10
+        /// How long the last of them keeps retries away: by default the time in which most
+        /// services are started anew.
+        package var open = Duration.seconds(10)
+
+        package init() {}
+
+        /// The file allows five minutes at most.
+        var openMicroseconds: UInt64 { UInt64(clamping: open.milliseconds) &* 1000 }
+    }
+
     /// The name in the rules file; `retry@LINE` for one in place.
     package var name: String
     /// Attempts after the first; Alamofire's 2 by default.
@@ -74,6 +89,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var offlineWait = Duration.zero
     /// nil counts nothing: then only `limit` bounds retries.
     package var budget: Budget? = Budget()
+    /// nil leaves no host alone.
+    package var circuit: Circuit? = Circuit()
 
     /// A policy with the values of `standard`, which are Alamofire's plus cap and jitter.
     package init(name: String) { self.name = name }
@@ -107,6 +124,7 @@ package struct RetryPolicy: Sendable, Equatable {
         policy.backoff = nil
         policy.retryAfter.isHonoured = false
         policy.budget = nil
+        policy.circuit = nil
         return policy
     }()
 

@@ -48,10 +48,9 @@ extension RuleSet {
         for candidate in index?.candidates(for: subject.host.text.utf8.span) ?? [] {
             let prospect = rules[candidate].prospect(inside: subject)
             if prospect == .never { continue }
-            if rules[candidate].needsClearText {
-                first = first ?? candidate
-                if rules[candidate].hasDemand { isConvenienceOnly = false }
-            }
+            let need = rules[candidate].clearTextNeed
+            if need != .none { first = first ?? candidate }
+            if need == .demand { isConvenienceOnly = false }
             if rules[candidate].stop, prospect == .always { break }
         }
         if first == nil, settings.mode == .auto { return .tunnel(.noRule) }

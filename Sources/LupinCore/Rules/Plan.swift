@@ -16,8 +16,10 @@ package final class Plan: Sendable {
     package let auth: [String]
     /// The tokens that values of steps name.
     package let namedTokens: [String]
-    /// Some step holds a secret: what it does is for its owner's requests.
-    package let holdsSecret: Bool
+    /// What lupin attaches for the sake of the rules, whatever the target is; see ``Attachments``.
+    package let attachments: [Attachment]
+    /// Some of it is for the owner's requests only.
+    package let isForOwner: Bool
     /// The wait that the steps ask for before every attempt; nil for none.
     package let delay: Duration?
     package let compress: CompressStep?
@@ -33,7 +35,7 @@ package final class Plan: Sendable {
     package let hedge: RetryPolicy.Hedge?
     /// `retry.per_try`.
     package let perTry: Duration?
-    /// What comes of attempts is counted, for the host's budget.
+    /// What comes of attempts is counted, for the host's budget and circuit.
     package let countsAttempts: Bool
     /// How responses are stored and reused; nil where they are not.
     package let cache: CachePolicy?
@@ -83,7 +85,9 @@ package final class Plan: Sendable {
         namedTokens = traits.flatMap(\.namedTokens).reduce(into: []) { names, name in
             if !names.contains(name) { names.append(name) }
         }
-        holdsSecret = traits.contains(where: \.holdsSecret)
+        let attachments = RuleKey.allAttachments(of: acting)
+        self.attachments = attachments
+        isForOwner = attachments.contains { $0.gate == .owner }
         let delays = traits.compactMap(\.delay)
         delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
         compress = traits.last { $0.compress != nil }?.compress
@@ -94,7 +98,9 @@ package final class Plan: Sendable {
         self.retry = retry
         hedge = retry.hedge
         perTry = retry.perTry
-        countsAttempts = retry.budget != nil && (retry.limit > 0 || retry.hedge != nil)
+        countsAttempts =
+            (retry.budget != nil || retry.circuit != nil)
+            && (retry.limit > 0 || retry.hedge != nil)
         cache = acting.last { $0.cache != nil }?.cache ?? nil
         resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = acting.flatMap(\.responseSteps)
@@ -114,11 +120,6 @@ package final class Plan: Sendable {
     package var mayRepeatBody: Bool {
         !auth.isEmpty || !namedTokens.isEmpty || redirect != nil || compress != nil
             || validation?.action == .retry
-    }
-
-    /// Whether lupin attaches what only its owner has, so that responses may be for them alone.
-    package var injectsCredentials: Bool {
-        holdsSecret || !auth.isEmpty || !namedTokens.isEmpty || cookieJar != nil
     }
 
     /// Whether a response with that status may lead to another attempt.

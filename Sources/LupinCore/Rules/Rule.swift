@@ -47,24 +47,7 @@ package struct Rule: Sendable {
     }
 
     /// Whether the rule has a key that acts inside https, and not on a blind CONNECT.
-    ///
-    /// `client_cert: none` asks for nothing that a tunnel does not give.
-    package var needsClearText: Bool {
-        hasConvenience || hasDemand
-    }
-
-    /// Whether it asks for what a client that refuses our certificate can go without.
-    var hasConvenience: Bool {
-        !steps.isEmpty || !responseSteps.isEmpty || (redirect ?? nil) != nil
-            || (cookieJar ?? nil) != nil || retry != nil || resume == true
-            || (cache ?? nil) != nil
-    }
-
-    /// Whether it asks for what no client may switch off by refusing our certificate.
-    var hasDemand: Bool {
-        trust != nil || intercept || !tls.isEmpty || (respond != nil && !answersConnect)
-            || (clientCertificate ?? nil) != nil || validation?.isEmpty == false
-    }
+    package var needsClearText: Bool { clearTextNeed != .none }
 
     /// Whether a `respond` of the rule answers the CONNECT itself.
     ///
@@ -150,7 +133,9 @@ package struct TimeoutOverrides: Sendable, Equatable {
 
 extension TLSOverrides {
     /// Whether everything is inherited.
-    package var isEmpty: Bool { minimum == nil && protocols == nil && ciphers == nil }
+    package var isEmpty: Bool {
+        minimum == nil && protocols == nil && ciphers == nil && closeNotify == nil
+    }
 }
 
 /// `log:` under a rule; merged leaf by leaf, nil keeps what was there.
@@ -264,4 +249,14 @@ package struct Template: Sendable, Equatable {
 
     package init(_ parts: [Part]) { self.parts = parts }
     package init(_ text: String) { parts = [.text(text)] }
+
+    /// Whether a part is a secret or the credential of a token.
+    var holdsSecret: Bool {
+        parts.contains { part in
+            switch part {
+            case .secret, .token: true
+            case .text, .header, .id: false
+            }
+        }
+    }
 }

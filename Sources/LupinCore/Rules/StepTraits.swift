@@ -4,7 +4,8 @@
 struct StepTraits: Sendable {
     var auth: [String] = []
     var namedTokens: [String] = []
-    var holdsSecret = false
+    /// A value holds a secret that is no token's credential.
+    var holdsPlainSecret = false
     var delay: Duration?
     var compress: CompressStep?
 
@@ -13,7 +14,6 @@ struct StepTraits: Sendable {
             switch step {
             case .auth(let token):
                 auth.append(token)
-                holdsSecret = true
             case .compress(let step): compress = step
             case .delay(let time): delay = (delay ?? .zero) + time
             case .set(_, let value), .add(_, let value), .default(_, let value): note(value)
@@ -28,9 +28,8 @@ struct StepTraits: Sendable {
     private mutating func note(_ value: Template) {
         for part in value.parts {
             switch part {
-            case .secret: holdsSecret = true
+            case .secret: holdsPlainSecret = true
             case .token(let name):
-                holdsSecret = true
                 if !namedTokens.contains(name) { namedTokens.append(name) }
             case .text, .header, .id: break
             }

@@ -79,6 +79,12 @@ package enum RetryKeyTable {
             "{ratio: 20%, floor: 10, window: 10s, per: host}",
             "retries in a window: ratio of its requests, but floor at least; or none"
         ),
+        row(
+            "circuit",
+            .map("off or {failures, open}"),
+            "{failures: 10, open: 10s}",
+            "no retries for so long after so many failures in a row, of all requests; or off"
+        ),
     ]
 
     /// The keys of the maps in a policy, such as `backoff.base`.
@@ -100,6 +106,8 @@ package enum RetryKeyTable {
         row("budget.floor", .number(0...10000), "10", "retries that are always allowed"),
         row("budget.window", .duration(1000...5 * minute), "10s", "in which both are counted"),
         row("budget.per", .choice(["host"]), "host", "what is counted together"),
+        row("circuit.failures", .number(1...10000), "10", "one that began before the last is none"),
+        row("circuit.open", .duration(100...5 * minute), "10s", "from the last failure on"),
     ]
 
     /// The keys of the map behind `key`; none where it is no map.

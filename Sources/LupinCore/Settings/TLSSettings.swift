@@ -55,6 +55,15 @@ package struct TLSOverrides: Sendable, Hashable {
     package var protocols: [String]?
     /// An OpenSSL cipher list for TLS 1.2, or TLS 1.3 suites.
     package var ciphers: String?
+    package var closeNotify: CloseNotify?
+
+    /// What the end of a connection means that came without the alert close_notify (RFC 8446 §6.1).
+    package enum CloseNotify: String, Sendable, Hashable, CaseIterable {
+        /// Somebody may have cut it: a body that ends with the connection is broken.
+        case required
+        /// It is the end, as origins mean it that never send the alert.
+        case optional
+    }
 
     package init() {}
 }

@@ -30,7 +30,7 @@ extension Exchange {
             response: head,
             request: use.base.head,
             asked: use.asked,
-            hasInjectedCredentials: injectsCredentials,
+            attachments: use.attachments,
             requestTimeUs: use.requestTimeUs,
             responseTimeUs: resources.wallNow
         )

@@ -46,7 +46,7 @@ extension Exchange {
         _ target: KnownTarget
     ) async throws(LupinError) {
         // What a followed redirect brought lies under another URL.
-        guard !hasMoved else {
+        guard use.attachments.storing < .never else {
             use.status.detail = "redirected"
             return try await deliverPast(use, obtained)
         }

@@ -8,6 +8,8 @@ import LupinWire
 final class CacheUse {
     let policy: CachePolicy
     let key: CacheKey
+    /// What lupin attaches to the request, credentials that are still to come among it.
+    var attachments: Attachments
     let asked: CacheRequest
     /// The request of the look-up: after the steps of rules, before credentials and conditions.
     let base: AdaptedRequest
@@ -33,8 +35,15 @@ final class CacheUse {
     /// When the request went out, in microseconds since 1970.
     var requestTimeUs: Int64 = 0
 
-    init(_ policy: CachePolicy, _ key: CacheKey, _ asked: CacheRequest, _ base: AdaptedRequest) {
+    init(
+        _ policy: CachePolicy,
+        _ key: CacheKey,
+        _ asked: CacheRequest,
+        _ base: AdaptedRequest,
+        _ attachments: Attachments
+    ) {
         self.policy = policy
+        self.attachments = attachments
         self.key = key
         keys = [key]
         self.asked = asked
@@ -99,37 +108,37 @@ final class CacheUse {
 extension Exchange {
     /// The use of the cache for a request of this exchange.
     func cacheUse(_ policy: CachePolicy, _ base: AdaptedRequest) -> CacheUse {
+        let attachments = Attachments(
+            of: plan,
+            defaultCertificate: snapshot.clientCertificate,
+            at: base.origin,
+            by: base.hop.connectedParent?.proxy,
+            version: snapshot.version
+        )
         let key = CacheKey(
             base.head,
             to: base.origin,
-            partition: partition(policy, base)
+            partition: partition(policy, base, attachments)
         )
         let asked = CacheRequest(base.head, hasContent: !framing.isEmpty)
-        return CacheUse(policy, key, asked, base)
+        return CacheUse(policy, key, asked, base, attachments)
     }
-
-    /// Whether lupin attaches credentials: then the response is somebody's.
-    var injectsCredentials: Bool { plan?.injectsCredentials ?? false }
 
     /// Whose responses these are: everybody's, or those of whoever has these credentials.
     ///
-    /// Only a digest of them is kept.
-    private func partition(_ policy: CachePolicy, _ base: AdaptedRequest) -> String {
-        let injects = injectsCredentials
-        guard injects || !policy.isShared else { return "" }
-        var text = ""
+    /// A private cache parts by user and Authorization; by Cookie only where Vary names it. Only a
+    /// keyed digest of all that is kept.
+    private func partition(
+        _ policy: CachePolicy,
+        _ base: AdaptedRequest,
+        _ attachments: Attachments
+    ) -> String {
+        var text = attachments.partition
         if !policy.isShared {
             text += "user \(client.user ?? client.number.map(String.init) ?? "")\n"
             for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
-            for value in base.head.fields.values(of: "Cookie") { text += "cookie \(value)\n" }
         }
-        if let plan, injects {
-            text += "tokens \(plan.auth.joined(separator: " "))"
-            text += " \(plan.namedTokens.joined(separator: " "))\n"
-            text += "jar \(plan.cookieJar ?? "")\n"
-            // What a token is may change with the rules, and so may the secrets of steps.
-            if plan.holdsSecret { text += "rules \(snapshot.version) \(plan.names)\n" }
-        }
+        if text.isEmpty { return "" }
         let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
     }

@@ -32,7 +32,7 @@ final class Interception {
 extension Exchange {
     /// Whether this CONNECT is to be intercepted; nil for a tunnel.
     /// - Throws: 403 where a tunnel would undo what the rules demand.
-    func decideInterception(at origin: Origin) throws(LupinError) -> Interception? {
+    func decideInterception(at origin: Origin) async throws(LupinError) -> Interception? {
         guard snapshot.mayIntercept,
             case .intercept(let rule, let isConvenienceOnly) =
                 snapshot.interception(of: subject(at: origin))
@@ -45,6 +45,9 @@ extension Exchange {
         let settings = snapshot.settings.intercept
         let key = ClientRejections.Key(
             client: client.address,
+            // Asked now: who refuses a certificate has left by the time lupin knows.
+            user: await clientUser(),
+            program: client.program,
             agent: request.fields.value(of: "user-agent"),
             origin: origin
         )

@@ -19,7 +19,8 @@ final class Attempt {
     private var interimBytes = 0
     /// It is in the record.
     private(set) var isClosed = false
-    private let begun: UInt64
+    /// In microseconds of the loop's clock.
+    let begun: UInt64
     private var sentAt: UInt64 = 0
 
     init(

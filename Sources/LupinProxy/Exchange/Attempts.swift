@@ -111,6 +111,7 @@ extension Exchange {
             switch verdict {
             case .deliver(let reason):
                 attempt.close(status: status, decision: .deliver, reason: reason)
+                if hasMoved { completeLocation(of: obtained.response, attempt) }
                 if plan?.resumes == true {
                     obtained.resumable = resumable(obtained, attempt, to: next.target)
                 }
@@ -178,7 +179,12 @@ extension Exchange {
         switch verdict {
         case .follow(let leg, _) where leg.dropsBody: return verdict
         case .deliver: return verdict
-        case .again, .follow: return .deliver(reason: "the body was not kept")
+        case .again, .follow:
+            return try await judgeDelivered(
+                &obtained,
+                of: attempt,
+                decided: "the body was not kept"
+            )
         }
     }
 
@@ -191,13 +197,40 @@ extension Exchange {
         // A CONNECT to a parent proxy is nobody's to repeat.
         if request.method == .connect { return .deliver(reason: "") }
         keepCookies(of: obtained.response.head, to: attempt.adapted.request)
+        var decided: String?
+        if let verdict = try await repair(&obtained, attempt) {
+            guard case .deliver(let reason) = verdict else { return verdict }
+            decided = reason
+        }
+        return try await judgeDelivered(&obtained, of: attempt, decided: decided)
+    }
+
+    /// What another request may repair: credentials, a coding, another place.
+    private func repair(
+        _ obtained: inout ObtainedResponse,
+        _ attempt: Attempt
+    ) async throws(LupinError) -> Verdict? {
         if let verdict = try await askForCredentials(&obtained, attempt) { return verdict }
         if let verdict = try await sendPlain(&obtained, attempt) { return verdict }
-        if let verdict = try await redirect(&obtained, attempt) { return verdict }
-        if let verdict = try await validate(&obtained, attempt) { return verdict }
-        if let verdict = try await askRetriers(obtained, attempt) { return verdict }
+        return try await redirect(&obtained, attempt)
+    }
+
+    /// Decides on a response that the client gets unless `validate` or a retrier minds.
+    ///
+    /// `decided` is why it is not asked for again, where that is clear already: then it is only
+    /// held to what `validate` demands.
+    private func judgeDelivered(
+        _ obtained: inout ObtainedResponse,
+        of attempt: Attempt,
+        decided: String?
+    ) async throws(LupinError) -> Verdict {
+        let mayRetry = decided == nil
+        if let verdict = try await validate(&obtained, attempt, mayRetry: mayRetry) {
+            return verdict
+        }
+        if mayRetry, let verdict = try await askRetriers(obtained, attempt) { return verdict }
         try await holdBack(&obtained, attempt)
-        return .deliver(reason: "")
+        return .deliver(reason: decided ?? "")
     }
 
     /// A response that refuses the credentials is held back while others are fetched.

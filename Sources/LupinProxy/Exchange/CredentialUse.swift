@@ -28,9 +28,15 @@ struct CredentialUsers: Sendable {
 
     var admitsAnybody: Bool { numbers == nil }
 
-    func admits(number: UInt32) -> Bool { numbers?.contains(number) ?? true }
-
-    func admits(name: String) -> Bool { numbers == nil || names.contains(name) }
+    /// Whether they are the user's; an unknown client is a stranger.
+    func admits(_ user: ClientUser) -> Bool {
+        guard let numbers else { return true }
+        return switch user {
+        case .named(let name): names.contains(name)
+        case .number(let number): numbers.contains(number)
+        case .unknown: false
+        }
+    }
 }
 
 extension Exchange {
@@ -39,14 +45,10 @@ extension Exchange {
     /// An authenticated user is who the listener's password says, everybody else whom the kernel
     /// says; a client that the kernel does not know is a stranger.
     func checkCredentialUse(at origin: Origin) async throws(LupinError) {
-        guard usesSecret(at: origin) else { return }
+        guard isForOwner(at: origin) else { return }
         let users = snapshot.credentialUsers
         guard !users.admitsAnybody else { return }
-        if let name = client.user {
-            if users.admits(name: name) { return }
-        } else if let number = await clientNumber(), users.admits(number: number) {
-            return
-        }
+        if users.admits(await clientUser()) { return }
         let rule = plan?.names.last.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
         throw .request(
             status: 403,
@@ -56,19 +58,29 @@ extension Exchange {
         )
     }
 
-    /// A client certificate is shown to the origin, so only where lupin itself speaks TLS with it:
-    /// because the client asked for https, or because a step makes https of it.
-    private func usesSecret(at origin: Origin) -> Bool {
-        if let plan, plan.holdsSecret || plan.cookieJar != nil || plan.cache?.isShared == false {
-            return true
+    /// Whether something is attached for the owner's requests only.
+    func isForOwner(at origin: Origin) -> Bool {
+        let isConnect = request.method == .connect
+        let certificate = snapshot.clientCertificate
+        guard let plan else {
+            return Plan.isForOwner(
+                at: origin,
+                isConnect: isConnect,
+                defaultCertificate: certificate
+            )
         }
-        guard clientCertificate != nil, request.method != .connect else { return false }
-        return origin.scheme == .https || plan?.turnsToTLS ?? false
+        return plan.isForOwner(at: origin, isConnect: isConnect, defaultCertificate: certificate)
     }
 
     /// What the plan says, else the settings.
     var clientCertificate: CertificateFiles? {
         plan?.clientCertificate ?? snapshot.clientCertificate
+    }
+
+    /// Whom the listener's password or the kernel says the client to be.
+    func clientUser() async -> ClientUser {
+        if let name = client.user { return .named(name) }
+        return await clientNumber().map(ClientUser.number) ?? .unknown
     }
 
     /// Asked once for a connection, and only where it matters.
@@ -82,15 +94,5 @@ extension Exchange {
         )
         client.number = number
         return number
-    }
-}
-
-extension Plan {
-    /// Whether a step may lead a request in clear to an origin under TLS.
-    fileprivate var turnsToTLS: Bool {
-        steps.contains { entry in
-            guard case .url(let step) = entry.step else { return false }
-            return step.scheme == .https
-        }
     }
 }

@@ -174,7 +174,7 @@ final class Exchange: Rostered {
             if let canned = plan?.respond {
                 try await answer(canned)
             } else if request.method == .connect {
-                if let interception = try decideInterception(at: known.origin) {
+                if let interception = try await decideInterception(at: known.origin) {
                     self.interception = interception
                     try beginInterception()
                     return .enclose

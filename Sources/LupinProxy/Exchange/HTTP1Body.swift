@@ -11,6 +11,7 @@ enum Side: Sendable {
     func readFailure(_ error: SystemError) -> LupinError {
         switch self {
         case .downstream: .clientGone
+        case .upstream where error == .unannouncedEnd: .endWithoutCloseNotify
         case .upstream: LupinError(.connectionTerminated, detail: error.message)
         }
     }
@@ -36,6 +37,15 @@ extension LupinError {
         .httpRequestError,
         detail: "The client closed the connection.",
         retry: .never
+    )
+}
+
+extension LupinError {
+    /// An origin under TLS closed the connection without the alert close_notify.
+    fileprivate static let endWithoutCloseNotify = LupinError(
+        .connectionTerminated,
+        detail: "The origin ended TLS without close_notify, so what came may be incomplete; "
+            + "tls: {close_notify: optional} in a rule takes it as the end."
     )
 }
 

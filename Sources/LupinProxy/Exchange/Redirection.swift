@@ -47,6 +47,22 @@ extension Exchange {
         }
     }
 
+    /// Makes a relative Location absolute: it is about the URL that was asked last, which the client
+    /// does not know (RFC 9110 §10.2.2).
+    func completeLocation(of response: ParsedResponse, _ attempt: Attempt) {
+        let fields = response.head.fields
+        guard fields.count(of: .location) == 1, let line = fields.first(.location),
+            let reference = try? URIReference(
+                fieldValue: fields.storage.span.extracting(line.value.range)
+            ), reference.scheme == nil
+        else { return }
+        let base = URIReference(
+            origin: attempt.adapted.origin,
+            pathAndQuery: attempt.adapted.head.pathText
+        )
+        response.head.fields.set(name: "Location", value: reference.resolved(against: base).text)
+    }
+
     /// Goes on with the request that a redirect asks for: access and rules are asked as if the
     /// client had sent it, and nothing of the old plan holds.
     func begin(_ leg: Leg) async throws(LupinError) -> KnownTarget {
@@ -54,6 +70,7 @@ extension Exchange {
         request = leg.head
         if leg.dropsBody { framing = .none }
         if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
+        caching?.attachments.add(.followedRedirect)
         plan = nil
         retry = RetryProgress()
         authentication = nil

@@ -188,13 +188,16 @@ extension Exchange {
     /// Why one more attempt would be too much for the host; nil where it is not, and then it is
     /// counted.
     func refusal(ofRetryAt origin: Origin) -> RetryRefusal? {
-        guard let budget = plan?.retry.budget else { return nil }
+        guard let policy = plan?.retry, policy.budget != nil || policy.circuit != nil else {
+            return nil
+        }
         let now = slot.loop.now
         return resources.shared.health.record(of: origin, now: now).use { health in
-            if health.isOpen(now) {
-                let count = OriginHealth.failuresMax
+            if let circuit = policy.circuit, health.isOpen(circuit, now) {
+                let count = circuit.failures
                 return .open("the last \(count) attempts at \(origin.authority) failed")
             }
+            guard let budget = policy.budget else { return nil }
             guard case .spent(let retries, let allowed) = health.admitRetry(budget, now) else {
                 return nil
             }
@@ -220,7 +223,7 @@ extension Exchange {
         let elapsed = plan.hedge != nil && failure == nil ? attempt.elapsed : nil
         attempt.health(now: now).use { health in
             if isRequest { health.noteRequest(now) }
-            health.noteOutcome(isFailure: isFailure, now)
+            health.noteOutcome(isFailure: isFailure, begun: attempt.begun, now)
             if let elapsed { health.noteResponse(afterMicroseconds: elapsed, now) }
         }
     }

@@ -6,10 +6,12 @@ import LupinWire
 extension Exchange {
     /// Checks a response; a failed one is refused, tried again or only noted.
     ///
-    /// Where values of the body are demanded it is held back, up to the bound of inspection.
+    /// Where values of the body are demanded it is held back, up to the bound of inspection. Without
+    /// `mayRetry` one that would be tried again is refused.
     func validate(
         _ obtained: inout ObtainedResponse,
-        _ attempt: Attempt
+        _ attempt: Attempt,
+        mayRetry: Bool
     ) async throws(LupinError) -> Verdict? {
         guard let policy = plan?.validation else { return nil }
         let response = obtained.response
@@ -38,7 +40,9 @@ extension Exchange {
             action: policy.action,
             note: note
         )
-        return try await decide(failure, policy.action, obtained, attempt)
+        let action: ValidationPolicy.Action =
+            policy.action == .retry && !mayRetry ? .fail : policy.action
+        return try await decide(failure, action, obtained, attempt)
     }
 
     private func check(

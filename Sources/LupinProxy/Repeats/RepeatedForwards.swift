@@ -312,7 +312,7 @@ extension Exchange {
             // Time is looked at ten times a second only.
             min(waits.responseHeader, waits.total ?? .max) >= Self.repeatedPatience
         else { return nil }
-        guard let target = notes.target, snapshot.isDirect,
+        guard let target = notes.target, snapshot.isDirect, !isForOwner(at: target.origin),
             let upstream = upstream as? any RepeatingUpstream, mayRepeat(on: upstream, to: target),
             !needsVerdict(attempts[0].status),
             // The values in its line would be another response's.
@@ -337,10 +337,9 @@ extension Exchange {
             return target.origin.scheme == .http && upstream.hop == target.directHop
                 && upstream.mayPersist
         }
-        // Who may use a certificate of the file is asked each time; and only the lines of requests
-        // that came on streams leave room for the bytes of the stream.
+        // Only the lines of requests that came on streams leave room for the bytes of the stream.
         return target.origin.scheme == .https && upstream is UpstreamStream
-            && clientCertificate == nil && downstream is DownstreamStream
+            && downstream is DownstreamStream
     }
 
     /// Shorter timeouts are for exchanges, which keep them to the millisecond.
@@ -352,7 +351,7 @@ extension Exchange {
 extension Plan {
     /// Whether nothing is done to requests and responses, and nobody judges them or counts them.
     fileprivate var leavesAlone: Bool {
-        isPassive && !injectsCredentials && responseSteps.isEmpty && respond == nil
+        isPassive && attachments.isEmpty && responseSteps.isEmpty && respond == nil
             && throttle == ThrottleSettings() && timeouts == TimeoutOverrides() && delay == nil
             && !judgesResponses && !countsAttempts && !resumes && hedge == nil && perTry == nil
             && proxy == nil && compress == nil && redirect == nil

@@ -160,7 +160,7 @@ extension Exchange {
             client.user == nil, snapshot.repeatsRequests, resources.shared.interceptor == nil,
             stages == nil, !isObserved, logLevel == .exchange, !hasMoved
         else { return nil }
-        guard let plan, plan.isPassive, !plan.injectsCredentials, plan.responseSteps.isEmpty,
+        guard let plan, plan.isPassive, use.attachments.isEmpty, plan.responseSteps.isEmpty,
             plan.throttle == ThrottleSettings(), use.policy.isShared, use.isPlain,
             use.candidates.count == 1, content.pieces.count == 1,
             served.head.status == cached.facts.status, served.contentLength == content.count

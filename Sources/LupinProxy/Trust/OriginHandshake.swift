@@ -70,7 +70,11 @@ extension Exchange {
                 protocols: protocols,
                 resuming: ticket?.ticket
             ) { judge.check($0) }
-            filter = TLSFilter(session, isClient: true)
+            filter = TLSFilter(
+                session,
+                isClient: true,
+                mayEndUnannounced: security.closeNotify == .optional
+            )
         } catch {
             throw LupinError(.proxyInternalError, host: host.text, detail: "\(error)")
         }

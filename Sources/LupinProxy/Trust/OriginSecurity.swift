@@ -19,9 +19,16 @@ final class OriginSecurity: Hashable, Sendable {
     let trust: NamedTrustPolicy
     let context: TLSContext
     let anchors: TrustAnchors
+    let closeNotify: TLSOverrides.CloseNotify
 
-    init(trust: NamedTrustPolicy, context: TLSContext, anchors: TrustAnchors) {
+    init(
+        trust: NamedTrustPolicy,
+        context: TLSContext,
+        anchors: TrustAnchors,
+        closeNotify: TLSOverrides.CloseNotify = .required
+    ) {
         self.trust = trust
+        self.closeNotify = closeNotify
         self.context = context
         self.anchors = anchors
     }
@@ -49,7 +56,8 @@ final class OriginSecurities: Sendable {
         let made = OriginSecurity(
             trust: demand.trust,
             context: try context(for: demand),
-            anchors: try anchors.load()
+            anchors: try anchors.load(),
+            closeNotify: demand.tls.closeNotify ?? .required
         )
         return ready.withLock { ready in
             if let known = ready[demand] { return known }

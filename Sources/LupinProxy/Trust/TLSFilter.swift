@@ -16,9 +16,12 @@ final class TLSFilter: ChannelFilter {
     private(set) var hasEnded = false
     /// Something can be done without ciphertext: a client begins the handshake.
     private var isDue: Bool
+    /// The peer may end without close_notify.
+    let mayEndUnannounced: Bool
 
-    init(_ session: TLSSession, isClient: Bool) {
+    init(_ session: TLSSession, isClient: Bool, mayEndUnannounced: Bool = false) {
         self.session = session
+        self.mayEndUnannounced = mayEndUnannounced
         isDue = isClient
     }
 

@@ -206,6 +206,8 @@ final class UpstreamHTTP1: RepeatingUpstream {
         do throws(SystemError) {
             return try channel.receive()
         } catch {
+            // Before the end of a head it makes no difference how the connection was closed.
+            if error == .unannouncedEnd { return .end }
             // In TLS 1.3 an origin says only behind the handshake that it misses a certificate.
             if let failure = secured?.filter.failure { throw LupinError(failure, host: hop.text) }
             throw Side.upstream.readFailure(error)

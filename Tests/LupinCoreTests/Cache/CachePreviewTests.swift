@@ -9,14 +9,14 @@ struct CachePreviewTests {
         _ method: Method = .get,
         _ pairs: CacheFields = [],
         hasContent: Bool = false,
-        injected: [String] = [],
+        attachments: [Attachment] = [],
         user: String? = nil
     ) -> CachePreview {
         CachePreview(
             policy,
             of: get(pairs, method: method),
             hasContent: hasContent,
-            injected: injected,
+            attachments: Attachments(attachments),
             user: user
         )
     }
@@ -82,34 +82,34 @@ struct CachePreviewTests {
                 == "private: for each user alone, apart by its Authorization"
         )
         #expect(
-            line(preview(.privateMode, .get, credentials, injected: ["token a"]))
+            line(preview(.privateMode, .get, credentials, attachments: [.token("a")]))
                 == "private: for each user alone, apart by its Authorization and token a"
         )
         #expect(
-            line(preview(injected: ["token a"])) == "shared by all users, apart by token a"
+            line(preview(attachments: [.token("a")])) == "shared by all users, apart by token a"
         )
         #expect(preview(.standard, .get, credentials).partition.isEmpty)
-        let parts = preview(.privateMode, .get, credentials, injected: ["token a"]).partition
+        let parts = preview(.privateMode, .get, credentials, attachments: [.token("a")]).partition
         #expect(parts.map(\.text) == ["user", "authorization", "token a"])
     }
 
     @Test(
         arguments: [
-            ([("Authorization", "x")], [], true), ([], ["token a"], true), ([], [], false),
-        ] as [(CacheFields, [String], Bool)]
+            ([("Authorization", "x")], [], true), ([], [.token("a")], true), ([], [], false),
+        ] as [(CacheFields, [Attachment], Bool)]
     )
     func `a shared cache needs the origin's word for authenticated requests`(
         pairs: CacheFields,
-        injected: [String],
+        attachments: [Attachment],
         isAuthenticated: Bool
     ) {
-        let shared = preview(.standard, .get, pairs, injected: injected)
+        let shared = preview(.standard, .get, pairs, attachments: attachments)
         let line =
             "its response is stored only with public, must-revalidate or s-maxage: the "
             + "request is authenticated (RFC 9111 §3.5)"
         #expect(shared.lines.contains(line) == isAuthenticated)
         #expect(shared.isAuthenticated == isAuthenticated)
-        #expect(!preview(.privateMode, .get, pairs, injected: injected).lines.contains(line))
+        #expect(!preview(.privateMode, .get, pairs, attachments: attachments).lines.contains(line))
     }
 
     @Test(

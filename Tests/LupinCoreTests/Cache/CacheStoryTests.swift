@@ -254,7 +254,7 @@ private final class PlayedCache {
             response: head,
             request: request,
             asked: asked,
-            hasInjectedCredentials: false,
+            attachments: Attachments([]),
             requestTimeUs: now,
             responseTimeUs: now
         )

@@ -28,14 +28,14 @@ struct RecordedCachingTests {
         _ exchange: RecordedExchange,
         _ policy: CachePolicy? = .standard,
         _ request: RequestHead = get(),
-        isInjected: Bool = false,
+        attachments: [Attachment] = [],
         changesResponse: Bool = false
     ) -> RecordedCaching {
         RecordedCaching(
             policy,
             of: exchange,
             request: request,
-            isInjected: isInjected,
+            attachments: Attachments(attachments),
             changesResponse: changesResponse
         )
     }
@@ -48,7 +48,7 @@ struct RecordedCachingTests {
         let exchange = try exchange(response: Self.line, answer: Self.fields)
         #expect(exchange.startMicroseconds == us())
         #expect(caching(exchange).lines == ["to be stored: fresh for 1m (max-age)"])
-        let authenticated = caching(exchange, isInjected: true)
+        let authenticated = caching(exchange, attachments: [.token("a")])
         #expect(authenticated.decision == .refuse(.authorization))
         #expect(
             authenticated.lines == [

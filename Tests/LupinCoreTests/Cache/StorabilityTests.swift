@@ -10,13 +10,13 @@ struct StorabilityTests {
         request: RequestHead = get(),
         policy: CachePolicy = .standard,
         hasContent: Bool = false,
-        hasInjectedCredentials: Bool = false
+        attachments: Attachments = Attachments([])
     ) -> StoreDecision {
         policy.decide(
             response: reply(pairs, status: status),
             request: request,
             asked: asked(request, hasContent: hasContent),
-            hasInjectedCredentials: hasInjectedCredentials,
+            attachments: attachments,
             requestTimeUs: us(),
             responseTimeUs: us()
         )
@@ -86,7 +86,7 @@ struct StorabilityTests {
         let pairs = [("Cache-Control", value)]
         let request = get([("Authorization", "Basic eDp5")])
         #expect(reason(decide(pairs, request: request)) == expected)
-        #expect(reason(decide(pairs, hasInjectedCredentials: true)) == expected)
+        #expect(reason(decide(pairs, attachments: Attachments([.token("a")]))) == expected)
         let mine = pairs + [("ETag", "\"a\"")]
         #expect(reason(decide(mine, request: request, policy: .privateMode)) == nil)
         // No `ignore:` lifts this one.

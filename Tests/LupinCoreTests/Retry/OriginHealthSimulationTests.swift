@@ -3,6 +3,8 @@
 import LupinCore
 import Testing
 
+private let circuit = RetryPolicy.Circuit()
+
 /// A hundred clients that ask ten times a second, under `standard`, waits left out.
 private struct Simulation {
     var health = OriginHealth(now: 0)
@@ -36,7 +38,7 @@ private struct Simulation {
         requests += 1
         for retry in 0...policy.limit {
             if retry > 0 {
-                if hasCircuit, health.isOpen(now) {
+                if hasCircuit, health.isOpen(circuit, now) {
                     refusedByCircuit += 1
                     return
                 }
@@ -48,7 +50,7 @@ private struct Simulation {
             }
             attempts += 1
             let isFailure = numbers.happens(failing)
-            health.noteOutcome(isFailure: isFailure, now)
+            health.noteOutcome(isFailure: isFailure, begun: now, now)
             if !isFailure {
                 delivered += 1
                 return
@@ -64,7 +66,7 @@ struct OriginHealthSimulationTests {
         // The first ten attempts fail, then nothing is retried any more.
         #expect(simulation.attempts - simulation.requests <= 10)
         #expect(simulation.refusedByCircuit > 59000 && simulation.delivered == 0)
-        #expect(simulation.health.isOpen(60_000_000))
+        #expect(simulation.health.isOpen(circuit, 60_000_000))
     }
 
     @Test func `the budget alone bounds what a dead host gets`() {
@@ -89,10 +91,12 @@ struct OriginHealthSimulationTests {
     @Test func `after recovery the first success closes the circuit`() {
         var simulation = Simulation()
         simulation.run(0..<10, failing: 1)
-        #expect(simulation.health.isOpen(10_000_000))
+        #expect(simulation.health.isOpen(circuit, 10_000_000))
         let attempts = simulation.attempts
         simulation.run(10..<11, failing: 0)
-        #expect(!simulation.health.isOpen(11_000_000) && simulation.health.failuresInRow == 0)
+        #expect(
+            !simulation.health.isOpen(circuit, 11_000_000) && simulation.health.failuresInRow == 0
+        )
         #expect(simulation.attempts - attempts == 1000)
         let refused = simulation.refusedByCircuit
         simulation.run(11..<30, failing: 0.1)

@@ -3,7 +3,34 @@
 import LupinCore
 import Testing
 
+private let circuit = RetryPolicy.Circuit()
+
 struct OriginHealthTests {
+    @Test func `attempts that were under way together are one failure in the row`() {
+        var health = OriginHealth(now: 0)
+        // Twenty requests of the same moment, and a hiccup of 50 ms.
+        for i in 0..<20 {
+            health.noteOutcome(isFailure: true, begun: UInt64(i), 50_000 + UInt64(i))
+        }
+        #expect(health.failuresInRow == 1)
+        #expect(!health.isOpen(circuit, 50_100))
+        // Later ones count again, one after the other.
+        for i in 1...9 {
+            let begun = UInt64(i) * 100_000
+            health.noteOutcome(isFailure: true, begun: begun, begun + 10)
+        }
+        #expect(health.failuresInRow == 10 && health.isOpen(circuit, 900_010))
+    }
+
+    @Test func `a circuit of a policy opens and closes when it says`() {
+        var health = OriginHealth(now: 0)
+        var eager = RetryPolicy.Circuit()
+        (eager.failures, eager.open) = (2, .milliseconds(100))
+        for i in 0..<2 { health.noteOutcome(isFailure: true, begun: UInt64(i), UInt64(i)) }
+        #expect(health.isOpen(eager, 100_001) && !health.isOpen(eager, 100_002))
+        #expect(!health.isOpen(circuit, 1))
+    }
+
     private let second: UInt64 = 1_000_000
 
     private func budget(
@@ -76,9 +103,12 @@ struct OriginHealthTests {
                         var health = OriginHealth(now: .max - now)
                         health.noteRequest(now)
                         health.noteResponse(afterMicroseconds: now, now)
-                        health.noteOutcome(isFailure: true, now)
+                        health.noteOutcome(isFailure: true, begun: now, now)
                         _ = health.admitRetry(budget(window, ratio: ratio, floor: floor), now)
-                        _ = (health.isOpen(now), health.percentile95(now), health.isIdle(now: now))
+                        _ = (
+                            health.isOpen(circuit, now), health.percentile95(now),
+                            health.isIdle(now: now)
+                        )
                     }
                 }
             }
@@ -89,30 +119,33 @@ struct OriginHealthTests {
 
     @Test func `ten failures in a row stop retries for ten seconds`() {
         var health = OriginHealth(now: 0)
-        for i in 1...9 { health.noteOutcome(isFailure: true, UInt64(i) * second) }
-        #expect(!health.isOpen(9 * second))
-        health.noteOutcome(isFailure: true, 10 * second)
-        #expect(health.isOpen(10 * second) && health.isOpen(20 * second))
-        #expect(!health.isOpen(20 * second + 1))
+        for i in 1...9 {
+            let now = UInt64(i) * second
+            health.noteOutcome(isFailure: true, begun: now, now)
+        }
+        #expect(!health.isOpen(circuit, 9 * second))
+        health.noteOutcome(isFailure: true, begun: 10 * second, 10 * second)
+        #expect(health.isOpen(circuit, 10 * second) && health.isOpen(circuit, 20 * second))
+        #expect(!health.isOpen(circuit, 20 * second + 1))
         // The next request is the probe.
-        health.noteOutcome(isFailure: true, 30 * second)
-        #expect(health.isOpen(30 * second) && health.failuresInRow == 11)
-        health.noteOutcome(isFailure: false, 31 * second)
-        #expect(!health.isOpen(31 * second) && health.failuresInRow == 0)
+        health.noteOutcome(isFailure: true, begun: 30 * second, 30 * second)
+        #expect(health.isOpen(circuit, 30 * second) && health.failuresInRow == 11)
+        health.noteOutcome(isFailure: false, begun: 31 * second, 31 * second)
+        #expect(!health.isOpen(circuit, 31 * second) && health.failuresInRow == 0)
     }
 
     @Test func `nine failures and a success are no reason`() {
         var health = OriginHealth(now: 0)
         for i in 0..<1000 {
-            health.noteOutcome(isFailure: i % 10 != 9, UInt64(i))
-            if health.isOpen(UInt64(i)) { Issue.record("open after \(i)") }
+            health.noteOutcome(isFailure: i % 10 != 9, begun: UInt64(i), UInt64(i))
+            if health.isOpen(circuit, UInt64(i)) { Issue.record("open after \(i)") }
         }
     }
 
     @Test func `a clock that goes back is taken for the latest moment`() {
         var health = OriginHealth(now: 100 * second)
-        for _ in 0..<10 { health.noteOutcome(isFailure: true, 50 * second) }
-        #expect(health.isOpen(50 * second) && health.isOpen(110 * second))
+        for _ in 0..<10 { health.noteOutcome(isFailure: true, begun: 50 * second, 50 * second) }
+        #expect(health.isOpen(circuit, 50 * second) && health.isOpen(circuit, 110 * second))
         for _ in 0..<10 { #expect(health.admitRetry(budget(), 60 * second) == .admitted) }
         #expect(health.admitRetry(budget(), 60 * second) == .spent(retries: 10, allowed: 10))
     }

@@ -5,7 +5,7 @@ import LupinTestKit
 import Testing
 
 @Suite struct InterceptionDecisionTests {
-    private static let step = RequestStep.remove(pattern: "a")
+    private static let step = RequestStep.set(name: "a", value: Template("b"))
 
     private func connect(
         _ host: String = "x.dev",
@@ -46,6 +46,21 @@ import Testing
         ("respond to the CONNECT", { $0.respond = CannedResponse(status: 403) }, false, true),
         ("client_cert: none", { $0.clientCertificate = .some(nil) }, false, true),
         ("request", { $0.steps = [step] }, true, true),
+        ("a step that removes", { $0.steps = [step, .remove(pattern: "a")] }, true, false),
+        ("a step that attaches", { $0.steps = [.auth(token: "t"), step] }, true, false),
+        (
+            "a secret", { $0.steps = [.set(name: "a", value: Template([.secret("s")]))] }, true,
+            false
+        ),
+        ("a response step", { $0.responseSteps = [step] }, true, true),
+        (
+            "a response step that removes", { $0.responseSteps = [.remove(pattern: "a")] }, true,
+            false
+        ),
+        ("cookies", { $0.cookieJar = .some("jar") }, true, false),
+        ("retry", { $0.retry = .safe }, true, true),
+        ("cache", { $0.cache = .some(.standard) }, true, true),
+        ("resume", { $0.resume = true }, true, true),
         (
             "respond inside",
             {

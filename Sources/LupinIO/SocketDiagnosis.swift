@@ -1,0 +1,99 @@
+// Who made the socket at the other end of a connection within this machine, asked of the kernel
+// directly (sock_diag(7)).
+import CLinux
+import Glibc
+import LupinCore
+import Synchronization
+
+/// A netlink socket for questions about single TCP sockets.
+///
+/// One question takes two system calls that wait for nothing, some 5 µs, however many sockets there
+/// are: a loop may ask by itself, where the tables of /proc need a helper thread.
+package final class SocketDiagnosis: Sendable {
+    /// What the kernel says about a socket.
+    package enum Answer: Sendable, Equatable {
+        /// A process holds it, and this user made it.
+        case user(UInt32)
+        /// There is none, or no process holds it any more: its user is not known then (the kernel
+        /// says 0, which is root).
+        case nobody
+        /// The kernel can't be asked so.
+        case unavailable
+    }
+
+    private struct State: ~Copyable {
+        let descriptor: Descriptor
+        /// The number of the last question.
+        var number: UInt32 = 0
+    }
+
+    private let state: Mutex<State>
+
+    /// Answers that may lie before the one that is waited for; more are somebody else's doing.
+    private static let answersMax = 8
+
+    /// nil where the kernel has no such sockets, or forbids them.
+    package init?() {
+        guard let raw = try? SystemCall.check({ linux_diagnosis_socket() }) else { return nil }
+        state = Mutex(State(descriptor: Descriptor(owning: raw)))
+    }
+
+    /// Whose the socket at `local` is that is connected to `remote`.
+    ///
+    /// An IPv4-mapped address is the IPv4 address: the kernel finds sockets of both forms by it.
+    package func user(of local: SocketAddress, connectedTo remote: SocketAddress) -> Answer {
+        let (from, to) = (local.unmapped, remote.unmapped)
+        guard from.family == to.family else { return .nobody }
+        return state.withLock { state in
+            state.number &+= 1
+            let number = state.number
+            let descriptor = state.descriptor.raw
+            let (near, far) = (from.networkBytes, to.networkBytes)
+            let sent = SystemCall.value {
+                // Safety: both arrays have the bytes that the family says, and outlive the call.
+                unsafe near.withUnsafeBufferPointer { near in
+                    unsafe far.withUnsafeBufferPointer { far in
+                        guard let near = near.baseAddress, let far = far.baseAddress else {
+                            return -1
+                        }
+                        return unsafe linux_diagnosis_ask(
+                            descriptor,
+                            from.family,
+                            number,
+                            near,
+                            from.port,
+                            far,
+                            to.port
+                        )
+                    }
+                }
+            }
+            guard sent > 0 else { return .unavailable }
+            return Self.answer(to: number, from: descriptor)
+        }
+    }
+
+    private static func answer(to number: UInt32, from descriptor: Int32) -> Answer {
+        for _ in 0..<answersMax {
+            var (answered, type, error) = (UInt32(0), UInt16(0), Int32(0))
+            var (user, inode) = (UInt32(0), UInt32(0))
+            let count = SystemCall.value {
+                // Safety: the call fills the five values it is given.
+                unsafe linux_diagnosis_read(
+                    descriptor,
+                    &answered,
+                    &type,
+                    &error,
+                    &user,
+                    &inode
+                )
+            }
+            guard count > 0 else { return .unavailable }
+            // The answer to an earlier question that nobody took.
+            if answered != number { continue }
+            if type == LINUX_DIAGNOSIS_SOCKET { return inode == 0 ? .nobody : .user(user) }
+            return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
+        }
+        return .unavailable
+    }
+}

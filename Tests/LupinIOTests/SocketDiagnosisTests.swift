@@ -1,0 +1,53 @@
+// Whose a socket is, as the kernel tells it at once.
+import Glibc
+import LupinCore
+import LupinIO
+import LupinTestKit
+import Testing
+
+struct SocketDiagnosisTests {
+    @Test func `the user of each end of a connection is told`() async throws {
+        let diagnosis = try #require(SocketDiagnosis())
+        try await LoopFixture.run { fixture in
+            let (channel, socket) = try fixture.connectedPair()
+            let far = try #require(socket.address)
+            let near = try #require(channel.localAddress)
+            #expect(diagnosis.user(of: far, connectedTo: near) == .user(geteuid()))
+            #expect(diagnosis.user(of: near, connectedTo: far) == .user(geteuid()))
+            channel.close()
+        }
+    }
+
+    @Test func `a socket that its process has closed is nobody's, and not root's`() async throws {
+        let diagnosis = try #require(SocketDiagnosis())
+        try await LoopFixture.run { fixture in
+            let (channel, socket) = try fixture.connectedPair()
+            let far = try #require(socket.address)
+            let near = try #require(channel.localAddress)
+            // It goes on existing in FIN_WAIT2, as the other end is open.
+            socket.close()
+            #expect(diagnosis.user(of: far, connectedTo: near) == .nobody)
+            channel.close()
+        }
+    }
+
+    @Test func `an end that does not exist is nobody's`() throws {
+        let diagnosis = try #require(SocketDiagnosis())
+        let nowhere = SocketAddress.loopback(port: 1)
+        #expect(diagnosis.user(of: nowhere, connectedTo: nowhere) == .nobody)
+        let other = SocketAddress(address: .v6(high: 0, low: 1), port: 1)
+        #expect(diagnosis.user(of: nowhere, connectedTo: other) == .nobody)
+    }
+
+    @Test func `an IPv4 address in an IPv6 address is the IPv4 address`() async throws {
+        let diagnosis = try #require(SocketDiagnosis())
+        try await LoopFixture.run { fixture in
+            let (channel, socket) = try fixture.connectedPair()
+            let near = try #require(channel.localAddress)
+            let port = try #require(socket.address).port
+            let mapped = SocketAddress(address: .v6(high: 0, low: 0xFFFF_7F00_0001), port: port)
+            #expect(diagnosis.user(of: mapped, connectedTo: near) == .user(geteuid()))
+            channel.close()
+        }
+    }
+}
