@@ -98,6 +98,13 @@ package final class Listener {
         loop.unregister(token)
     }
 
+    /// Whether a connection waits in the kernel's queue.
+    package var hasWaiting: Bool {
+        var entry = pollfd(fd: socket.raw, events: Int16(POLLIN), revents: 0)
+        // Safety: poll fills the one entry it is given, and does not wait.
+        return SystemCall.value { Int(unsafe poll(&entry, 1, 0)) } > 0
+    }
+
     /// Accepts one connection.
     ///
     /// With several loops the watch is taken off and put back after each: the kernel then offers

@@ -104,7 +104,7 @@ package final class ProcessLookup: Sendable {
         to local: SocketAddress,
         slot: ParkingSlot
     ) async -> UInt32? {
-        if let answer = userAtOnce(of: peer, to: local) { return answer.user }
+        if let answer = diagnosed(peer, local) { return answer.user }
         return await look(for: .user, peer, local, slot).user
     }
 
@@ -121,6 +121,12 @@ package final class ProcessLookup: Sendable {
 
     /// The same without a wait; nil where that takes one.
     package func userAtOnce(of peer: SocketAddress, to local: SocketAddress) -> KnownUser? {
+        // A test's answer is as good as the kernel's.
+        if tables == nil { return ask(peer, local, .user).user.map(KnownUser.user) ?? .nobody }
+        return diagnosed(peer, local)
+    }
+
+    private func diagnosed(_ peer: SocketAddress, _ local: SocketAddress) -> KnownUser? {
         guard let diagnosis else { return nil }
         guard Self.isWithinMachine(peer, local) else { return .nobody }
         return switch diagnosis.user(of: peer, connectedTo: local) {

@@ -278,31 +278,3 @@ final class ReplayMemory: Sendable {
 
     func release(_ count: Int) { used.subtract(count, ordering: .relaxed) }
 }
-
-/// How many client connections are open, in all and by client address.
-final class ConnectionCounter: Sendable {
-    private let open = Atomic<Int>(0)
-    private let byClient = Mutex<[IPAddress: Int]>([:])
-
-    var count: Int { open.load(ordering: .relaxed) }
-
-    func opened() { open.add(1, ordering: .relaxed) }
-    func closed() { open.subtract(1, ordering: .relaxed) }
-
-    /// Counts a connection of `client`; false when it has as many as `limit` already.
-    func admit(_ client: IPAddress, limit: Int) -> Bool {
-        byClient.withLock { counts in
-            let count = counts[client, default: 0]
-            guard count < limit else { return false }
-            counts[client] = count + 1
-            return true
-        }
-    }
-
-    func release(_ client: IPAddress) {
-        byClient.withLock { counts in
-            guard let count = counts[client] else { return }
-            counts[client] = count > 1 ? count - 1 : nil
-        }
-    }
-}

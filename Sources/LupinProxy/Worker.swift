@@ -137,9 +137,16 @@ actor Worker {
     private func accept(at gate: Gate) async {
         while !gate.isClosed {
             guard let resources else { return }
-            if shared.connections.count >= resources.snapshot.limits.connections {
-                await pause(gate)
-                continue
+            if resources.isFull {
+                guard gate.listener.hasWaiting else {
+                    _ = await gate.slot.park(for: .ready)
+                    continue
+                }
+                // Where all are busy, new ones wait in the kernel's queue: nothing is dropped.
+                guard resources.makeRoom() else {
+                    await pause(gate)
+                    continue
+                }
             }
             do throws(SystemError) {
                 switch try gate.listener.accept() {
@@ -147,6 +154,7 @@ actor Worker {
                 case .blocked: _ = await gate.slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
+                    _ = resources.makeRoom()
                     await pause(gate)
                 }
             } catch {
@@ -175,7 +183,7 @@ actor Worker {
     ) {
         let connection = DownstreamConnection(channel, resources, gate)
         resources.add(connection)
-        connection.start()
+        connection.start(resources.admit(connection))
     }
 
     private func resume(_ connection: LoopLocal<DownstreamConnection>) async {

@@ -36,6 +36,8 @@ final class WorkerResources {
     /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
     private static let restsPerTrim = 256
     private let connections = Roster<DownstreamConnection>()
+    /// Which of them go when there are too many.
+    let crowding = Crowding()
     private var ownWork: [ObjectIdentifier: ParkingSlot] = [:]
     private(set) var isDraining = false
     /// The drain time is over: nobody waits for anything any more.
@@ -183,6 +185,9 @@ final class WorkerResources {
     /// Whom to wake when the last connection has ended.
     var whenEmpty: ParkingSlot?
 
+    /// The client connections that are open here.
+    var openConnections: [DownstreamConnection] { connections.all }
+
     var hasConnections: Bool { !connections.isEmpty || !ownWork.isEmpty }
 
     func add(_ connection: DownstreamConnection) {
@@ -193,6 +198,7 @@ final class WorkerResources {
     func remove(_ connection: DownstreamConnection) {
         guard connections.remove(connection) else { return }
         shared.connections.closed()
+        if let holder = connection.holder.take() { shared.connections.release(holder) }
         if !hasConnections { whenEmpty?.wake(.answered) }
     }
 

@@ -3,30 +3,38 @@ import LupinTestKit
 import Testing
 
 struct LimitTests {
-    @Test func `beyond limits connections nobody is dropped`() async throws {
+    @Test func `beyond limits connections nobody is dropped whose request is under way`()
+        async throws
+    {
         let clock = VirtualClock()
-        try await ProxyFixture.run("limits: {connections: 3}", clock: clock) { proxy in
-            let origin = try proxy.origin { connection in
-                while try connection.nextRequest() != nil { try connection.reply(body: "ok") }
+        let users = LocalUsers()
+        let rules = "limits: {connections: 3}"
+        try await ProxyFixture.run(rules, clock: clock, identify: users.identify) { proxy in
+            let origin = try PlayedOrigin()
+            // One of each user is their share.
+            let busy = try (0..<3).map { try users.client(proxy, of: 5_000_000 + $0) }
+            var far: [OriginConnection] = []
+            for client in busy {
+                try client.send("GET", origin.url())
+                far.append(try origin.accept())
+                try far[far.count - 1].request()
             }
-            let first = try (0..<3).map { _ in try proxy.client() }
-            for client in first { #expect(try client.get(origin.url()).bodyText == "ok") }
-            let waiting = try (0..<3).map { _ in try proxy.client() }
-            for client in waiting { try client.send("GET", origin.url()) }
+            let waiting = try proxy.client()
+            try waiting.send("GET", origin.url())
             for _ in 0..<5 { try clock.advance(by: .milliseconds(60)) }
-            for client in waiting {
-                #expect(!client.stream.socket.hasUnread)
-                #expect(!client.stream.socket.isClosedByPeer)
+            #expect(!waiting.stream.socket.hasUnread)
+            #expect(!waiting.stream.socket.isClosedByPeer)
+            for client in busy { #expect(!client.stream.socket.isClosedByPeer) }
+            // One that has its answer makes room.
+            try far[0].reply(body: "ok")
+            #expect(try busy[0].response().bodyText == "ok")
+            try proxy.advance(by: .milliseconds(60), until: "a turn of who waits") {
+                origin.hasWaiting
             }
-            // Those that were served before are served on.
-            #expect(try first[0].get(origin.url()).bodyText == "ok")
-            for i in waiting.indices {
-                first[i].close()
-                try proxy.advance(by: .milliseconds(60), until: "client \(i) of the queue") {
-                    waiting[i].stream.socket.hasUnread
-                }
-                #expect(try waiting[i].response().bodyText == "ok")
-            }
+            let last = try origin.accept()
+            try last.request()
+            try last.reply(body: "late")
+            #expect(try waiting.response().bodyText == "late")
         }
     }
 

@@ -3,7 +3,7 @@
 
 /// The attachments of one request to one origin.
 package struct Attachments: Sendable {
-    package private(set) var all: [Attachment]
+    package private(set) var all: [Attached]
     /// The names of the rules that say so, and the version of their file.
     private let origin: String
 
@@ -30,20 +30,20 @@ package struct Attachments: Sendable {
     }
 
     /// These alone, of a file of that version.
-    package init(_ all: [Attachment], version: String = "") {
+    package init(_ all: [Attached], version: String = "") {
         self.all = all
         origin = version
     }
 
     /// Adds what came up on the way.
-    package mutating func add(_ attachment: Attachment) {
+    package mutating func add(_ attachment: Attached) {
         if !all.contains(attachment) { all.append(attachment) }
     }
 
     package var isEmpty: Bool { all.isEmpty }
 
     /// What a shared cache makes of the response.
-    package var storing: Attachment.Storing { all.map(\.storing).max() ?? .asUsual }
+    package var storing: Attached.Storing { all.map(\.storing).max() ?? .asUsual }
 
     /// What parts responses to this request from others to the same URL; empty where nothing does.
     ///

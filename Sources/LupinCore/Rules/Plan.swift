@@ -17,7 +17,7 @@ package final class Plan: Sendable {
     /// The tokens that values of steps name.
     package let namedTokens: [String]
     /// What lupin attaches for the sake of the rules, whatever the target is; see ``Attachments``.
-    package let attachments: [Attachment]
+    package let attachments: [Attached]
     /// Some of it is for the owner's requests only.
     package let isForOwner: Bool
     /// The wait that the steps ask for before every attempt; nil for none.

@@ -319,7 +319,7 @@ extension SettingsTable {
             "limits.connections",
             .number(1...1_000_000),
             "4096",
-            "beyond: accepting pauses, nothing is dropped"
+            "beyond: the one that is idle for longest is closed; half of what others leave for one user"
         ),
         row(
             "limits.client_connections",

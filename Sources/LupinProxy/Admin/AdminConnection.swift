@@ -11,9 +11,17 @@ final class AdminConnection {
     private let guarded: AdminGuard
     private let desk: AdminDesk
     private var isCut = false
+    /// When it came, in microseconds of the loop's clock.
+    let begun: UInt64
+    /// It came by TCP.
+    let isRemote: Bool
+    /// A request has shown that its client may ask.
+    private(set) var isProven = false
 
     /// How long a client may be silent between requests.
     private static let idleTime = Duration.seconds(60)
+    /// How long a client has that has not shown yet that it may ask, for the whole of a head.
+    private static let unprovenTime = Duration.seconds(5)
     /// How long a head, a body or the reading of an answer may take.
     private static let patience = Duration.seconds(10)
     /// Bytes of a body, which no route needs.
@@ -26,6 +34,8 @@ final class AdminConnection {
         self.guarded = guarded
         self.desk = desk
         slot = ParkingSlot(on: channel.loop)
+        begun = channel.loop.now
+        if case .remote = guarded { isRemote = true } else { isRemote = false }
         var limits = HTTP1Limits()
         limits.requestLineBytes = 8 << 10
         limits.headerBytes = 16 << 10
@@ -71,6 +81,7 @@ final class AdminConnection {
             await linger()
             return false
         }
+        isProven = true
         if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
         try await discardBody()
         try await send(await desk.answer(head.method, head.pathText, on: loop))
@@ -80,14 +91,14 @@ final class AdminConnection {
     }
 
     private func nextRequest() async throws(LupinError) -> ParsedRequest? {
-        var deadline = loop.deadline(in: Self.idleTime)
+        var deadline = loop.deadline(in: isProven ? Self.idleTime : Self.unprovenTime)
         var hasBegun = false
         while !isCut {
             if let request = try http1.nextRequest() { return request }
             if http1.hasEnded { return nil }
             if http1.hasBegun, !hasBegun {
                 hasBegun = true
-                deadline = loop.deadline(in: Self.patience)
+                if isProven { deadline = loop.deadline(in: Self.patience) }
             }
             _ = await slot.park(for: .downstreamReadable | .cut, until: deadline)
             guard loop.now >= deadline else { continue }

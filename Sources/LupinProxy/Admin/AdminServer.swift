@@ -15,7 +15,8 @@ final class AdminServer {
     private var waiting: [ParkingSlot] = []
     private var isClosed = false
 
-    /// Connections served at a time; others wait in the kernel's queue.
+    /// Connections served at a time by the socket, and as many by TCP; others wait in the kernel's
+    /// queue.
     private static let connectionsMax = 64
 
     init(_ desk: AdminDesk, on loop: EventLoop) {
@@ -93,7 +94,7 @@ final class AdminServer {
     private func acceptLocal() async {
         guard let (listener, slot) = socket else { return }
         while !isClosed {
-            while connections.count >= Self.connectionsMax, !isClosed { await awaitEnd() }
+            while count(isRemote: false) >= Self.connectionsMax, !isClosed { await awaitEnd() }
             guard !isClosed, let accepted = try? listener.accept() else { return }
             switch accepted {
             case .connection(let channel, let user): serve(channel, .local(user: user))
@@ -106,7 +107,10 @@ final class AdminServer {
     private func acceptHTTP(_ settings: AdminHTTPSettings) async {
         guard let (socket, listener, slot) = http else { return }
         while !isClosed {
-            while connections.count >= Self.connectionsMax, !isClosed { await awaitEnd() }
+            while count(isRemote: true) >= Self.connectionsMax, !isClosed {
+                cutOldestUnproven()
+                await awaitEnd()
+            }
             guard !isClosed, let accepted = try? listener.accept() else { return }
             switch accepted {
             case .connection(let channel):
@@ -116,6 +120,18 @@ final class AdminServer {
             case .exhausted: await pause(slot)
             }
         }
+    }
+
+    /// Strangers can reach the port, and must not keep out who knows the token; nor those who come
+    /// by the socket.
+    private func count(isRemote: Bool) -> Int {
+        connections.values.count { $0.isRemote == isRemote }
+    }
+
+    /// Makes room for who may know the token.
+    private func cutOldestUnproven() {
+        let unproven = connections.values.filter { $0.isRemote && !$0.isProven }
+        unproven.min { $0.begun < $1.begun }?.cut()
     }
 
     /// Asks for no connection for a while: there are no descriptors.

@@ -68,6 +68,17 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
+    /// Whose it is, once that was asked because there are many connections.
+    var holder: ConnectionHolder?
+    /// What it is refused with.
+    private var refusal: LupinError?
+    /// When it came to rest, in microseconds of the loop's clock.
+    private var restsSince: UInt64 = 0
+    /// Since when a client has been expected to say something before which nothing can begin: a
+    /// head, or the rest of a handshake; nil while it is not.
+    var headAwaitedSince: UInt64?
+    /// It is on its way out, for others.
+    private var isEvicted = false
 
     init(
         _ channel: Channel,
@@ -129,10 +140,15 @@ final class DownstreamConnection: ChannelPump, Rostered {
     var isOver: Bool { !channel.isOpen }
 
     /// Begins to serve, as a connection that rests if nothing has to be done before a request.
-    func start() {
-        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
+    ///
+    /// A client that says nothing at all gets as long as for a head. With a `refusal` it is only
+    /// told that.
+    func start(_ refusal: LupinError? = nil) {
+        let waits = resources.snapshot.waits
+        idleDeadline = resources.loop.deadline(in: min(waits.clientHeader, waits.clientIdle))
         let limit = resources.snapshot.limits.clientConnections
-        guard entrance.tls == nil, limit == nil else { return resumeTask() }
+        self.refusal = refusal
+        guard entrance.tls == nil, limit == nil, refusal == nil else { return resumeTask() }
         hasBegun = true
         isAtRest = true
         rest()
@@ -143,7 +159,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         var ending = Ending.keep
         if !hasBegun {
             hasBegun = true
-            var refusal: LupinError?
             if let limit = resources.snapshot.limits.clientConnections {
                 isCounted = resources.shared.connections.admit(client.address, limit: limit)
                 if !isCounted { refusal = .tooManyConnections(limit) }
@@ -185,6 +200,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private func secure(with tls: ListenerTLS) async -> Bool {
         guard let filter = try? tls.filter() else { return false }
         channel.insert(filter)
+        headAwaitedSince = resources.loop.now
+        defer { headAwaitedSince = nil }
         let handshake = Handshake(
             channel: channel,
             filter: filter,
@@ -273,6 +290,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// alone needs a fifth of that.
     private func rest() {
         isResting = true
+        restsSince = resources.loop.now
         channel.slot = nil
         channel.pump = self
         // What came between the last look and now makes no new event.
@@ -313,6 +331,28 @@ final class DownstreamConnection: ChannelPump, Rostered {
         return true
     }
 
+    // MARK: Too many connections
+
+    /// It is the inside of a CONNECT on a stream of another connection.
+    var isInsideStream: Bool { clientEnds != nil }
+
+    /// Since when the connection has waited for its client, with nothing under way that would be
+    /// lost with it; nil while there is something.
+    var waitingSince: UInt64? {
+        if isEvicted { return nil }
+        if let http2 { return http2.waitingSince }
+        if isResting { return forwardUnderWay == nil ? restsSince : nil }
+        return headAwaitedSince
+    }
+
+    /// Closes a connection that waits for its client, so that another one has room.
+    func evict() {
+        isEvicted = true
+        if let http2 { return http2.cut() }
+        if isResting { return end() }
+        slot.wake(.cut)
+    }
+
     /// Closes a resting connection for good.
     func end() {
         isResting = false
@@ -337,6 +377,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     /// Waits for what comes next, without a task as before.
     func restAgain() {
+        restsSince = resources.loop.now
         idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         channelIsReady(channel)
     }
@@ -406,6 +447,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
         http1.expectRequest()
         isAtRest = false
         if isAgreedUponHTTP2 { return nil }
+        headAwaitedSince = resources.loop.now
+        defer { headAwaitedSince = nil }
         var deadline = min(idleDeadline, resources.loop.deadline(in: Self.restDelay))
         var hasBegun = false
         while true {

@@ -80,6 +80,14 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if now &- idleDeadline >= 5 * Self.farewell { link.cut() }
     }
 
+    /// Since when no stream has been under way, or a head has been incomplete; nil while there is
+    /// something to lose.
+    var waitingSince: UInt64? {
+        guard exchanges == 0, leaveBegun == nil else { return nil }
+        if let since = link.connection.unfinishedSince(begun) { return since }
+        return idleDeadline &- resources.snapshot.waits.clientIdle
+    }
+
     /// How long a client has to hear that we leave, in microseconds.
     private static let farewell: UInt64 = 1_000_000
 

@@ -170,6 +170,8 @@ extension DownstreamConnection {
         let loop = resources.loop
         var deadline = loop.deadline(in: patience)
         var hasBegun = false
+        headAwaitedSince = loop.now
+        defer { headAwaitedSince = nil }
         while true {
             let input = channel.input
             if !input.isEmpty {

@@ -9,7 +9,7 @@ struct CachePreviewTests {
         _ method: Method = .get,
         _ pairs: CacheFields = [],
         hasContent: Bool = false,
-        attachments: [Attachment] = [],
+        attachments: [Attached] = [],
         user: String? = nil
     ) -> CachePreview {
         CachePreview(
@@ -96,11 +96,11 @@ struct CachePreviewTests {
     @Test(
         arguments: [
             ([("Authorization", "x")], [], true), ([], [.token("a")], true), ([], [], false),
-        ] as [(CacheFields, [Attachment], Bool)]
+        ] as [(CacheFields, [Attached], Bool)]
     )
     func `a shared cache needs the origin's word for authenticated requests`(
         pairs: CacheFields,
-        attachments: [Attachment],
+        attachments: [Attached],
         isAuthenticated: Bool
     ) {
         let shared = preview(.standard, .get, pairs, attachments: attachments)

@@ -28,7 +28,7 @@ struct RecordedCachingTests {
         _ exchange: RecordedExchange,
         _ policy: CachePolicy? = .standard,
         _ request: RequestHead = get(),
-        attachments: [Attachment] = [],
+        attachments: [Attached] = [],
         changesResponse: Bool = false
     ) -> RecordedCaching {
         RecordedCaching(

@@ -15,7 +15,7 @@ struct AttachmentsTests {
     }
 
     /// Every kind, whether it is for the owner, what it makes of a response, whether it parts.
-    private static let kinds: [(Attachment, Attachment.Gate, Attachment.Storing, parts: Bool)] = [
+    private static let kinds: [(Attached, Attached.Gate, Attached.Storing, parts: Bool)] = [
         (.token("t"), .owner, .asAuthenticated, true),
         (.secret, .owner, .asAuthenticated, true),
         (.cookies(jar: "j"), .owner, .asAuthenticated, true),
@@ -34,7 +34,7 @@ struct AttachmentsTests {
         #expect(attachments.partition.isEmpty != parts)
     }
 
-    private static let steps: [(String, @Sendable (inout Rule) -> Void, [Attachment])] = [
+    private static let steps: [(String, @Sendable (inout Rule) -> Void, [Attached])] = [
         ("nothing", { $0.steps = [.set(name: "a", value: Template("b"))] }, []),
         ("auth", { $0.steps = [.auth(token: "t")] }, [.token("t")]),
         (

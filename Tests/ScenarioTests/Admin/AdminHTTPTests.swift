@@ -41,6 +41,51 @@ struct AdminHTTPTests {
         }
     }
 
+    @Test func `silent connections keep out nobody who knows the token`() async throws {
+        let port = try Self.freePort()
+        let rules = """
+            admin: {socket: DIR/s, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}
+            """
+        try await ProxyFixture.run(rules) { proxy in
+            let crowd = try (0..<70).map { _ in try ScriptedClient(to: .loopback(port: port)) }
+            try crowd[69].send("GET /v1/sta")
+            let client = try ScriptedClient(to: .loopback(port: port))
+            let field = "Authorization: Bearer \(Self.token)"
+            try client.send("GET /v1/status HTTP/1.1\r\nHost: localhost:\(port)\r\n\(field)\r\n\r\n")
+            #expect(try client.response().status == 200)
+            // The socket has a budget of its own.
+            let local = try ScriptedClient(over: PlainSocket.connect(toPath: "\(proxy.directory)/s"))
+            try local.send("GET /v1/status HTTP/1.1\r\nHost: lupin\r\n\r\n")
+            #expect(try local.response().status == 200)
+            for client in crowd + [client, local] { client.close() }
+        }
+    }
+
+    @Test func `a client without a token has five seconds for its first head`() async throws {
+        let port = try Self.freePort()
+        let clock = VirtualClock()
+        let rules = "admin: {socket: off, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}"
+        try await ProxyFixture.run(rules, clock: clock) { proxy in
+            let (silent, slow) = (
+                try ScriptedClient(to: .loopback(port: port)),
+                try ScriptedClient(to: .loopback(port: port))
+            )
+            try slow.send("GET /v1/status HT")
+            let known = try ScriptedClient(to: .loopback(port: port))
+            let head = "GET /v1/status HTTP/1.1\r\nHost: localhost:\(port)\r\n"
+            try known.send(head + "Authorization: Bearer \(Self.token)\r\n\r\n")
+            #expect(try known.response().status == 200)
+            try proxy.settle()
+            try clock.advance(by: .milliseconds(4900))
+            #expect(!silent.stream.socket.isClosedByPeer && !slow.stream.socket.hasUnread)
+            try clock.advance(by: .milliseconds(200))
+            try eventually("the end of the silent one") { silent.stream.socket.isClosedByPeer }
+            #expect(try slow.response().status == 408)
+            #expect(!known.stream.socket.isClosedByPeer)
+            for client in [silent, slow, known] { client.close() }
+        }
+    }
+
     @Test func `where it cannot be, lupin warns and works`() async throws {
         let taken = try PlainListener()
         let rules = "admin: {http: {address: \"\(taken.address)\", token: \(Self.token)}}"

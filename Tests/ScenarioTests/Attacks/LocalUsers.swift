@@ -29,11 +29,12 @@ final class LocalUsers: Sendable {
 
     /// A connection of `user`; of nobody that the kernel knows for nil.
     func client(_ proxy: ProxyFixture, of user: UInt32?) throws -> ScriptedClient {
-        let client = try proxy.client()
-        if let port = client.stream.socket.address?.port {
-            users.withLock { $0[port] = .some(user) }
+        // Whoever asks for it waits until it is noted.
+        try users.withLock { users in
+            let client = try proxy.client()
+            if let port = client.stream.socket.address?.port { users[port] = .some(user) }
+            return client
         }
-        return client
     }
 
     /// A connection of another user than lupin's.

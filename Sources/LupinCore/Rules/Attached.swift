@@ -5,7 +5,7 @@
 ///
 /// Whom it is for, what it makes of a stored response, which responses it parts and what it is
 /// called are exhaustive switches, so a new kind does not compile before it says all of that.
-package enum Attachment: Sendable, Hashable {
+package enum Attached: Sendable, Hashable {
     /// The credential of a token: an `auth` step, or `${token:…}` in a value.
     case token(String)
     /// A `${file:…}` or `${secret:…}` in the value of a step.
@@ -121,7 +121,7 @@ extension RuleKey {
     ///
     /// The client certificate and the parent proxy are not here: the settings have them too, and
     /// the target decides. See ``Attachments``.
-    private func attachments(of rules: [Rule]) -> [Attachment] {
+    private func attachments(of rules: [Rule]) -> [Attached] {
         switch self {
         case .request: StepTraits(rules.flatMap(\.steps)).attachments
         // What the client gets is for its owner as well.
@@ -140,7 +140,7 @@ extension RuleKey {
     }
 
     /// What all keys of `rules` have lupin attach.
-    static func allAttachments(of rules: [Rule]) -> [Attachment] {
+    static func allAttachments(of rules: [Rule]) -> [Attached] {
         allCases.flatMap { $0.attachments(of: rules) }.reduce(into: []) { all, attachment in
             if !all.contains(attachment) { all.append(attachment) }
         }
@@ -148,13 +148,13 @@ extension RuleKey {
 }
 
 extension StepTraits {
-    fileprivate var attachments: [Attachment] {
+    fileprivate var attachments: [Attached] {
         (auth + namedTokens).map { .token($0) } + (holdsPlainSecret ? [.secret] : [])
     }
 }
 
 extension CachePolicy {
-    fileprivate var attachments: [Attachment] {
+    fileprivate var attachments: [Attached] {
         StepTraits(modify).attachments + (isShared ? [] : [.privateResponses])
     }
 }

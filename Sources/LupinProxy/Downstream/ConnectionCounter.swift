@@ -1,0 +1,88 @@
+// How many client connections are open: in all, by address, and by whoever holds them.
+import LupinCore
+import Synchronization
+
+/// Whose a connection is, where there are too many of them.
+enum ConnectionHolder: Hashable, Sendable {
+    /// A user of this machine, as the kernel says.
+    case user(UInt32)
+    /// Another machine, or a client that the kernel does not know.
+    case address(IPAddress)
+
+    /// For diagnostics.
+    var text: String {
+        switch self {
+        case .user(let number): "user \(number)"
+        case .address(let address): address.text
+        }
+    }
+}
+
+/// The counts of all workers.
+final class ConnectionCounter: Sendable {
+    private let open = Atomic<Int>(0)
+    private let byClient = Mutex<[IPAddress: Int]>([:])
+    private let byHolder = Mutex<[ConnectionHolder: Int]>([:])
+    /// When it was last said that there are too many, in microseconds of the loops' clock.
+    private let warnedAt = Atomic<UInt64>(0)
+
+    var count: Int { open.load(ordering: .relaxed) }
+
+    func opened() { open.add(1, ordering: .relaxed) }
+    func closed() { open.subtract(1, ordering: .relaxed) }
+
+    // MARK: `limits.client_connections`
+
+    /// Counts a connection of `client`; false when it has as many as `limit` already.
+    func admit(_ client: IPAddress, limit: Int) -> Bool {
+        byClient.withLock { counts in
+            let count = counts[client, default: 0]
+            guard count < limit else { return false }
+            counts[client] = count + 1
+            return true
+        }
+    }
+
+    func release(_ client: IPAddress) {
+        byClient.withLock { Self.release(client, in: &$0) }
+    }
+
+    // MARK: `limits.connections`
+
+    /// Counts a connection for its holder.
+    func hold(_ holder: ConnectionHolder) { byHolder.withLock { $0[holder, default: 0] += 1 } }
+
+    func release(_ holder: ConnectionHolder) {
+        byHolder.withLock { Self.release(holder, in: &$0) }
+    }
+
+    /// How many connections a holder has and may have: half of what the others leave.
+    func share(of holder: ConnectionHolder, limit: Int) -> (held: Int, allowed: Int) {
+        let held = byHolder.withLock { $0[holder] ?? 0 }
+        let left = max(0, limit - max(0, count - held))
+        return (held, max(1, (left + 1) / 2))
+    }
+
+    /// Who holds most, for diagnostics.
+    var largest: (holder: ConnectionHolder, count: Int)? {
+        byHolder.withLock { counts in
+            counts.max { $0.value < $1.value }.map { (holder: $0.key, count: $0.value) }
+        }
+    }
+
+    /// Whether it is time to warn again: at most once a minute.
+    func mayWarn(now: UInt64) -> Bool {
+        let last = warnedAt.load(ordering: .relaxed)
+        guard last == 0 || now &- last >= 60_000_000 else { return false }
+        return warnedAt.compareExchange(
+            expected: last,
+            desired: max(1, now),
+            ordering: .relaxed
+        ).exchanged
+    }
+
+    private static func release<Key>(_ key: Key, in counts: inout [Key: Int]) {
+        guard let count = counts[key] else { return }
+        counts[key] = count > 1 ? count - 1 : nil
+    }
+}

@@ -1,0 +1,138 @@
+// Which client connections go when there are more than `limits.connections`, and who gets no more.
+import Logging
+import LupinCore
+import LupinIO
+
+/// One worker's choice of connections to close for new ones.
+final class Crowding {
+    /// Those that have waited longest for their clients, the longest last; of one holder, or of
+    /// any.
+    private var candidates: [(connection: DownstreamConnection, since: UInt64)] = []
+    private var candidatesOf: ConnectionHolder?
+    private var candidatesUntil: UInt64 = 0
+
+    /// As many are found at once: a flood of connections asks for one after the other.
+    private static let candidatesMax = 64
+    /// Microseconds for which they are kept.
+    private static let candidatesTime: UInt64 = 1_000_000
+    /// The part of the limit from which on it is asked whose the connections are.
+    private static let crowdedPart = 4
+
+    /// Whether there are so many connections that nobody may take more than their share.
+    static func isCrowded(_ count: Int, limit: Int) -> Bool { count >= limit / crowdedPart }
+
+    /// The connection that has waited longest for its client, of `holder` or of anybody; nil where
+    /// all are busy.
+    func longestWaiting(
+        among connections: [DownstreamConnection],
+        of holder: ConnectionHolder?,
+        now: UInt64
+    ) -> DownstreamConnection? {
+        if candidates.isEmpty || candidatesOf != holder || now >= candidatesUntil {
+            find(among: connections, of: holder, now: now)
+        }
+        while let (connection, since) = candidates.popLast() {
+            // It may have become busy meanwhile, or gone.
+            if connection.waitingSince == since { return connection }
+        }
+        return nil
+    }
+
+    private func find(
+        among connections: [DownstreamConnection],
+        of holder: ConnectionHolder?,
+        now: UInt64
+    ) {
+        candidatesOf = holder
+        candidatesUntil = now &+ Self.candidatesTime
+        var found: [(connection: DownstreamConnection, since: UInt64)] = []
+        for connection in connections {
+            guard let since = connection.waitingSince,
+                holder == nil || connection.holder == holder
+            else { continue }
+            found.append((connection: connection, since: since))
+        }
+        found.sort { $0.since > $1.since }
+        candidates = Array(found.suffix(Self.candidatesMax))
+    }
+}
+
+extension WorkerResources {
+    private var connectionLimit: Int { snapshot.limits.connections }
+
+    /// Whether as many connections are open as may be.
+    var isFull: Bool { shared.connections.count >= connectionLimit }
+
+    /// Closes the connection that has waited longest for its client; false where all are busy.
+    func makeRoom() -> Bool {
+        countHolders()
+        warnOfCrowd()
+        guard
+            let longest = crowding.longestWaiting(
+                among: openConnections,
+                of: nil,
+                now: loop.now
+            )
+        else { return false }
+        longest.evict()
+        return true
+    }
+
+    /// Counts a new connection for its holder; what it is refused with where they have their share
+    /// of connections already, all of them busy.
+    func admit(_ connection: DownstreamConnection) -> LupinError? {
+        let limit = connectionLimit
+        guard Crowding.isCrowded(shared.connections.count, limit: limit) else { return nil }
+        countHolders()
+        guard let holder = connection.holder else { return nil }
+        let (held, allowed) = shared.connections.share(of: holder, limit: limit)
+        guard held > allowed else { return nil }
+        warnOfCrowd()
+        let others = openConnections.filter { $0 !== connection }
+        guard let own = crowding.longestWaiting(among: others, of: holder, now: loop.now) else {
+            return .tooManyConnections(ofOneUser: allowed)
+        }
+        own.evict()
+        return nil
+    }
+
+    /// Asks whose the connections are of which that is not known yet.
+    private func countHolders() {
+        for connection in openConnections where connection.holder == nil {
+            connection.holder = holder(of: connection)
+            if let holder = connection.holder { shared.connections.hold(holder) }
+        }
+    }
+
+    private func holder(of connection: DownstreamConnection) -> ConnectionHolder? {
+        // What goes on inside a stream of another connection is counted there.
+        guard !connection.isInsideStream else { return nil }
+        let address = connection.client.address
+        guard let ends = connection.channel.ends,
+            case .user(let number)? = shared.processes.userAtOnce(of: ends.peer, to: ends.local)
+        else { return .address(address) }
+        return .user(number)
+    }
+
+    private func warnOfCrowd() {
+        guard shared.connections.mayWarn(now: loop.now) else { return }
+        let most = shared.connections.largest.map { ", \($0.count) of them of \($0.holder.text)" }
+        shared.logger.warning(
+            """
+            \(shared.connections.count) client connections are open\(most ?? ""); \
+            limits.connections is \(connectionLimit): those that have waited longest are closed \
+            for new ones
+            """
+        )
+    }
+}
+
+extension LupinError {
+    fileprivate static func tooManyConnections(ofOneUser count: Int) -> LupinError {
+        .request(
+            status: 429,
+            detail: "One user may have half of the connections that others leave, which are "
+                + "\(count) now; limits.connections says how many there may be in all."
+        )
+    }
+}
