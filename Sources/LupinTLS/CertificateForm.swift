@@ -71,8 +71,8 @@ enum CertificateForm {
         if let constraints = contents.value(CertificateContents.Identifier.nameConstraints) {
             // "MUST be used only in a CA certificate" (RFC 5280 §4.2.1.10).
             if isLeaf { return (.constraint, "has name constraints, which only authorities may") }
-            guard areNameConstraintsSound(constraints.value) else {
-                return (.constraint, "has name constraints that are malformed")
+            guard NameConstraints(constraints.value) != nil else {
+                return (.constraint, NameConstraints.malformed)
             }
         }
         guard isLeaf else { return nil }
@@ -83,30 +83,8 @@ enum CertificateForm {
         return nil
     }
 
-    /// Whether the bases of DNS and IP constraints can be compared to names at all.
-    private static func areNameConstraintsSound(_ value: [UInt8]) -> Bool {
-        var outer = DERReader(value)
-        guard let fields = outer.next(tag: 0x30), !fields.isEmpty else { return false }
-        var reader = DERReader(fields)
-        while let subtrees = reader.next() {
-            guard subtrees.tag == 0xA0 || subtrees.tag == 0xA1 else { return false }
-            var bases = DERReader(subtrees.contents)
-            while let subtree = bases.next(tag: 0x30) {
-                var base = DERReader(subtree)
-                guard let name = base.next() else { return false }
-                switch name.tag {
-                case 0x82 where !name.contents.allSatisfy(isNameByte): return false
-                case 0x87 where name.contents.count != 8 && name.contents.count != 32: return false
-                default: break
-                }
-            }
-            guard bases.isAtEnd else { return false }
-        }
-        return reader.isAtEnd
-    }
-
     /// A letter, digit, hyphen, dot or, as in use, an underscore.
-    private static func isNameByte(_ byte: UInt8) -> Bool {
+    static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
         default: false

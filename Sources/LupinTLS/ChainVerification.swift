@@ -4,9 +4,11 @@ import LupinCore
 
 /// Path validation by RFC 5280 §6 for a TLS server, as strict as OpenSSL can be.
 ///
-/// On top of that comes ``CertificateForm``: what OpenSSL does not look at.
+/// On top of that come ``CertificateForm`` and ``NameConstraints``: what OpenSSL does not look at.
 struct ChainVerification {
     let anchors: TrustAnchors
+    /// The host that the authorities of the path must be allowed to name; nil for any.
+    let host: Host?
     /// Seconds since 1970.
     let now: Int64
 
@@ -34,6 +36,9 @@ struct ChainVerification {
             if let found = attempt.problem {
                 problem = found
             } else if let (found, index) = CertificateForm.problem(of: attempt.path, anchors) {
+                problem = found
+                culprit = index
+            } else if let (found, index) = NameConstraints.problem(of: attempt.path, host: host) {
                 problem = found
                 culprit = index
             } else {

@@ -14,7 +14,7 @@ package final class PeerTrust: ServerTrust {
     private let anchors: TrustAnchors
     private let now: Int64
     private let evidence: RevocationEvidence
-    private var paths: [TrustAnchorChoice: Result<[Certificate], TrustProblem>] = [:]
+    private var paths: [TrustPathDemand: Result<[Certificate], TrustProblem>] = [:]
 
     /// - Parameters:
     ///   - certificates: What the server presented.
@@ -52,9 +52,9 @@ package final class PeerTrust: ServerTrust {
     }
 
     package func path(
-        to choice: TrustAnchorChoice
+        to demand: TrustPathDemand
     ) -> Result<[CertificateFacts], TrustProblem> {
-        certificatePath(to: choice).map { $0.map(\.facts) }
+        certificatePath(to: demand).map { $0.map(\.facts) }
     }
 
     package func nameProblem() -> TrustProblem? {
@@ -67,11 +67,11 @@ package final class PeerTrust: ServerTrust {
 
     package func revocation(
         _ demand: RevocationDemand,
-        along choices: [TrustAnchorChoice]
+        along paths: [TrustPathDemand]
     ) -> RevocationFinding {
         var first: TrustProblem?
-        for choice in choices {
-            switch certificatePath(to: choice) {
+        for wanted in paths {
+            switch certificatePath(to: wanted) {
             case .success(let path): return revocation(demand, path)
             case .failure(let problem): first = first ?? problem
             }
@@ -110,24 +110,31 @@ package final class PeerTrust: ServerTrust {
     }
 
     private func certificatePath(
-        to choice: TrustAnchorChoice
+        to demand: TrustPathDemand
     ) -> Result<[Certificate], TrustProblem> {
-        if let known = paths[choice] { return known }
+        if let known = paths[demand] { return known }
         let result: Result<[Certificate], TrustProblem>
-        switch choice {
-        case .configured:
-            result = ChainVerification(anchors: anchors, now: now).path(certificates)
-        case .only(let encodings):
-            if let only = TrustAnchors.only(encodings) {
-                result = ChainVerification(anchors: only, now: now).path(certificates)
-            } else {
-                result = .failure(
-                    TrustProblem(.chain, "The certificates of the trust policy are not readable.")
-                )
-            }
+        if let anchors = anchors(demand.anchors) {
+            let verification = ChainVerification(
+                anchors: anchors,
+                host: demand.isForHost ? host : nil,
+                now: now
+            )
+            result = verification.path(certificates)
+        } else {
+            result = .failure(
+                TrustProblem(.chain, "The certificates of the trust policy are not readable.")
+            )
         }
-        paths[choice] = result
+        paths[demand] = result
         return result
+    }
+
+    private func anchors(_ choice: TrustAnchorChoice) -> TrustAnchors? {
+        switch choice {
+        case .configured: anchors
+        case .only(let encodings): TrustAnchors.only(encodings)
+        }
     }
 }
 

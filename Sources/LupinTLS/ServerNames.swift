@@ -7,6 +7,11 @@ struct ServerNames {
 
     init(_ certificate: Certificate) { names = certificate.subjectAlternativeNames }
 
+    /// Names of hosts, with or without an asterisk.
+    var dnsNames: [String] {
+        names.compactMap { if case .dns(let text) = $0 { text } else { nil } }
+    }
+
     /// Whether one of the names is the host.
     ///
     /// Addresses match addresses only, bit by bit. A name matches letter by letter but for case, or

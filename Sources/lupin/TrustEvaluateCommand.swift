@@ -108,7 +108,8 @@ struct TrustEvaluateCommand: ParsableCommand {
             verdict = policy.policy.evaluate(trust(evidence))
         }
         report.verdict = verdict
-        report.path = (try? peer.path(to: .configured).get()) ?? []
+        let path = policy.policy.paths.first ?? .configured
+        report.path = (try? peer.path(to: path).get()) ?? []
         return report
     }
 

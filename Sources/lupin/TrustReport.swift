@@ -8,7 +8,7 @@ struct TrustReport {
     var verdict: TrustVerdict?
     /// What keeps the policy from being asked.
     var refusal: TrustProblem?
-    /// The path to the configured anchors; empty where there is none.
+    /// The path that the policy demands first; empty where there is none.
     var path: [CertificateFacts] = []
 
     init(policy: String) { self.policy = policy }

@@ -99,7 +99,7 @@ struct RevocationTests {
     @Test func `without a path nothing can be asked, and the next anchors are tried`() throws {
         var server = try RevocableServer()
         server.sample.stapledResponse = try server.response.encoding()
-        let own = TrustAnchorChoice.only([server.root.certificate.der])
+        let own = TrustPathDemand(.only([server.root.certificate.der]))
         server.sample.roots = [try MintedAuthority.root("Other", now: trustNow).certificate]
         let demand = RevocationDemand()
         let trust = try server.sample.trust()

@@ -25,6 +25,21 @@ package enum TrustAnchorChoice: Sendable, Hashable {
     case only([[UInt8]])
 }
 
+/// What is demanded of a path, besides what is demanded of every path.
+package struct TrustPathDemand: Sendable, Hashable {
+    package var anchors: TrustAnchorChoice
+    /// The authorities of the path must be allowed to name the host that was asked for.
+    package var isForHost: Bool
+
+    package init(_ anchors: TrustAnchorChoice, isForHost: Bool = true) {
+        self.anchors = anchors
+        self.isForHost = isForHost
+    }
+
+    /// The usual one: a path for the host, to the anchors of `upstream.tls.roots`.
+    package static let configured = TrustPathDemand(.configured)
+}
+
 /// The certificates of one server, together with what can be found out about them.
 ///
 /// The name is Alamofire's for what evaluators get.
@@ -38,15 +53,15 @@ package protocol ServerTrust {
     var signedPath: [CertificateFacts] { get }
 
     /// The path from the server's certificate to an anchor, both included, at the time of asking.
-    func path(to anchors: TrustAnchorChoice) -> Result<[CertificateFacts], TrustProblem>
+    func path(to demand: TrustPathDemand) -> Result<[CertificateFacts], TrustProblem>
 
     /// What is wrong with the names of the server's certificate; nil if one is the host asked for.
     func nameProblem() -> TrustProblem?
 
-    /// Whether a certificate was withdrawn of the path to the first anchors that there is one to.
+    /// Whether a certificate was withdrawn of the first of the paths that there is.
     func revocation(
         _ demand: RevocationDemand,
-        along choices: [TrustAnchorChoice]
+        along paths: [TrustPathDemand]
     ) -> RevocationFinding
 }
 

@@ -36,26 +36,31 @@ extension TrustPolicy {
     /// Pins are looked for in the *verified* path: a certificate that the server merely sent along
     /// proves nothing. Where no path is demanded, those count that signed the server's own.
     package func evaluate(_ trust: some ServerTrust) -> TrustVerdict {
-        evaluate(trust, [.configured] + pinnedAnchors)
+        // Certificates are asked about even where no part of the policy demands a path.
+        let path = TrustPathDemand(.configured, isForHost: false)
+        return evaluate(trust, paths + [path])
     }
 
-    /// The anchors that parts of the policy bring along.
-    private var pinnedAnchors: [TrustAnchorChoice] {
+    /// The paths that parts of the policy demand, in their order.
+    package var paths: [TrustPathDemand] {
         switch self {
-        case .certificates(let pinned): pinned.areAnchors ? [.only(pinned.encodings)] : []
-        case .all(let policies), .any(let policies): policies.flatMap(\.pinnedAnchors)
-        case .system, .pins, .revocation, .disabled: []
+        case .system(let demandsHost): [TrustPathDemand(.configured, isForHost: demandsHost)]
+        case .certificates(let pinned): pinned.path.map { [$0] } ?? []
+        case .pins(let pinned): pinned.path.map { [$0] } ?? []
+        case .all(let policies), .any(let policies): policies.flatMap(\.paths)
+        case .revocation, .disabled: []
         }
     }
 
     private func evaluate(
         _ trust: some ServerTrust,
-        _ anchors: [TrustAnchorChoice]
+        _ paths: [TrustPathDemand]
     ) -> TrustVerdict {
         switch self {
         case .system(let demandsHost):
             return Self.verdict(of: "system") { () throws(TrustProblem) in
-                _ = try trust.path(to: .configured).get()
+                let path = TrustPathDemand(.configured, isForHost: demandsHost)
+                _ = try trust.path(to: path).get()
                 if demandsHost, let problem = trust.nameProblem() { throw problem }
                 return nil
             }
@@ -67,9 +72,9 @@ extension TrustPolicy {
         case .pins(let pinned):
             return Self.verdict(of: "pins") { () throws(TrustProblem) in try pinned.check(trust) }
         case .revocation(let demand):
-            return Self.verdict(of: trust.revocation(demand, along: anchors), demand)
-        case .all(let policies): return Self.all(policies.map { $0.evaluate(trust, anchors) })
-        case .any(let policies): return Self.any(policies.map { $0.evaluate(trust, anchors) })
+            return Self.verdict(of: trust.revocation(demand, along: paths), demand)
+        case .all(let policies): return Self.all(policies.map { $0.evaluate(trust, paths) })
+        case .any(let policies): return Self.any(policies.map { $0.evaluate(trust, paths) })
         case .disabled:
             return TrustVerdict(passed: true, checks: [TrustCheck(name: "disabled", passed: true)])
         }
@@ -159,14 +164,17 @@ extension TrustPolicy {
 }
 
 extension PinnedCertificates {
+    /// The path that is demanded; nil for none.
+    fileprivate var path: TrustPathDemand? {
+        guard demandsChain || areAnchors else { return nil }
+        return TrustPathDemand(
+            areAnchors ? .only(encodings) : .configured,
+            isForHost: demandsHost
+        )
+    }
+
     fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) {
-        let anchors = areAnchors ? TrustAnchorChoice.only(encodings) : .configured
-        let path: [CertificateFacts]
-        if demandsChain || areAnchors {
-            path = try trust.path(to: anchors).get()
-        } else {
-            path = trust.signedPath
-        }
+        let path = try trust.path(orSigned: path)
         if demandsHost, let problem = trust.nameProblem() { throw problem }
         guard path.contains(where: { encodings.contains($0.encoding) }) else {
             throw TrustProblem(.pin, "No pinned certificate is in the server's path.")
@@ -175,13 +183,28 @@ extension PinnedCertificates {
 }
 
 extension PinnedKeys {
+    /// The path that is demanded; nil for none.
+    fileprivate var path: TrustPathDemand? {
+        demandsChain ? TrustPathDemand(.configured, isForHost: demandsHost) : nil
+    }
+
     /// The pin that matched, as text.
     fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) -> String? {
-        let path = demandsChain ? try trust.path(to: .configured).get() : trust.signedPath
+        let path = try trust.path(orSigned: path)
         if demandsHost, let problem = trust.nameProblem() { throw problem }
         for certificate in path where digests.contains(certificate.keyDigest) {
             return PinText.text(certificate.keyDigest)
         }
         throw TrustProblem(.pin, "No pinned public key is in the server's path.")
+    }
+}
+
+extension ServerTrust {
+    /// The path that is demanded; the signed one where there is no demand.
+    fileprivate func path(
+        orSigned demand: TrustPathDemand?
+    ) throws(TrustProblem) -> [CertificateFacts] {
+        guard let demand else { return signedPath }
+        return try path(to: demand).get()
     }
 }

@@ -12,26 +12,31 @@ struct ScriptedTrust: ServerTrust {
     ]
     var name: TrustProblem?
     var finding = RevocationFinding.good
+    /// Why no authority may name the host.
+    var constraint: TrustProblem?
 
-    func path(to anchors: TrustAnchorChoice) -> Result<[CertificateFacts], TrustProblem> {
-        paths[anchors].map { .success($0) } ?? .failure(TrustProblem(.chain, "No path."))
+    func path(to demand: TrustPathDemand) -> Result<[CertificateFacts], TrustProblem> {
+        if demand.isForHost, let constraint { return .failure(constraint) }
+        return paths[demand.anchors].map { .success($0) }
+            ?? .failure(TrustProblem(.chain, "No path."))
     }
 
     func nameProblem() -> TrustProblem? { name }
 
     func revocation(
         _ demand: RevocationDemand,
-        along choices: [TrustAnchorChoice]
+        along paths: [TrustPathDemand]
     ) -> RevocationFinding {
-        guard choices.contains(where: { paths[$0] != nil }) else {
-            return .noPath(TrustProblem(.chain, "No path."))
+        for wanted in paths {
+            if case .success = path(to: wanted) { return finding }
         }
-        return finding
+        return .noPath(TrustProblem(.chain, "No path."))
     }
 
     static let wrongName = TrustProblem(.host, "Another host.")
     static let noPath = ScriptedTrust(paths: [:])
     static let otherHost = ScriptedTrust(name: wrongName)
+    static let constrained = ScriptedTrust(constraint: TrustProblem(.constraint, "Not its host."))
 }
 
 func fact(_ number: UInt8) -> CertificateFacts {

@@ -25,10 +25,14 @@ struct TrustEvaluationTests {
         Sample(.system(host: true)), Sample(.system(host: true), .noPath, .chain),
         Sample(.system(host: true), .otherHost, .host), Sample(.system(host: false), .otherHost),
         Sample(.system(host: false), .noPath, .chain),
+        Sample(.system(host: true), .constrained, .constraint),
+        Sample(.system(host: false), .constrained),
 
         Sample(pins(1)), Sample(pins(2)), Sample(pins(3)), Sample(pins(7, 2)),
         Sample(pins(7), ScriptedTrust(), .pin), Sample(pins(9), ScriptedTrust(), .pin),
         Sample(pins(1), .noPath, .chain), Sample(pins(1), .otherHost, .host),
+        Sample(pins(1), .constrained, .constraint), Sample(pins(1, host: false), .constrained),
+        Sample(pins(1, chain: false), .constrained),
         Sample(pins(1, host: false), .otherHost), Sample(pins(1, chain: false), .noPath),
         Sample(pins(2, chain: false), .noPath), Sample(pins(9, chain: false), .noPath, .pin),
         Sample(pins(3, chain: false), ScriptedTrust(), .pin),
@@ -38,6 +42,8 @@ struct TrustEvaluationTests {
         Sample(certificates(9), ScriptedTrust(), .pin), Sample(certificates(1), .noPath, .chain),
         Sample(certificates(1), .otherHost, .host),
         Sample(certificates(1, host: false), .otherHost),
+        Sample(certificates(1), .constrained, .constraint),
+        Sample(certificates(1, host: false), .constrained),
         Sample(certificates(2, chain: false), .noPath),
         Sample(certificates(9, chain: false), .noPath, .pin),
         Sample(certificates(2, areAnchors: true), ScriptedTrust(), .chain),
@@ -134,6 +140,17 @@ struct TrustEvaluationTests {
         #expect(TrustPolicy.all([revocation(), anchors]).evaluate(trust).passed)
         #expect(TrustPolicy.all([anchors, .any([revocation()])]).evaluate(trust).passed)
         #expect(!revocation().evaluate(trust).passed)
+    }
+
+    @Test func `revocation follows the paths that the policy demands, then any`() {
+        let own = certificates(2, host: false, areAnchors: true)
+        let paths = TrustPolicy.all([.any([own, pins(1)]), pins(1, chain: false)]).paths
+        let expected = [TrustPathDemand(.only([[2]]), isForHost: false), .configured]
+        #expect(paths == expected)
+        let demand = TrustPolicy.all([pins(1, chain: false), revocation()])
+        #expect(demand.paths.isEmpty)
+        #expect(demand.evaluate(ScriptedTrust.constrained).passed)
+        #expect(!demand.evaluate(ScriptedTrust.noPath).passed)
     }
 
     // MARK: Verdicts that don't stand yet

@@ -1,0 +1,198 @@
+// Which hosts an authority may vouch for, as far as OpenSSL does not look at it.
+package import LupinCore
+
+/// The name constraints of one authority, as far as they are about hosts (RFC 5280 §4.2.1.10).
+///
+/// OpenSSL compares them to the names that stand in certificates. `*.example.com` is no name below
+/// `b.example.com` and stands for it all the same: RFC 5280 knows of no wildcards, and RFC 9525 of
+/// no constraints. So the host that was asked for is compared too, and an asterisk with all that it
+/// stands for.
+package struct NameConstraints: Sendable {
+    /// What is said about a host.
+    package enum Ruling: Sendable, Hashable {
+        case allowed
+        /// There are names of its kind that are permitted, and it is none of them.
+        case notPermitted
+        case excluded
+    }
+
+    /// More than any authority in use has, and little enough to be compared to many names.
+    private static let subtreesMax = 1024
+
+    private struct Subtrees {
+        var domains: [Domain] = []
+        var networks: [CIDR] = []
+    }
+
+    private var permitted = Subtrees()
+    private var excluded = Subtrees()
+
+    /// Reads the value of the extension; nil for anything that RFC 5280 does not allow there.
+    ///
+    /// A leading dot, which it allows for other kinds of names only, is in use and means names
+    /// below the domain alone, as with OpenSSL.
+    package init?(_ encoding: [UInt8]) {
+        var outer = DERReader(encoding)
+        guard let fields = outer.next(tag: 0x30), outer.isAtEnd, !fields.isEmpty else { return nil }
+        var reader = DERReader(fields)
+        var count = 0
+        if let list = reader.next(tag: 0xA0) {
+            guard let subtrees = Self.subtrees(list, &count) else { return nil }
+            permitted = subtrees
+        }
+        if let list = reader.next(tag: 0xA1) {
+            guard let subtrees = Self.subtrees(list, &count) else { return nil }
+            excluded = subtrees
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+
+    /// Whether the host may be vouched for; what is excluded wins over what is permitted.
+    package func ruling(on host: Host) -> Ruling {
+        if let address = host.address {
+            if excluded.networks.contains(where: { $0.contains(address) }) { return .excluded }
+            let isPermitted =
+                permitted.networks.isEmpty
+                || permitted.networks.contains { $0.contains(address) }
+            return isPermitted ? .allowed : .notPermitted
+        }
+        let name = Array(host.text.utf8)
+        if excluded.domains.contains(where: { $0.includes(name[...]) }) { return .excluded }
+        let isPermitted =
+            permitted.domains.isEmpty || permitted.domains.contains { $0.includes(name[...]) }
+        return isPermitted ? .allowed : .notPermitted
+    }
+
+    /// Whether a host that `*.…` stands for is excluded; false for any other name.
+    package func excludeSome(of name: String) -> Bool {
+        let name = name.utf8.map(\.asciiLowercased)
+        guard name.starts(with: [0x2A, 0x2E]) else { return false }
+        let base = name.dropFirst(2)
+        return excluded.domains.contains { $0.includes(base) || $0.isChild(of: base) }
+    }
+
+    // MARK: Reading
+
+    private static func subtrees(_ list: ArraySlice<UInt8>, _ count: inout Int) -> Subtrees? {
+        var subtrees = Subtrees()
+        var reader = DERReader(list)
+        // "SIZE (1..MAX)".
+        guard !reader.isAtEnd else { return nil }
+        while let subtree = reader.next(tag: 0x30) {
+            count += 1
+            guard count <= subtreesMax else { return nil }
+            var fields = DERReader(subtree)
+            guard let base = fields.next() else { return nil }
+            switch base.tag {
+            case 0x82:
+                guard let domain = Domain(base.contents) else { return nil }
+                subtrees.domains.append(domain)
+            case 0x87:
+                guard let network = network(base.contents) else { return nil }
+                subtrees.networks.append(network)
+            case 0xA0, 0x81, 0xA3, 0xA4, 0xA5, 0x86, 0x88: break
+            default: return nil
+            }
+            // "The minimum MUST be zero, and maximum MUST be absent."
+            if let minimum = fields.next(tag: 0x80), Array(minimum) != [0] { return nil }
+            guard fields.isAtEnd else { return nil }
+        }
+        return reader.isAtEnd ? subtrees : nil
+    }
+
+    /// An address and a mask "in the style of RFC 4632": ones, then zeros.
+    private static func network(_ contents: ArraySlice<UInt8>) -> CIDR? {
+        guard contents.count == 8 || contents.count == 32 else { return nil }
+        let bytes = contents.prefix(contents.count / 2)
+        let mask = contents.suffix(contents.count / 2)
+        let prefix = mask.reduce(0) { $0 + $1.nonzeroBitCount }
+        let isContiguous = mask.enumerated().allSatisfy { i, byte in
+            byte == UInt8(truncatingIfNeeded: 0xFF00 >> min(max(prefix - i * 8, 0), 8))
+        }
+        guard isContiguous else { return nil }
+        func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+            bytes.reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        guard bytes.count == 16 else {
+            return CIDR(.v4(UInt32(truncatingIfNeeded: number(bytes))), prefix: prefix)
+        }
+        let address = IPAddress.v6(high: number(bytes.prefix(8)), low: number(bytes.suffix(8)))
+        return CIDR(address, prefix: prefix)
+    }
+
+    /// A domain with the names below it; an empty one has them all.
+    private struct Domain {
+        /// In lower case, without a leading dot.
+        private let name: [UInt8]
+        /// The domain itself does not belong to it.
+        private let isBelowOnly: Bool
+
+        /// Nil if the bytes are no name: a wildcard or a dot at the end would match nothing.
+        init?(_ contents: ArraySlice<UInt8>) {
+            isBelowOnly = contents.first == 0x2E
+            name = contents.dropFirst(isBelowOnly ? 1 : 0).map(\.asciiLowercased)
+            if contents.isEmpty { return }
+            let labels = name.split(separator: 0x2E, omittingEmptySubsequences: false)
+            guard labels.allSatisfy({ !$0.isEmpty && $0.allSatisfy(CertificateForm.isNameByte) })
+            else { return nil }
+        }
+
+        func includes(_ host: ArraySlice<UInt8>) -> Bool {
+            if name.isEmpty { return true }
+            guard host.count > name.count else { return !isBelowOnly && host.elementsEqual(name) }
+            return host.dropLast(name.count).last == 0x2E && host.suffix(name.count) == name[...]
+        }
+
+        /// Whether the domain itself has one label more than `base`, and the same others.
+        func isChild(of base: ArraySlice<UInt8>) -> Bool {
+            guard !isBelowOnly, let dot = name.firstIndex(of: 0x2E) else { return false }
+            return name[(dot + 1)...] == base
+        }
+    }
+}
+
+// MARK: A path
+
+extension NameConstraints {
+    /// The first authority of a path that rules out a host or a wildcard of the server's
+    /// certificate, and where it is.
+    ///
+    /// OpenSSL accepted the path, so the names that stand in it need no look, and are not too many
+    /// to be compared. `host` is the one that was asked for, nil if it may be any; one that the
+    /// certificate is not for is no matter of authorities.
+    static func problem(of path: [Certificate], host: Host?) -> (TrustProblem, Int)? {
+        guard path.count > 1, let leaf = path.first else { return nil }
+        let names = ServerNames(leaf)
+        let host = host.flatMap { names.include($0) ? $0 : nil }
+        let identifier = CertificateContents.Identifier.nameConstraints
+        for (i, certificate) in path.enumerated().dropFirst() {
+            guard let part = CertificateContents(certificate.der)?.value(identifier) else {
+                continue
+            }
+            let name = VerificationError.name(certificate, isServers: false)
+            guard let constraints = NameConstraints(part.value) else {
+                return (TrustProblem(.constraint, "\(name) \(malformed)."), i)
+            }
+            if let flaw = constraints.flaw(of: names, host) {
+                return (TrustProblem(.constraint, "\(name) constrains names, and \(flaw)."), i)
+            }
+        }
+        return nil
+    }
+
+    /// What is said of an authority whose constraints can't be read.
+    static let malformed = "has name constraints that are malformed or too many"
+
+    private func flaw(of names: ServerNames, _ host: Host?) -> String? {
+        if let host {
+            switch ruling(on: host) {
+            case .allowed: break
+            case .notPermitted: return "does not permit \(host.text)"
+            case .excluded: return "excludes \(host.text)"
+            }
+        }
+        return names.dnsNames.first(where: excludeSome).map {
+            "excludes some of what \($0) stands for"
+        }
+    }
+}
