@@ -19,6 +19,8 @@ struct CertificateContents {
     private(set) var times: [DERReader.Value] = []
     /// Identifier and parameters of the public key's algorithm.
     private(set) var keyAlgorithm: [UInt8] = []
+    /// Content bytes of the public key's BIT STRING.
+    private(set) var publicKey: [UInt8] = []
     private(set) var extensions: [Extension] = []
 
     /// Nil if the bytes are no certificate.
@@ -43,6 +45,7 @@ struct CertificateContents {
         while let time = validityReader.next() { times.append(time) }
         var keyReader = DERReader(key)
         keyAlgorithm = keyReader.next(tag: 0x30).map(Array.init) ?? []
+        publicKey = keyReader.next(tag: 0x03).map(Array.init) ?? []
         while let field = fields.next() {
             guard field.tag == 0xA3 else { continue }
             guard let extensions = Self.extensions(field.contents) else { return nil }
@@ -81,6 +84,8 @@ struct CertificateContents {
 extension CertificateContents {
     /// Content bytes of the object identifiers of extensions.
     enum Identifier {
+        /// Of a key, not of an extension.
+        static let rsa: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
         static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
         static let basicConstraints: [UInt8] = [0x55, 0x1D, 0x13]
         static let nameConstraints: [UInt8] = [0x55, 0x1D, 0x1E]
@@ -103,6 +108,22 @@ extension CertificateContents {
         var purposes: [[UInt8]] = []
         while let purpose = reader.next(tag: 0x06) { purposes.append(Array(purpose)) }
         return reader.isAtEnd && !purposes.isEmpty ? purposes : nil
+    }
+
+    /// The size of an RSA key's modulus in bits (RFC 8017 §A.1.1); nil if it is none.
+    var rsaModulusBits: Int? {
+        guard isKeyRSA, publicKey.first == 0 else { return nil }
+        var outer = DERReader(publicKey.dropFirst())
+        guard let fields = outer.next(tag: 0x30) else { return nil }
+        var reader = DERReader(fields)
+        guard let modulus = reader.next(tag: 0x02) else { return nil }
+        let magnitude = modulus.drop { $0 == 0 }
+        return magnitude.count * 8 - (magnitude.first?.leadingZeroBitCount ?? 0)
+    }
+
+    var isKeyRSA: Bool {
+        var reader = DERReader(keyAlgorithm)
+        return reader.next(tag: 0x06).map { Array($0) == Identifier.rsa } ?? false
     }
 
     /// Whether basicConstraints says CA:TRUE, whatever keyUsage says to that.

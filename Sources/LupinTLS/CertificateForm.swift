@@ -29,7 +29,11 @@ enum CertificateForm {
             if let (kind, flaw) = constraintFlaw(contents, isLeaf: isLeaf) {
                 return (TrustProblem(kind, "\(name) \(flaw)."), i)
             }
-            guard anchors.demandsWebForm, !isAnchor else { continue }
+            guard anchors.demandsWebForm else { continue }
+            if let flaw = keyFlaw(contents) {
+                return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
+            }
+            if isAnchor { continue }
             if let flaw = formFlaw(contents) ?? (isLeaf ? leafFlaw(contents) : nil) {
                 return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
             }
@@ -52,8 +56,7 @@ enum CertificateForm {
         var reader = DERReader(algorithm)
         guard let identifier = reader.next(tag: 0x06) else { return false }
         switch Array(identifier) {
-        case [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01], [0x2B, 0x65, 0x70]:
-            return true
+        case CertificateContents.Identifier.rsa, [0x2B, 0x65, 0x70]: return true
         case [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]:
             let curves: [[UInt8]] = [
                 [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07], [0x2B, 0x81, 0x04, 0x00, 0x22],
@@ -122,6 +125,13 @@ enum CertificateForm {
     }
 
     // MARK: What the Web demands
+
+    /// "The modulus size, in bits, is evenly divisible by 8" (CA/Browser Forum BR §6.1.5).
+    private static func keyFlaw(_ contents: CertificateContents) -> String? {
+        guard contents.isKeyRSA else { return nil }
+        guard let bits = contents.rsaModulusBits else { return "has a malformed RSA key" }
+        return bits.isMultiple(of: 8) ? nil : "has an RSA key of \(bits) bits, no multiple of 8"
+    }
 
     private static func formFlaw(_ contents: CertificateContents) -> String? {
         guard contents.version == 3 else { return "is not of version 3" }

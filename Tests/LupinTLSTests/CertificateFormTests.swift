@@ -125,6 +125,20 @@ struct CertificateFormTests {
             let leaf = try root.leaf("www.example.com", algorithm: .curve("secp256k1"))
             return TrustSample(leaf, root)
         },
+        ChainCase("leaf of RSA with 2052 bits", .malformed) {
+            let root = try MintedAuthority.root(now: trustNow)
+            let leaf = try root.leaf("www.example.com", algorithm: .rsa(bits: 2052))
+            return TrustSample(leaf, root)
+        },
+        ChainCase("authority of RSA with 2050 bits", .malformed) {
+            let root = try MintedAuthority.root(now: trustNow)
+            let intermediate = try root.intermediate("I", .rsa(bits: 2050))
+            return TrustSample(try intermediate.leaf("www.example.com"), root)
+        },
+        ChainCase("root of RSA with 2054 bits", .malformed) {
+            let root = try MintedAuthority.root("R", .rsa(bits: 2054), now: trustNow)
+            return TrustSample(try root.leaf("www.example.com"), root)
+        },
         .plain("serial number zero", .malformed, leaf: { $0.serial = [0] }),
         .plain("serial number below zero", .malformed, leaf: { $0.serial = [0x80] }),
         .plain(
@@ -173,6 +187,11 @@ struct CertificateFormTests {
             return TrustSample(leaf, root)
         },
     ]
+
+    @Test func `RSA of each size that is whole octets is accepted`() throws {
+        let root = try MintedAuthority.root("R", .rsa(bits: 2056), now: trustNow)
+        #expect(try TrustSample(try root.leaf("www.example.com"), root).path().problem == nil)
+    }
 
     @Test(arguments: refused)
     private func `a bad form is refused, and the reason is told`(sample: ChainCase) throws {
