@@ -5,7 +5,8 @@ import LupinCore
 ///
 /// Not demanded, since certificates in use break it or nothing is won by it: that the common name
 /// be one of the alternative names, that name constraints be critical or without leading dot, that
-/// extendedKeyUsage be uncritical, and any form of a root's own extensions and serial number.
+/// extendedKeyUsage be uncritical, or be there at all below an anchor of a file, and any form of a
+/// root's own extensions and serial number.
 enum CertificateForm {
     /// The first problem of a path that OpenSSL accepted, and where it is.
     ///
@@ -15,6 +16,7 @@ enum CertificateForm {
         of path: [Certificate],
         _ anchors: TrustAnchors
     ) -> (TrustProblem, Int)? {
+        let isOfWeb = path.last.map { !anchors.isOfFile($0) } ?? true
         for (i, certificate) in path.enumerated() {
             let name = VerificationError.name(certificate, isServers: i == 0)
             guard let contents = CertificateContents(certificate.der) else {
@@ -34,7 +36,8 @@ enum CertificateForm {
                 return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
             }
             if isAnchor { continue }
-            if let flaw = formFlaw(contents) ?? (isLeaf ? leafFlaw(contents) : nil) {
+            let flaw = formFlaw(contents) ?? (isLeaf ? leafFlaw(contents, ofWeb: isOfWeb) : nil)
+            if let flaw {
                 return (TrustProblem(.malformed, "\(name) \(flaw)."), i)
             }
         }
@@ -171,15 +174,25 @@ enum CertificateForm {
         }
     }
 
-    private static func leafFlaw(_ contents: CertificateContents) -> String? {
+    /// `isOfWeb` says whether the anchor is one of the system.
+    ///
+    /// The owner of any other may leave out extendedKeyUsage, as `openssl x509 -req` does and
+    /// RFC 5280 §4.2.1.12 allows.
+    private static func leafFlaw(
+        _ contents: CertificateContents,
+        ofWeb isOfWeb: Bool
+    ) -> String? {
         guard let names = contents.value(CertificateContents.Identifier.alternativeNames) else {
             return "names no host: it has no subjectAltName"
         }
         if names.isCritical, contents.hasSubject {
             return "has a critical subjectAltName beside a subject"
         }
+        guard contents.value(CertificateContents.Identifier.purposes) != nil else {
+            return isOfWeb ? "does not say what it is for: it has no extendedKeyUsage" : nil
+        }
         guard let purposes = contents.purposes else {
-            return "does not say what it is for: it has no extendedKeyUsage"
+            return "has a malformed extendedKeyUsage extension"
         }
         return purposes.contains(where: isForeignPurpose)
             ? "is for more than TLS: its extendedKeyUsage says so" : nil

@@ -16,18 +16,29 @@ package final class TrustAnchors: Sendable {
     /// Not of what people make themselves and name one by one; what protects them is demanded
     /// always.
     let demandsWebForm: Bool
+    /// Certificates in DER that files of the settings hold, whatever the system has too.
+    private let ofFiles: Set<[UInt8]>
 
-    private init(owning store: OpaquePointer, mayBePartial: Bool, demandsWebForm: Bool) {
+    private init(
+        owning store: OpaquePointer,
+        mayBePartial: Bool,
+        demandsWebForm: Bool,
+        ofFiles: Set<[UInt8]> = []
+    ) {
         // Safety: the reference is given back in deinit and nowhere else.
         unsafe self.store = LibraryReference(store)
         self.mayBePartial = mayBePartial
         self.demandsWebForm = demandsWebForm
+        self.ofFiles = ofFiles
     }
 
     deinit {
         // Safety: this is the reference that `init` took over.
         unsafe X509_STORE_free(store.pointer)
     }
+
+    /// Whether a file of the settings holds the certificate.
+    func isOfFile(_ certificate: Certificate) -> Bool { ofFiles.contains(certificate.der) }
 
     /// Lends the `X509_STORE` to calls of OpenSSL, which locks it by itself.
     func withStore<Result>(_ body: (OpaquePointer) -> Result) -> Result {
@@ -73,25 +84,46 @@ extension TrustAnchors {
         environment: [String: String]
     ) throws(TLSFailure) -> TrustAnchors {
         ErrorQueue.clear()
+        var named: [Certificate] = []
+        for file in settings.files { named += try certificates(in: file) }
         // Safety: `anchors` owns the store from here on, whatever is thrown below.
         guard let store = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.internal) }
         // Whoever names a file means what is in it, roots or not (RFC 5280 §6.1.1).
         let anchors = unsafe TrustAnchors(
             owning: store,
             mayBePartial: !settings.files.isEmpty,
-            demandsWebForm: true
+            demandsWebForm: true,
+            ofFiles: Set(named.map(\.der))
         )
-        var isEmpty = true
-        if settings.usesSystem {
-            try anchors.loadSystem(environment)
-            isEmpty = false
+        if settings.usesSystem { try anchors.loadSystem(environment) }
+        for certificate in named { try anchors.add(certificate) }
+        guard settings.usesSystem || !settings.files.isEmpty else {
+            throw TLSFailure(.badSetting, reason: "no trust anchors are named")
         }
-        for file in settings.files {
-            try anchors.load(file: file)
-            isEmpty = false
-        }
-        guard !isEmpty else { throw TLSFailure(.badSetting, reason: "no trust anchors are named") }
         return anchors
+    }
+
+    /// The certificates of a PEM file, as OpenSSL reads them into a store.
+    private static func certificates(in file: String) throws(TLSFailure) -> [Certificate] {
+        // Safety: the store lives until the end of the function, and the list holds references of
+        // its own to the certificates, which `Certificate` shares.
+        guard let store = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.internal) }
+        defer { unsafe X509_STORE_free(store) }
+        guard unsafe X509_STORE_load_file(store, file) == 1,
+            let list = unsafe X509_STORE_get1_all_certs(store)
+        else { throw failure("the file \(file)") }
+        defer { unsafe openssl_chain_free(list) }
+        return (0..<max(0, unsafe openssl_chain_count(list))).compactMap { i in
+            unsafe openssl_chain_get(list, i).map { unsafe Certificate(sharing: $0) }
+        }
+    }
+
+    private func add(_ certificate: Certificate) throws(TLSFailure) {
+        // Safety: the store takes a reference of its own.
+        let isAdded = unsafe certificate.withX509 {
+            unsafe X509_STORE_add_cert(store.pointer, $0) == 1
+        }
+        guard isAdded else { throw ErrorQueue.failure(.internal) }
     }
 
     private func loadSystem(_ environment: [String: String]) throws(TLSFailure) {
@@ -111,18 +143,18 @@ extension TrustAnchors {
         }
         let directory = namedDirectory ?? ownDirectory
         guard unsafe X509_STORE_load_path(store.pointer, directory) == 1 else {
-            throw failure("the directory \(directory)")
+            throw Self.failure("the directory \(directory)")
         }
     }
 
     private func load(file: String) throws(TLSFailure) {
         // Safety: the name lives through the call, which adds to the store under its lock.
         guard unsafe X509_STORE_load_file(store.pointer, file) == 1 else {
-            throw failure("the file \(file)")
+            throw Self.failure("the file \(file)")
         }
     }
 
-    private func failure(_ place: String) -> TLSFailure {
+    private static func failure(_ place: String) -> TLSFailure {
         let failure = ErrorQueue.failure(.badSetting)
         return TLSFailure(
             .badSetting,

@@ -40,7 +40,14 @@ struct CertificateFormTests {
             .constraint,
             leaf: { $0.basicConstraints = .init(isAuthority: true) }
         ),
-        .plain("leaf without extendedKeyUsage", .malformed, leaf: { $0.purposes = [] }),
+        .plain(
+            "leaf whose extendedKeyUsage names nothing",
+            .constraint,
+            leaf: {
+                $0.purposes = []
+                $0.extensions = [.init(identifier: "2.5.29.37", der: [0x30, 0])]
+            }
+        ),
         .plain(
             "leaf for servers and any purpose",
             .malformed,

@@ -109,6 +109,7 @@ struct ChainVerificationTests {
         ),
         .plain("path length that is just enough", root: { $0.basicConstraints?.pathLength = 1 }),
         .plain("without keyUsage and basicConstraints", leaf: { $0.keyUsage = nil }),
+        .plain("without extendedKeyUsage, below a file's root", leaf: { $0.purposes = [] }),
         .plain(
             "for clients too",
             leaf: { $0.purposes.append(CertificateBuilder.Purpose.client) }

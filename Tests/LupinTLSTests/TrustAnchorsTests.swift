@@ -93,6 +93,62 @@ struct TrustAnchorsTests {
         #expect(TrustAnchors.only([try Server().root.certificate.der]) != nil)
     }
 
+    /// Certificates without extendedKeyUsage, as `openssl x509 -req` makes them.
+    @Test func `a file's owner need not say what certificates below it are for`() throws {
+        let files = try MintedFiles()
+        let system = try MintedAuthority.root("System", now: trustNow)
+        let own = try MintedAuthority.root("Own", now: trustNow)
+        let systemFile = try files.write(system.certificate.pem, "system.pem")
+        let ownFile = try files.write(own.certificate.pem, "own.pem")
+        let environment = ["SSL_CERT_FILE": systemFile, "SSL_CERT_DIR": "/nonexistent"]
+        func problem(_ root: MintedAuthority, _ more: String...) throws -> TrustProblem? {
+            let leaf = try root.intermediate().leaf("www.example.com") { $0.purposes = [] }
+            var settings = TrustAnchorSettings()
+            settings.usesSystem = !more.contains("alone")
+            settings.files = more.filter { $0 != "alone" }
+            return PeerTrust(
+                try #require(PeerCertificates(encodings: leaf.presented)),
+                host: try #require(Host("www.example.com")),
+                anchors: try TrustAnchors.load(settings, environment: environment),
+                now: trustNow
+            ).path(to: .configured).problem
+        }
+        #expect(try problem(system)?.kind == .malformed)
+        #expect(try problem(own, ownFile, "alone") == nil)
+        #expect(try problem(own, ownFile) == nil)
+        #expect(try problem(system, ownFile)?.kind == .malformed)
+        #expect(try problem(system, ownFile, systemFile) == nil)
+        #expect(try problem(own, systemFile)?.kind == .chain)
+    }
+
+    @Test func `the owner of a policy's certificates need not say it either`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        let leaf = try root.leaf("www.example.com") { $0.purposes = [] }
+        let other = try MintedAuthority.root("Other", now: trustNow)
+        var sample = TrustSample(leaf, root)
+        sample.roots = [other.certificate]
+        let own = TrustPathDemand(.only([root.certificate.der]))
+        #expect(try sample.trust().path(to: own).problem == nil)
+    }
+
+    @Test func `an anchor that a directory of the system has is one of the system`() throws {
+        let server = try Server()
+        let leaf = try server.root.leaf("www.example.com") { $0.purposes = [] }
+        let hash = try server.root.certificate.subjectHash
+        _ = try server.files.write(server.root.certificate.pem, "\(hash).0")
+        let other = try MintedAuthority.root("Other", now: trustNow)
+        let file = try server.files.write(other.certificate.pem, "other.pem")
+        let anchors = try server.anchors(
+            usesSystem: true,
+            files: [file],
+            ["SSL_CERT_DIR": server.files.path]
+        )
+        let certificates = try #require(PeerCertificates(encodings: leaf.presented))
+        let host = try #require(Host("www.example.com"))
+        let trust = PeerTrust(certificates, host: host, anchors: anchors, now: trustNow)
+        #expect(trust.path(to: .configured).problem?.kind == .malformed)
+    }
+
     @Test func `many threads may use the same anchors`() async throws {
         let server = try Server()
         let anchors = try configuredAnchors([server.root.certificate])
