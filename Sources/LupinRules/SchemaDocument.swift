@@ -50,6 +50,13 @@ package enum SchemaDocument {
             let policy = JSON.object(retryPolicy())
             return described(remark, [("type", "object"), ("additionalProperties", policy)])
         }
+        if setting.name == "trust" {
+            let policies: [(String, JSON)] = [
+                ("type", .array(["object", "string"])),
+                ("additionalProperties", .object(trustPolicy)),
+            ]
+            return described("\(remark); default: \(setting.defaultText)", policies)
+        }
         if let form = cacheForm(of: setting) {
             return described("\(remark); default: \(setting.defaultText)", form)
         }
@@ -117,6 +124,16 @@ package enum SchemaDocument {
         closed(more + CacheKeyTable.policy.map { ($0.key, schema(of: $0)) })
     }
 
+    /// A trust policy by its name or in place; what stands in one is for `lupin check` to say.
+    private static var trustPolicy: [(String, JSON)] {
+        let remark = "certificates between the server's and the authority's at most; alone: system"
+        let number = integer(0...TrustPathDemand.intermediatesMax)
+        let depth = described(remark, [either(number, [], orReference: true)])
+        return [
+            ("type", .array(["string", "object"])), ("properties", .object([("max_depth", depth)])),
+        ]
+    }
+
     /// What the table says in words only.
     private static func cacheForm(of setting: Setting) -> [(String, JSON)]? {
         switch setting.name {
@@ -171,7 +188,7 @@ package enum SchemaDocument {
                 )
             ],
             "resume": [("type", "boolean")],
-            "trust": [("type", .array(["string", "object"]))],
+            "trust": trustPolicy,
             "cookies": [either(.object(closed([("jar", text)])), ["off"])],
             "client_cert": [
                 either(.object(closed([("cert", text), ("key", text)])), ["none"])

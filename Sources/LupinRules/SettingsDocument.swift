@@ -13,6 +13,7 @@ package enum SettingsDocument {
             isFirst = false
             emit(key, section: "", indentation: "", isComment: false, into: &lines)
             if key == "retry" { lines += RetryText.builtIn }
+            if key == "trust" { lines += exampleTrust }
         }
         lines.append("")
         lines.append(commented("rules: []", "top to bottom, all matches apply, later wins"))
@@ -24,6 +25,12 @@ package enum SettingsDocument {
         }
         return lines.joined(separator: "\n") + "\n"
     }
+
+    private static let exampleTrust = [
+        "  # acme:",
+        "  #   all: [system, {pins: [\"sha256/…\", \"sha256/…\"]}]",
+        commented("  #   max_depth: 3", "certificates between the server's and the authority's"),
+    ]
 
     /// Rules to start from; they stand in the sample file as comments.
     package static let exampleRules = """

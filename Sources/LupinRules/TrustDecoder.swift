@@ -33,6 +33,7 @@ struct TrustDecoder {
     private static let depthMax = 8
     private static let kinds = ["all", "any", "system", "pins", "certificates", "revocation"]
     private static let options = ["chain", "host", "self_signed"]
+    private static let limit = "max_depth"
 
     let context: DecodingContext
 
@@ -147,11 +148,53 @@ struct TrustDecoder {
     ) -> TrustPolicy? {
         let demands = entries.filter { Self.kinds.contains($0.key) }
         var isComplete = true
-        for entry in entries where !(Self.kinds + Self.options).contains(entry.key) {
-            context.unknownKey(entry, in: "trust", known: Self.kinds + Self.options)
+        let known = Self.kinds + Self.options + [Self.limit]
+        for entry in entries where !known.contains(entry.key) {
+            context.unknownKey(entry, in: "trust", known: known)
             isComplete = false
         }
         guard isComplete, isSelfSignedWithCertificates(entries, demands) else { return nil }
+        if let entry = entries.first(where: { $0.key == Self.limit }) {
+            return limited(entry, entries, demands, at: node, depth: depth)
+        }
+        return demanded(entries, demands, at: node, depth: depth)
+    }
+
+    /// A policy with `max_depth`, which alone is `system`.
+    private func limited(
+        _ limit: YAMLNode.Entry,
+        _ entries: [YAMLNode.Entry],
+        _ demands: [YAMLNode.Entry],
+        at node: YAMLNode,
+        depth: Int
+    ) -> TrustPolicy? {
+        let range = 0...TrustPathDemand.intermediatesMax
+        guard let max = context.number(limit.value, in: range, what: limit.key) else { return nil }
+        let policy: TrustPolicy?
+        if demands.isEmpty {
+            policy = flags(entries, of: "system").map { _ in .system(host: true) }
+        } else {
+            policy = demanded(entries, demands, at: node, depth: depth)
+        }
+        guard let policy else { return nil }
+        guard policy.demandsPath else {
+            context.error(
+                .key,
+                "\"\(limit.key)\" is for paths, and the policy demands none",
+                atKey: limit,
+                hint: "take it out, or chain: false"
+            )
+            return nil
+        }
+        return .limited(policy, intermediatesMax: max)
+    }
+
+    private func demanded(
+        _ entries: [YAMLNode.Entry],
+        _ demands: [YAMLNode.Entry],
+        at node: YAMLNode,
+        depth: Int
+    ) -> TrustPolicy? {
         guard let demand = demands.first else {
             context.error(
                 .key,
@@ -279,6 +322,8 @@ extension TrustPolicy {
             return .all(policies.map { $0.grounded(isCovered: covers) })
         case .any(let policies):
             return .any(policies.map { $0.grounded(isCovered: isCovered) })
+        case .limited(let policy, let max):
+            return .limited(policy.grounded(isCovered: isCovered), intermediatesMax: max)
         case .system, .certificates, .pins, .disabled:
             return self
         }
@@ -291,6 +336,17 @@ extension TrustPolicy {
         case .revocation, .disabled: false
         case .all(let policies): policies.contains(where: \.saysWho)
         case .any(let policies): policies.allSatisfy(\.saysWho)
+        case .limited(let policy, _): policy.saysWho
+        }
+    }
+
+    /// Whether some part of it looks at a path to an anchor.
+    fileprivate var demandsPath: Bool {
+        switch self {
+        case .revocation: true
+        case .all(let policies), .any(let policies): policies.contains(where: \.demandsPath)
+        case .limited(let policy, _): policy.demandsPath
+        case .system, .certificates, .pins, .disabled: !paths.isEmpty
         }
     }
 }

@@ -9,11 +9,11 @@ struct ChainVerification {
     let anchors: TrustAnchors
     /// The host that the authorities of the path must be allowed to name; nil for any.
     let host: Host?
+    /// Certificates between the server's and the anchor, by the policy; nil if it says nothing.
+    let limit: Int?
     /// Seconds since 1970.
     let now: Int64
 
-    /// Certificates between the server's and the anchor; the Web has one to three.
-    private static let intermediatesMax: Int32 = 8
     /// 112 bits: RSA of 2048 bits and more, and neither SHA-1 nor MD5 but on the anchor.
     private static let securityLevel: Int32 = 2
     /// How often an intermediate that spoils the path is left out and another way looked for.
@@ -89,7 +89,7 @@ struct ChainVerification {
             let error = VerificationError(unsafe X509_STORE_CTX_get_error(verification))
             let depth = Int(unsafe X509_STORE_CTX_get_error_depth(verification))
             let path = attempt.path.isEmpty ? [leaf] : attempt.path
-            attempt.problem = error.problem(at: depth, of: path)
+            attempt.problem = error.problem(at: depth, of: path, limit: limit)
             // OpenSSL names the certificate that breaks a constraint, not the one that has it.
             let isLeafConstrained = depth == 0 && error.isNameConstraint
             attempt.culprit = isLeafConstrained ? CertificateForm.firstConstrained(path) : depth
@@ -109,7 +109,8 @@ struct ChainVerification {
         guard unsafe X509_VERIFY_PARAM_set_flags(parameters, flags) == 1,
             unsafe X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1
         else { return false }
-        unsafe X509_VERIFY_PARAM_set_depth(parameters, Self.intermediatesMax)
+        let intermediatesMax = min(limit ?? .max, TrustPathDemand.intermediatesMax)
+        unsafe X509_VERIFY_PARAM_set_depth(parameters, Int32(clamping: max(0, intermediatesMax)))
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Self.securityLevel)
         unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(now))
         unsafe X509_STORE_CTX_set_verify_cb(verification) { unsafe Self.decide($0, $1) }

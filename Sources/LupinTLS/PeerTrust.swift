@@ -118,6 +118,7 @@ package final class PeerTrust: ServerTrust {
             let verification = ChainVerification(
                 anchors: anchors,
                 host: demand.isForHost ? host : nil,
+                limit: demand.limit,
                 now: now
             )
             result = verification.path(certificates)

@@ -13,8 +13,8 @@ struct VerificationError {
 
     init(_ code: Int32) { self.code = code }
 
-    /// The error as a problem of the certificate at `depth` of a path.
-    func problem(at depth: Int, of path: [Certificate]) -> TrustProblem {
+    /// The error as a problem of the certificate at `depth` of a path that a policy may limit.
+    func problem(at depth: Int, of path: [Certificate], limit: Int?) -> TrustProblem {
         let certificate = depth >= 0 && depth < path.count ? path[depth] : path.last
         let name = Self.name(certificate, isServers: depth == 0)
         switch code {
@@ -35,7 +35,7 @@ struct VerificationError {
         case X509_V_ERR_CERT_SIGNATURE_FAILURE:
             return TrustProblem(.chain, "\(name) was not signed by the authority that it names.")
         case X509_V_ERR_CERT_CHAIN_TOO_LONG:
-            return TrustProblem(.chain, "The path to a trusted authority is too long.")
+            return TrustProblem(.chain, Self.tooLong(limit))
         case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL:
             return TrustProblem(.weak, "The key of \(Self.lowercased(name)) is too weak.")
         case X509_V_ERR_CA_MD_TOO_WEAK:
@@ -74,6 +74,12 @@ struct VerificationError {
         // Safety: the text is a constant of the library.
         unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) }
             ?? "error \(code)"
+    }
+
+    private static func tooLong(_ limit: Int?) -> String {
+        guard let limit else { return "The path to a trusted authority is too long." }
+        return "The path to a trusted authority is longer than max_depth (\(limit)) of the trust"
+            + " policy allows."
     }
 
     private static func missingIssuer(_ certificate: Certificate?, _ name: String) -> String {

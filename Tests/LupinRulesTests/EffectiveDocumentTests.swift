@@ -81,7 +81,9 @@ struct EffectiveDocumentTests {
               gh: {bearer: "${env:GH}"}
               box: {basic: {user: "${env:U:-ann}", password: "${env:P}"}, hosts: ["*.dev"]}
             trust:
-              lab: {all: [system, {pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}]}
+              lab:
+                all: [system, {pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}]
+                max_depth: 3
             rules:
               - match: {}
                 log: off
@@ -106,6 +108,11 @@ struct EffectiveDocumentTests {
             """#,
             environment: ["GH": "ghp_1234567", "P": "geheim", "U": "eve"]
         )
+    }
+
+    @Test func `a trust policy in place is printed as it is written`() {
+        let rules = effective("rules: [{match: a.dev, trust: {all: [system], max_depth: 3}}]")
+        #expect(rules.contains("trust: {all: [system], max_depth: 3}"))
     }
 
     @Test func `retry policies are printed in full and read back as the same ones`() throws {

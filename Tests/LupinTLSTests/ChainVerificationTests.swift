@@ -289,6 +289,48 @@ struct ChainVerificationTests {
         #expect(problem.sentence.hasSuffix(".") && problem.sentence.utf8.count > 20)
     }
 
+    @Test func `a policy's limit counts certificates between the server's and the anchor`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        var last = root
+        for count in 0...3 {
+            if count > 0 { last = try last.intermediate("Intermediate \(count)") }
+            var sample = TrustSample(try last.leaf("www.example.com"), root)
+            // The root need not be sent, and does not count.
+            if count == 2 { sample.presented.append(root.certificate.der) }
+            let trust = try sample.trust()
+            for limit in 0...4 {
+                let policy = TrustPolicy.limited(.system(host: true), intermediatesMax: limit)
+                let problem = policy.evaluate(trust).problem
+                #expect((problem == nil) == (count <= limit), "\(count) of \(limit)")
+                guard let problem else { continue }
+                #expect(problem.kind == .chain)
+                #expect(problem.sentence.contains("longer than max_depth (\(limit))"))
+            }
+        }
+    }
+
+    @Test func `a limit can't be raised above that of every path`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        var last = root
+        for i in 0..<9 { last = try last.intermediate("Intermediate \(i)") }
+        let trust = try TrustSample(try last.leaf("www.example.com"), root).trust()
+        let path = TrustPathDemand(.configured, limit: .max)
+        #expect(trust.path(to: path).problem?.kind == .chain)
+        #expect(trust.path(to: TrustPathDemand(.configured, limit: .min)).problem != nil)
+    }
+
+    @Test func `within a limit a shorter path is found beside a longer one`() throws {
+        let root = try MintedAuthority.root(now: trustNow)
+        let short = try root.intermediate("Twin")
+        let outer = try root.intermediate("Outer")
+        let long = try outer.intermediate("Twin", key: short.key)
+        var sample = TrustSample(try short.leaf("www.example.com"), root)
+        sample.presented.insert(long.certificate.der, at: 1)
+        sample.presented.append(outer.certificate.der)
+        let path = TrustPathDemand(.configured, limit: 1)
+        #expect(try sample.trust().path(to: path).get().count == 3)
+    }
+
     @Test func `each other key and signature that may be used is accepted`() throws {
         for algorithm in [PrivateKey.Algorithm.p384, .p521, .rsa2048, .ed25519] {
             let root = try MintedAuthority.root("R", algorithm, now: trustNow)

@@ -7,6 +7,7 @@ extension TrustPolicy {
         case .disabled: true
         case .all(let policies): policies.allSatisfy(\.acceptsAnyone)
         case .any(let policies): policies.contains(where: \.acceptsAnyone)
+        case .limited(let policy, _): policy.acceptsAnyone
         case .system, .certificates, .pins, .revocation: false
         }
     }
@@ -16,6 +17,7 @@ extension TrustPolicy {
         switch self {
         case .pins, .certificates: true
         case .all(let policies), .any(let policies): policies.contains(where: \.hasPins)
+        case .limited(let policy, _): policy.hasPins
         case .system, .revocation, .disabled: false
         }
     }

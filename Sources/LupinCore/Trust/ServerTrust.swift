@@ -30,10 +30,25 @@ package struct TrustPathDemand: Sendable, Hashable {
     package var anchors: TrustAnchorChoice
     /// The authorities of the path must be allowed to name the host that was asked for.
     package var isForHost: Bool
+    /// Certificates between the server's and the anchor, by a policy's `max_depth`; nil for
+    /// ``intermediatesMax``.
+    package private(set) var limit: Int?
 
-    package init(_ anchors: TrustAnchorChoice, isForHost: Bool = true) {
+    /// What no path goes beyond, whatever a policy says; those of the Web have one to three.
+    package static let intermediatesMax = 8
+
+    package init(_ anchors: TrustAnchorChoice, isForHost: Bool = true, limit: Int? = nil) {
         self.anchors = anchors
         self.isForHost = isForHost
+        self.limit = limit
+    }
+
+    /// The same with a limit, unless it has a lower one.
+    package func limited(to limit: Int?) -> TrustPathDemand {
+        guard let limit else { return self }
+        var demand = self
+        demand.limit = min(limit, self.limit ?? limit)
+        return demand
     }
 
     /// The usual one: a path for the host, to the anchors of `upstream.tls.roots`.

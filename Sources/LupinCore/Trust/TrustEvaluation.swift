@@ -38,7 +38,7 @@ extension TrustPolicy {
     package func evaluate(_ trust: some ServerTrust) -> TrustVerdict {
         // Certificates are asked about even where no part of the policy demands a path.
         let path = TrustPathDemand(.configured, isForHost: false)
-        return evaluate(trust, paths + [path])
+        return evaluate(trust, paths + [path], limit: nil)
     }
 
     /// The paths that parts of the policy demand, in their order.
@@ -48,33 +48,42 @@ extension TrustPolicy {
         case .certificates(let pinned): pinned.path.map { [$0] } ?? []
         case .pins(let pinned): pinned.path.map { [$0] } ?? []
         case .all(let policies), .any(let policies): policies.flatMap(\.paths)
+        case .limited(let policy, let limit): policy.paths.map { $0.limited(to: limit) }
         case .revocation, .disabled: []
         }
     }
 
     private func evaluate(
         _ trust: some ServerTrust,
-        _ paths: [TrustPathDemand]
+        _ paths: [TrustPathDemand],
+        limit: Int?
     ) -> TrustVerdict {
         switch self {
         case .system(let demandsHost):
             return Self.verdict(of: "system") { () throws(TrustProblem) in
-                let path = TrustPathDemand(.configured, isForHost: demandsHost)
+                let path = TrustPathDemand(.configured, isForHost: demandsHost, limit: limit)
                 _ = try trust.path(to: path).get()
                 if demandsHost, let problem = trust.nameProblem() { throw problem }
                 return nil
             }
         case .certificates(let pinned):
             return Self.verdict(of: "certificates") { () throws(TrustProblem) in
-                try pinned.check(trust)
+                try pinned.check(trust, limit: limit)
                 return nil
             }
         case .pins(let pinned):
-            return Self.verdict(of: "pins") { () throws(TrustProblem) in try pinned.check(trust) }
+            return Self.verdict(of: "pins") { () throws(TrustProblem) in
+                try pinned.check(trust, limit: limit)
+            }
         case .revocation(let demand):
+            let paths = paths.map { $0.limited(to: limit) }
             return Self.verdict(of: trust.revocation(demand, along: paths), demand)
-        case .all(let policies): return Self.all(policies.map { $0.evaluate(trust, paths) })
-        case .any(let policies): return Self.any(policies.map { $0.evaluate(trust, paths) })
+        case .all(let policies):
+            return Self.all(policies.map { $0.evaluate(trust, paths, limit: limit) })
+        case .any(let policies):
+            return Self.any(policies.map { $0.evaluate(trust, paths, limit: limit) })
+        case .limited(let policy, let own):
+            return policy.evaluate(trust, paths, limit: min(own, limit ?? own))
         case .disabled:
             return TrustVerdict(passed: true, checks: [TrustCheck(name: "disabled", passed: true)])
         }
@@ -173,8 +182,8 @@ extension PinnedCertificates {
         )
     }
 
-    fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) {
-        let path = try trust.path(orSigned: path)
+    fileprivate func check(_ trust: some ServerTrust, limit: Int?) throws(TrustProblem) {
+        let path = try trust.path(orSigned: path?.limited(to: limit))
         if demandsHost, let problem = trust.nameProblem() { throw problem }
         guard path.contains(where: { encodings.contains($0.encoding) }) else {
             throw TrustProblem(.pin, "No pinned certificate is in the server's path.")
@@ -189,8 +198,11 @@ extension PinnedKeys {
     }
 
     /// The pin that matched, as text.
-    fileprivate func check(_ trust: some ServerTrust) throws(TrustProblem) -> String? {
-        let path = try trust.path(orSigned: path)
+    fileprivate func check(
+        _ trust: some ServerTrust,
+        limit: Int?
+    ) throws(TrustProblem) -> String? {
+        let path = try trust.path(orSigned: path?.limited(to: limit))
         if demandsHost, let problem = trust.nameProblem() { throw problem }
         for certificate in path where digests.contains(certificate.keyDigest) {
             return PinText.text(certificate.keyDigest)

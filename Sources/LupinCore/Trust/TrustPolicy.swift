@@ -16,6 +16,8 @@ package indirect enum TrustPolicy: Sendable, Hashable {
     case all([TrustPolicy])
     /// At least one of them.
     case any([TrustPolicy])
+    /// A policy whose paths have at most so many certificates between the server's and the anchor.
+    case limited(TrustPolicy, intermediatesMax: Int)
     /// Nothing at all: `DisabledTrustEvaluator`.
     case disabled
 }

@@ -17,8 +17,10 @@ struct ScriptedTrust: ServerTrust {
 
     func path(to demand: TrustPathDemand) -> Result<[CertificateFacts], TrustProblem> {
         if demand.isForHost, let constraint { return .failure(constraint) }
-        return paths[demand.anchors].map { .success($0) }
-            ?? .failure(TrustProblem(.chain, "No path."))
+        guard let path = paths[demand.anchors], path.count - 2 <= demand.limit ?? .max else {
+            return .failure(TrustProblem(.chain, "No path."))
+        }
+        return .success(path)
     }
 
     func nameProblem() -> TrustProblem? { name }

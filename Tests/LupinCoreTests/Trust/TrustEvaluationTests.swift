@@ -71,6 +71,23 @@ struct TrustEvaluationTests {
             .revoked
         ),
 
+        Sample(.limited(.system(host: true), intermediatesMax: 1)),
+        Sample(.limited(.system(host: true), intermediatesMax: 0), ScriptedTrust(), .chain),
+        Sample(
+            .limited(.limited(.system(host: true), intermediatesMax: 0), intermediatesMax: 1),
+            ScriptedTrust(),
+            .chain
+        ),
+        Sample(
+            .limited(.limited(.system(host: true), intermediatesMax: 1), intermediatesMax: 0),
+            ScriptedTrust(),
+            .chain
+        ),
+        Sample(.limited(.all([pins(1)]), intermediatesMax: 0), ScriptedTrust(), .chain),
+        Sample(.limited(certificates(1), intermediatesMax: 0), ScriptedTrust(), .chain),
+        Sample(.limited(revocation(), intermediatesMax: 0), ScriptedTrust(), .chain),
+        Sample(.limited(.any([pins(1, chain: false)]), intermediatesMax: 0)),
+
         Sample(.disabled, ScriptedTrust(paths: [:], name: ScriptedTrust.wrongName)),
     ]
 
@@ -151,6 +168,21 @@ struct TrustEvaluationTests {
         #expect(demand.paths.isEmpty)
         #expect(demand.evaluate(ScriptedTrust.constrained).passed)
         #expect(!demand.evaluate(ScriptedTrust.noPath).passed)
+    }
+
+    @Test func `a limit is for the part of a policy that it stands beside`() {
+        let short = TrustPolicy.limited(.system(host: true), intermediatesMax: 0)
+        let verdict = TrustPolicy.any([short, pins(1)]).evaluate(ScriptedTrust())
+        #expect(verdict.passed && verdict.checks.map(\.passed) == [false, true])
+        let either = TrustPolicy.any([short, .limited(pins(1), intermediatesMax: 2)])
+        #expect(either.paths.map(\.limit) == [0, 2])
+        #expect(TrustPolicy.limited(either, intermediatesMax: 1).paths.map(\.limit) == [0, 1])
+    }
+
+    @Test func `a limit hides no pins and makes no policy of disabled`() {
+        #expect(TrustPolicy.limited(pins(1), intermediatesMax: 1).hasPins)
+        #expect(TrustPolicy.limited(.any([.disabled]), intermediatesMax: 1).acceptsAnyone)
+        #expect(!TrustPolicy.limited(.system(host: true), intermediatesMax: 1).acceptsAnyone)
     }
 
     // MARK: Verdicts that don't stand yet
