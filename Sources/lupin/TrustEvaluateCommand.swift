@@ -16,7 +16,7 @@ struct TrustEvaluateCommand: ParsableCommand {
               lupin trust evaluate --chain server.pem --roots system --host api.example.com \\
                   --time 2027-01-31T00:00:00Z
               lupin trust evaluate --chain server.pem --roots system --host api.example.com \\
-                  --rules lupin.yaml --policy acme --json
+                  --rules lupin.yaml --policy acme --depth 2 --json
 
             The exit code is 0 when the policy is met and 1 when it isn't, with the reason on
             standard output. Nobody is asked for withdrawn certificates: a policy that demands an
@@ -45,6 +45,14 @@ struct TrustEvaluateCommand: ParsableCommand {
     var policy: String?
 
     @Option(
+        help: ArgumentHelp(
+            "Certificates between the server's and the authority's: at most so many, 0 to 8.",
+            valueName: "count"
+        )
+    )
+    var depth: Int?
+
+    @Option(
         name: .customLong("rules"),
         help: ArgumentHelp("The rules file with the policy.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"])
@@ -54,8 +62,15 @@ struct TrustEvaluateCommand: ParsableCommand {
     @Flag(help: "Print the verdict in JSON.")
     var json = false
 
+    func validate() throws {
+        let range = 0...TrustPathDemand.intermediatesMax
+        guard let depth, !range.contains(depth) else { return }
+        throw ValidationError("--depth is \(range.lowerBound) to \(range.upperBound)")
+    }
+
     func run() throws {
-        let policy = try namedPolicy()
+        var policy = try namedPolicy()
+        if let depth { policy.policy = .limited(policy.policy, intermediatesMax: depth) }
         let chainText = try TrustFile.content(chain)
         for file in roots where file != TrustFile.system { _ = try TrustFile.content(file) }
         let report = report(policy, chainText)

@@ -140,7 +140,16 @@ struct TrustCommandTests {
         #expect(unknown.errors.contains("there are: right, strict, system, wrong"))
     }
 
+    @Test func `the depth that is asked for limits the path`() throws {
+        let leaf = try root.intermediate("One").intermediate("Two").leaf("a.example")
+        #expect(try evaluate(leaf.certificateText, "--depth", "2").code == 0)
+        let result = try evaluate(leaf.certificateText, "--depth", "1")
+        #expect(result.code == 1)
+        #expect(result.output.contains("longer than max_depth (1)"))
+    }
+
     @Test(arguments: [
+        ["--depth", "9"], ["--depth=-1"], ["--depth", "99999999999999999999"], ["--depth", "two"],
         ["--time", "yesterday"], ["--time", "2026-02-30T00:00:00Z"], ["--rules", "a.yaml"],
         ["--roots", "/nonexistent"], ["--chain", "/nonexistent"],
     ])
