@@ -1,18 +1,23 @@
 // Where a known secret stands in some text, whatever it was encoded with on the way.
 
-/// Finds secrets and their base64 forms in bytes, in one pass whose cost does not grow with their
-/// number.
+/// Finds secrets and what codings make of them in bytes, in one pass whose cost does not grow with
+/// their number.
 ///
-/// Percent-encoding is undone before the search, so that every way to encode is covered.
+/// Hexadecimal and base64 are searched for as patterns. Escapes are undone before another search,
+/// twice where there are two layers of them, so that every way to escape a byte is covered.
 package struct SecretMatcher: Sendable {
     /// Shorter texts are not secrets: they would turn up in innocent words.
     package static let secretBytesMin = 6
 
-    private struct Pattern: Sendable {
-        let bytes: [UInt8]
-        /// Index of the secret that the bytes give away.
+    /// How many layers of escapes are undone.
+    private static let layersMax = 2
+
+    private struct Entry: Sendable {
+        let pattern: SecretPattern
+        /// Index of the text that the pattern is made of.
+        let text: Int
+        /// Index of the secret that the text gives away.
         let secret: Int
-        let isBase64: Bool
     }
 
     /// What `find` found.
@@ -23,31 +28,34 @@ package struct SecretMatcher: Sendable {
     }
 
     package private(set) var count = 0
-    private var patterns: [Pattern] = []
+    private var known: Set<[UInt8]> = []
+    /// The secrets, and what they are written as before they are encoded further.
+    private var texts: [[UInt8]] = []
     /// Patterns by their first four bytes, longest first.
-    private var byPrefix: [UInt32: [Int]] = [:]
-    /// One bit per hash of a prefix: says no for nearly every position of a text.
+    private var byBeginning: [UInt32: [Entry]] = [:]
+    /// One bit per hash of a beginning: says no for nearly every position of a text.
     private var filter: [UInt64] = []
 
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Adds a secret with its base64 forms; false when it is too short.
+    /// Adds a secret with its patterns; false when it is too short or was added before.
     package mutating func add(_ secret: [UInt8]) -> Bool {
-        guard secret.count >= SecretMatcher.secretBytesMin else { return false }
+        guard secret.count >= SecretMatcher.secretBytesMin, known.insert(secret).inserted else {
+            return false
+        }
         if filter.isEmpty { filter = Array(repeating: 0, count: 1024) }
-        insert(secret, isBase64: false)
+        insert(secret, SecretPattern.all)
         if secret.contains(0x20) {
             // As HTML forms write a space.
-            insert(secret.map { $0 == 0x20 ? 0x2B : $0 }, isBase64: false)
+            insert(secret.map { $0 == 0x20 ? 0x2B : $0 }, [.plain])
         }
-        for offset in 0..<3 {
-            let text = Base64.inside(secret, offset: offset)
-            insert(text, isBase64: true)
-            let url: [UInt8] = text.map { $0 == 0x2B ? 0x2D : $0 == 0x2F ? 0x5F : $0 }
-            if url != text { insert(url, isBase64: true) }
-        }
+        // Escapes inside base64 can't be undone before the search.
+        let form = Array(FormText.encode(String(decoding: secret, as: UTF8.self)).utf8)
+        if form != secret { insert(form, SecretPattern.base64) }
+        let string = SecretMatcher.jsonString(secret)
+        if string != secret { insert(string, SecretPattern.base64) }
         count += 1
         return true
     }
@@ -58,25 +66,45 @@ package struct SecretMatcher: Sendable {
     package func find(in bytes: Span<UInt8>) -> [Hit] {
         if count == 0 { return [] }
         var hits: [Hit] = []
-        if bytes.count >= 4 { search(bytes, &hits) { $0 } }
-        if let decoded = PercentDecoded(bytes), decoded.bytes.count >= 4 {
-            search(decoded.bytes.span, &hits) { decoded.origins[$0] }
-            if let twice = PercentDecoded(decoded.bytes.span), twice.bytes.count >= 4 {
-                search(twice.bytes.span, &hits) { decoded.origins[twice.origins[$0]] }
-            }
-        }
+        search(bytes, &hits) { $0 }
+        searchUnescaped(bytes, layer: 1, &hits) { $0 }
         return SecretMatcher.merged(hits)
     }
 
-    private mutating func insert(_ bytes: [UInt8], isBase64: Bool) {
-        guard bytes.count >= 4, !patterns.contains(where: { $0.bytes == bytes }) else { return }
-        var word: UInt32 = 0
-        for byte in bytes.prefix(4) { word = word << 8 | UInt32(byte) }
+    private mutating func insert(_ text: [UInt8], _ patterns: [SecretPattern]) {
+        texts.append(text)
+        for pattern in patterns {
+            guard let words = pattern.beginnings(of: text.span) else { continue }
+            let entry = Entry(pattern: pattern, text: texts.count - 1, secret: count)
+            insert(entry, words.0)
+            if words.1 != words.0 { insert(entry, words.1) }
+        }
+    }
+
+    private mutating func insert(_ entry: Entry, _ word: UInt32) {
         let hash = SecretMatcher.hash(word)
         filter[hash >> 6] |= 1 << UInt64(hash & 63)
-        patterns.append(Pattern(bytes: bytes, secret: count, isBase64: isBase64))
-        byPrefix[word, default: []].append(patterns.count - 1)
-        byPrefix[word]?.sort { patterns[$0].bytes.count > patterns[$1].bytes.count }
+        let length = length(of: entry)
+        let others = byBeginning[word] ?? []
+        let place = others.firstIndex { self.length(of: $0) < length } ?? others.count
+        byBeginning[word, default: []].insert(entry, at: place)
+    }
+
+    private func length(of entry: Entry) -> Int {
+        entry.pattern.length(count: texts[entry.text].count)
+    }
+
+    /// What stands between the quotes of a JSON string.
+    private static func jsonString(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.flatMap { byte -> [UInt8] in
+            switch byte {
+            case 0x22, 0x5C: [0x5C, byte]
+            case 0x0A: Array("\\n".utf8)
+            case 0x0D: Array("\\r".utf8)
+            case 0x09: Array("\\t".utf8)
+            default: [byte]
+            }
+        }
     }
 
     @inline(__always)
@@ -84,33 +112,69 @@ package struct SecretMatcher: Sendable {
         Int(truncatingIfNeeded: (word &* 0x9E37_79B1) &>> 16)
     }
 
-    private func search(_ bytes: Span<UInt8>, _ hits: inout [Hit], _ origin: (Int) -> Int) {
+    /// Searches `bytes` without the escapes of each kind, and then without one more layer.
+    private func searchUnescaped(
+        _ bytes: Span<UInt8>,
+        layer: Int,
+        _ hits: inout [Hit],
+        _ origin: (Range<Int>) -> Range<Int>
+    ) {
+        let present = Escaping.present(in: bytes)
+        if present == 0 { return }
+        for escaping in Escaping.allCases where present >> escaping.rawValue & 1 == 1 {
+            guard let text = Unescaped(bytes, undoing: escaping) else { continue }
+            search(text.bytes.span, &hits) { origin(text.origin(of: $0)) }
+            guard layer < SecretMatcher.layersMax else { continue }
+            searchUnescaped(text.bytes.span, layer: layer + 1, &hits) {
+                origin(text.origin(of: $0))
+            }
+        }
+    }
+
+    private func search(
+        _ bytes: Span<UInt8>,
+        _ hits: inout [Hit],
+        _ origin: (Range<Int>) -> Range<Int>
+    ) {
+        guard bytes.count >= 4 else { return }
         var word = UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2])
         var i = 3
+        // Where the last run of base64 ends that was followed.
+        var runEnd = 0
         while i < bytes.count {
             word = word &<< 8 | UInt32(bytes[i])
             let hash = SecretMatcher.hash(word)
             i &+= 1
             guard filter[hash &>> 6] &>> UInt64(hash & 63) & 1 == 1 else { continue }
-            guard let hit = match(bytes, at: i - 4, word) else { continue }
-            hits.append(Hit(range: origin(hit.start)..<origin(hit.end), secret: hit.secret))
+            guard let hit = match(bytes, at: i - 4, word, &runEnd) else { continue }
+            hits.append(Hit(range: origin(hit.range), secret: hit.secret))
         }
     }
 
     private func match(
         _ bytes: Span<UInt8>,
-        at start: Int,
-        _ word: UInt32
-    ) -> (start: Int, end: Int, secret: Int)? {
-        for index in byPrefix[word] ?? [] {
-            let pattern = patterns[index]
-            var end = start + pattern.bytes.count
-            guard end <= bytes.count, pattern.bytes.span.isPrefix(of: bytes, at: start) else {
-                continue
+        at place: Int,
+        _ word: UInt32,
+        _ runEnd: inout Int
+    ) -> Hit? {
+        for entry in byBeginning[word] ?? [] {
+            let text = texts[entry.text]
+            guard entry.pattern.matches(text.span, in: bytes, at: place) else { continue }
+            var start = place
+            var end = place + entry.pattern.length(count: text.count)
+            guard entry.pattern.isBase64 else {
+                return Hit(range: start..<end, secret: entry.secret)
             }
-            // The last character of base64 depends on what follows the secret: it goes too.
-            while pattern.isBase64, end < bytes.count, Base64.isByte(bytes[end]) { end += 1 }
-            return (start, end, pattern.secret)
+            // The characters next to the certain ones hold a part of the secret as well.
+            for _ in 0..<entry.pattern.lead where start > 0 && bytes[start - 1].isBase64 {
+                start -= 1
+            }
+            // All that follows in the same base64 goes too. It is followed once, however many
+            // secrets are in it.
+            end = max(end, runEnd)
+            while end < bytes.count, bytes[end].isBase64 { end += 1 }
+            runEnd = end
+            return Hit(range: start..<end, secret: entry.secret)
         }
         return nil
     }
@@ -119,7 +183,7 @@ package struct SecretMatcher: Sendable {
     private static func merged(_ hits: [Hit]) -> [Hit] {
         if hits.count < 2 { return hits }
         var result: [Hit] = []
-        for hit in hits.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+        for hit in hits.sorted(by: SecretMatcher.precedes) {
             if let last = result.last, hit.range.lowerBound < last.range.upperBound {
                 let end = max(last.range.upperBound, hit.range.upperBound)
                 result[result.count - 1] = Hit(
@@ -132,92 +196,11 @@ package struct SecretMatcher: Sendable {
         }
         return result
     }
-}
 
-extension Span where Element == UInt8 {
-    fileprivate func isPrefix(of other: Span<UInt8>, at start: Int) -> Bool {
-        var i = 0
-        while i < count {
-            if self[i] != other[start + i] { return false }
-            i += 1
+    private static func precedes(_ first: Hit, _ second: Hit) -> Bool {
+        if first.range.lowerBound != second.range.lowerBound {
+            return first.range.lowerBound < second.range.lowerBound
         }
-        return true
-    }
-}
-
-/// Bytes with `%XX` undone, and where each of them came from.
-private struct PercentDecoded {
-    var bytes: [UInt8] = []
-    /// Offset in the original of each decoded byte; one more entry for the end.
-    var origins: [Int] = []
-
-    /// nil when there is nothing to undo.
-    init?(_ source: Span<UInt8>) {
-        var first = 0
-        while first < source.count, source[first] != 0x25 { first += 1 }
-        guard first + 2 < source.count else { return nil }
-        bytes.reserveCapacity(source.count)
-        origins.reserveCapacity(source.count + 1)
-        var hasDecoded = false
-        var i = 0
-        while i < source.count {
-            origins.append(i)
-            if source[i] == 0x25, i + 2 < source.count,
-                let high = source[i + 1].hexValue, let low = source[i + 2].hexValue
-            {
-                bytes.append(high << 4 | low)
-                hasDecoded = true
-                i += 3
-            } else {
-                bytes.append(source[i])
-                i += 1
-            }
-        }
-        origins.append(source.count)
-        if !hasDecoded { return nil }
-    }
-}
-
-extension UInt8 {
-    /// The value of a hex digit of either case.
-    package var hexValue: UInt8? {
-        switch self {
-        case 0x30...0x39: self - 0x30
-        case 0x41...0x46: self - 0x37
-        case 0x61...0x66: self - 0x57
-        default: nil
-        }
-    }
-}
-
-/// Base64 (RFC 4648 §4), as far as recognising it asks for.
-private enum Base64 {
-    static let alphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
-    )
-
-    /// The characters that `bytes` certainly become in the base64 of any text in which `offset`
-    /// bytes modulo 3 stand before them, whatever stands around.
-    static func inside(_ bytes: [UInt8], offset: Int) -> [UInt8] {
-        var text: [UInt8] = []
-        var buffer: UInt32 = 0
-        var bits = 0
-        for byte in Array(repeating: 0, count: offset) + bytes {
-            buffer = (buffer << 8 | UInt32(byte)) & 0xFFFF
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                text.append(alphabet[Int(buffer >> UInt32(bits) & 63)])
-            }
-        }
-        // One byte before takes the first character and a part of the second, two take three.
-        return Array(text.dropFirst(offset == 0 ? 0 : offset + 1))
-    }
-
-    static func isByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2F, 0x2D, 0x5F, 0x3D: true
-        default: false
-        }
+        return first.range.upperBound > second.range.upperBound
     }
 }

@@ -3,82 +3,10 @@
 import LupinCore
 import Testing
 
-private let plantedSecrets = [
-    "ghp_0123456789abcdefghij", "s3cr3t/with+odd=chars", "correct horse battery",
-    "user:passw0rd!", "žluťoučký-kůň",
-]
-
-/// The encodings in which a secret may travel.
-private enum Encoding: CaseIterable {
-    case plain, percent, percentLower, percentAll, base64, base64After1, base64After2, base64URL
-
-    func apply(_ secret: String) -> String {
-        let bytes = Array(secret.utf8)
-        switch self {
-        case .plain: return secret
-        case .percent: return Self.percent(bytes, upper: true) { Self.isUnreserved($0) }
-        case .percentLower: return Self.percent(bytes, upper: false) { Self.isUnreserved($0) }
-        case .percentAll: return Self.percent(bytes, upper: true) { _ in false }
-        case .base64: return Self.base64(bytes)
-        case .base64After1: return Self.base64(Array(":".utf8) + bytes)
-        case .base64After2: return Self.base64(Array("a:".utf8) + bytes + Array("z".utf8))
-        case .base64URL:
-            let text = Self.base64(Array("user:".utf8) + bytes)
-            return String(text.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
-        }
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        byte.isASCIIDigit || byte.asciiLowercased &- 0x61 < 26
-            || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
-    }
-
-    private static func percent(
-        _ bytes: [UInt8],
-        upper: Bool,
-        keep: (UInt8) -> Bool
-    ) -> String {
-        bytes.map { byte in
-            if keep(byte) { return String(UnicodeScalar(byte)) }
-            let hex = String(byte, radix: 16, uppercase: upper)
-            return "%" + (hex.count < 2 ? "0" : "") + hex
-        }.joined()
-    }
-
-    private static func base64(_ bytes: [UInt8]) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-        var text = ""
-        var i = 0
-        while i < bytes.count {
-            let group = bytes[i..<min(i + 3, bytes.count)]
-            var bits = 0
-            for byte in group { bits = bits << 8 | Int(byte) }
-            bits <<= (3 - group.count) * 8
-            for j in 0...group.count { text.append(alphabet[bits >> (18 - 6 * j) & 63]) }
-            text += String(repeating: "=", count: 3 - group.count)
-            i += 3
-        }
-        return text
-    }
-}
-
 struct RedactionTests {
-    @Test(arguments: plantedSecrets, Encoding.allCases)
-    private func `a planted secret is found in every encoding`(
-        secret: String,
-        encoding: Encoding
-    ) {
-        let redactor = makeRedactor(secrets: plantedSecrets)
-        let planted = encoding.apply(secret)
-        let cleaned = redactor.cleaned("before \(planted) after")
-        #expect(!cleaned.contains(planted), "\(cleaned)")
-        #expect(cleaned.contains("REDACTED."))
-        #expect(cleaned.hasPrefix("before ") && cleaned.hasSuffix(" after"))
-    }
-
-    @Test(arguments: plantedSecrets, Encoding.allCases)
-    private func `no part of a record gives a secret away`(secret: String, encoding: Encoding) {
-        let planted = encoding.apply(secret)
+    @Test(arguments: plantedSecrets, SecretForm.allCases)
+    func `no part of a record gives a secret away`(secret: String, form: SecretForm) {
+        let planted = form.text(of: secret)
         var record = makeFullRecord()
         record.headers = .all
         record.client.program = planted
@@ -115,8 +43,8 @@ struct RedactionTests {
         text.append(RecordSummary(record, dropped: 0, redactor: redactor), to: &bytes)
         output.append(String(decoding: bytes, as: UTF8.self))
         for line in output {
-            for form in [planted, planted.lowercased(), secret] {
-                #expect(!line.contains(form), "\(line)")
+            for text in [planted, planted.lowercased(), secret] {
+                #expect(!line.contains(text), "\(line)")
             }
             #expect(line.contains("REDACTED."))
         }

@@ -1,0 +1,167 @@
+// What a secret looks like in hexadecimal and base64, whatever stands around it.
+
+/// A text that gives a secret away: the secret itself, or what a coding makes of it.
+///
+/// Each character is computed when it is asked for, so that a pattern takes no memory.
+enum SecretPattern: Sendable {
+    case plain
+    case hex
+    /// In base64 of a text in which so many bytes, modulo 3, stand before the secret.
+    case base64(offset: Int)
+    /// In base64 of a base64 text; `isURL` tells the alphabet of the inner one. In the outer one
+    /// the two alphabets do not differ: no base64 text makes the characters that they differ in.
+    case base64Twice(inner: Int, isURL: Bool, outer: Int)
+
+    static let base64 = (0..<3).map { SecretPattern.base64(offset: $0) }
+
+    static let all: [SecretPattern] =
+        [.plain, .hex] + base64
+        + (0..<9).flatMap { offset in
+            [false, true].map { isURL in
+                .base64Twice(inner: offset / 3, isURL: isURL, outer: offset % 3)
+            }
+        }
+
+    /// How many characters are certain when the secret has `count` bytes.
+    func length(count: Int) -> Int {
+        switch self {
+        case .plain: count
+        case .hex: count * 2
+        case .base64(let offset): Sextets(offset: offset, count: count).certain.count
+        case .base64Twice(let inner, _, let outer):
+            Sextets(
+                offset: outer,
+                count: Sextets(offset: inner, count: count).certain.count
+            ).certain.count
+        }
+    }
+
+    /// The certain character at `index`, in lower case and in the alphabet of RFC 4648 §4.
+    func character(at index: Int, of secret: Span<UInt8>) -> UInt8 {
+        switch self {
+        case .plain: return secret[index]
+        case .hex:
+            let byte = secret[index / 2]
+            let digit = index.isMultiple(of: 2) ? byte >> 4 : byte & 15
+            return digit < 10 ? digit + 0x30 : digit + 0x57
+        case .base64(let offset):
+            return Sextets(offset: offset, count: secret.count).character(at: index) { secret[$0] }
+        case .base64Twice(let inner, let isURL, let outer):
+            let first = Sextets(offset: inner, count: secret.count)
+            let second = Sextets(offset: outer, count: first.certain.count)
+            return second.character(at: index) { place in
+                let character = first.character(at: place) { secret[$0] }
+                return isURL ? character.inURLAlphabet : character
+            }
+        }
+    }
+
+    /// Whether `byte` of a text may stand for `character`.
+    private func accepts(_ byte: UInt8, as character: UInt8) -> Bool {
+        switch self {
+        case .plain: byte == character
+        case .hex: byte == character || byte | 0x20 == character
+        case .base64, .base64Twice: byte == character || byte == character.inURLAlphabet
+        }
+    }
+
+    /// Whether `text` has all certain characters from `start` on.
+    func matches(_ secret: Span<UInt8>, in text: Span<UInt8>, at start: Int) -> Bool {
+        let length = length(count: secret.count)
+        guard start + length <= text.count else { return false }
+        for i in 0..<length where !accepts(text[start + i], as: character(at: i, of: secret)) {
+            return false
+        }
+        return true
+    }
+
+    /// The words that the first four characters make, in either alphabet or case; nil if there are
+    /// less than four.
+    func beginnings(of secret: Span<UInt8>) -> (UInt32, UInt32)? {
+        guard length(count: secret.count) >= 4 else { return nil }
+        var words: (UInt32, UInt32) = (0, 0)
+        for i in 0..<4 {
+            let character = character(at: i, of: secret)
+            let other =
+                switch self {
+                case .plain: character
+                case .hex: character.asciiUppercased
+                case .base64, .base64Twice: character.inURLAlphabet
+                }
+            words = (words.0 << 8 | UInt32(character), words.1 << 8 | UInt32(other))
+        }
+        return words
+    }
+
+    /// How many characters before the certain ones the secret has a part in.
+    var lead: Int {
+        switch self {
+        case .plain, .hex: 0
+        case .base64(let offset): offset == 0 ? 0 : 1
+        case .base64Twice(let inner, _, let outer): inner > 0 ? 2 : outer > 0 ? 1 : 0
+        }
+    }
+
+    var isBase64: Bool {
+        switch self {
+        case .plain, .hex: false
+        case .base64, .base64Twice: true
+        }
+    }
+}
+
+/// Those characters of a base64 text that depend on nothing but a part of its bytes.
+private struct Sextets {
+    /// How many bytes, modulo 3, stand before the part.
+    let offset: Int
+    /// How many bytes the part has.
+    let count: Int
+
+    /// Their places, counted from the group of four in which the part begins.
+    ///
+    /// One byte before takes the first character and a part of the second, two take three.
+    var certain: Range<Int> {
+        let start = offset == 0 ? 0 : offset + 1
+        return start..<max(start, (offset + count) * 8 / 6)
+    }
+
+    func character(at index: Int, byte: (Int) -> UInt8) -> UInt8 {
+        let bit = (certain.lowerBound + index) * 6
+        let place = bit / 8 - offset
+        let next = place + 1 < count ? byte(place + 1) : 0
+        let bits = UInt16(byte(place)) << 8 | UInt16(next)
+        return UInt8(truncatingIfNeeded: bits >> UInt16(10 - bit % 8) & 63).base64Character
+    }
+}
+
+extension UInt8 {
+    /// The character of RFC 4648 §4 for a value below 64.
+    fileprivate var base64Character: UInt8 {
+        switch self {
+        case 0..<26: self + 0x41
+        case 26..<52: self + 0x47
+        case 52..<62: self - 4
+        case 62: 0x2B
+        default: 0x2F
+        }
+    }
+
+    /// The character of RFC 4648 §5 for one of §4.
+    fileprivate var inURLAlphabet: UInt8 {
+        switch self {
+        case 0x2B: 0x2D
+        case 0x2F: 0x5F
+        default: self
+        }
+    }
+
+    fileprivate var asciiUppercased: UInt8 { self &- 0x61 < 26 ? self - 0x20 : self }
+
+    /// Whether it is a character of either alphabet, or padding.
+    var isBase64: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2F, 0x2D, 0x5F, 0x3D: true
+        default: false
+        }
+    }
+}
