@@ -72,8 +72,14 @@ package struct Redactor: Sendable {
     /// costs one pass and no allocation.
     package func cleaned(_ bytes: Span<UInt8>) -> [UInt8]? {
         if isOff { return nil }
-        guard let redacted = withoutURLSecrets(bytes) else { return withoutTaint(bytes) }
-        return withoutTaint(redacted.span) ?? redacted
+        let findings = urls.findings(in: bytes)
+        let hits = matcher.find(in: bytes)
+        if findings.isEmpty && hits.isEmpty { return nil }
+        let cleaned = replacing(Redactor.joined(findings, hits), in: bytes)
+        if findings.isEmpty { return cleaned }
+        // A secret may be a URL, which is whole again without userinfo.
+        let again = matcher.find(in: cleaned.span)
+        return again.isEmpty ? cleaned : replacing(again.map(Loss.init), in: cleaned.span)
     }
 
     /// `text` with URLs and known secrets redacted.
@@ -87,31 +93,72 @@ package struct Redactor: Sendable {
         marks.append(mark(for: secret.span))
     }
 
-    private func withoutURLSecrets(_ bytes: Span<UInt8>) -> [UInt8]? {
-        let findings = urls.findings(in: bytes)
-        if findings.isEmpty { return nil }
-        var result: [UInt8] = []
-        var copied = 0
-        for finding in findings {
-            result.append(copying: bytes.extracting(copied..<finding.range.lowerBound))
-            if case .value(let range) = finding {
-                result.append(contentsOf: mark(for: bytes.extracting(range)))
-            }
-            copied = finding.range.upperBound
+    /// A part of a text that is not written.
+    private struct Loss {
+        enum Replacement {
+            case nothing, markOfValue
+            case markOfSecret(Int)
         }
-        result.append(copying: bytes.extracting(copied..<bytes.count))
+
+        var range: Range<Int>
+        var replacement: Replacement
+
+        init(_ finding: URLRedaction.Finding) {
+            range = finding.range
+            replacement =
+                switch finding {
+                case .userinfo: .nothing
+                case .value: .markOfValue
+                }
+        }
+
+        init(_ hit: SecretMatcher.Hit) {
+            range = hit.range
+            replacement = .markOfSecret(hit.secret)
+        }
+    }
+
+    /// In order, those that overlap joined, so that no rest of a secret stays beside a part that
+    /// its URL loses.
+    private static func joined(
+        _ findings: [URLRedaction.Finding],
+        _ hits: [SecretMatcher.Hit]
+    ) -> [Loss] {
+        if findings.isEmpty { return hits.map(Loss.init) }
+        if hits.isEmpty { return findings.map(Loss.init) }
+        var result: [Loss] = []
+        // The longer one first where both begin at the same place.
+        let all = (findings.map(Loss.init) + hits.map(Loss.init)).sorted {
+            ($0.range.lowerBound, -$0.range.upperBound)
+                < ($1.range.lowerBound, -$1.range.upperBound)
+        }
+        for loss in all {
+            guard let last = result.last, loss.range.lowerBound < last.range.upperBound else {
+                result.append(loss)
+                continue
+            }
+            // What lies within another is lost with it.
+            guard loss.range.upperBound > last.range.upperBound else { continue }
+            var union = last
+            union.range = last.range.lowerBound..<loss.range.upperBound
+            if case .markOfSecret = loss.replacement { union.replacement = loss.replacement }
+            result[result.count - 1] = union
+        }
         return result
     }
 
-    private func withoutTaint(_ bytes: Span<UInt8>) -> [UInt8]? {
-        let hits = matcher.find(in: bytes)
-        if hits.isEmpty { return nil }
+    private func replacing(_ losses: [Loss], in bytes: Span<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         var copied = 0
-        for hit in hits {
-            result.append(copying: bytes.extracting(copied..<hit.range.lowerBound))
-            result.append(contentsOf: marks[hit.secret])
-            copied = hit.range.upperBound
+        for loss in losses {
+            result.append(copying: bytes.extracting(copied..<loss.range.lowerBound))
+            switch loss.replacement {
+            case .nothing: break
+            case .markOfValue:
+                result.append(contentsOf: mark(for: bytes.extracting(loss.range)))
+            case .markOfSecret(let secret): result.append(contentsOf: marks[secret])
+            }
+            copied = loss.range.upperBound
         }
         result.append(copying: bytes.extracting(copied..<bytes.count))
         return result

@@ -102,6 +102,33 @@ struct RedactionTests {
         #expect(hides(makeRedactor(settings: settings), name) == isHidden)
     }
 
+    @Test(arguments: [
+        ("<s3cr3t?key=abcdef/xyz>", ["s3cr3t?key=abcdef/xyz"]),
+        ("<s3cr3t//user@xyz>", ["s3cr3t//user@xyz"]),
+        ("<s3cr3t%3Fx%26key=abcdef/xyz>", ["s3cr3t?x&key=abcdef/xyz"]),
+        ("<http://h.test/s3cr3t/path>", ["http://h.test/s3cr3t/path"]),
+        ("<http://u:p@h.test/s3cr3t/path>", ["http://h.test/s3cr3t/path"]),
+    ])
+    func `a secret with a part that URLs lose is hidden with the rest of it`(
+        text: String,
+        secrets: [String]
+    ) {
+        let cleaned = makeRedactor(secrets: secrets).cleaned(text)
+        #expect(cleaned.wholeMatch(of: /<REDACTED\.[0-9a-f]{4}>/) != nil, "\(cleaned)")
+    }
+
+    @Test(arguments: [
+        ("/?key=abcdef", "/?key=REDACTED.0255"), ("/?key=abcdef-x", "/?key=REDACTED.02fa"),
+        ("/?key=%61bcdef&x", "/?key=REDACTED.0280&x"), ("http://abcdef@h/", "http://h/"),
+        ("/?key=abc&x=abcdef", "/?key=REDACTED.0126&x=REDACTED.0255"),
+    ])
+    func `what a URL loses is lost as a whole, also if a secret is in it`(
+        url: String,
+        cleaned: String
+    ) {
+        #expect(makeRedactor(secrets: ["abcdef"]).cleaned(url) == cleaned)
+    }
+
     @Test func `--unsafe-log-secrets leaves everything as it is`() {
         let redactor = Redactor(
             settings: RedactionSettings(),
