@@ -1,0 +1,25 @@
+// The page on redaction says which forms of a secret are found.
+
+import Foundation
+import LupinCore
+import Testing
+
+struct RedactionDocumentTests {
+    private let page = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../../Sources/LupinCore/LupinCore.docc/Redaction.md")
+        .standardizedFileURL
+
+    @Test func `Redaction is the table of the forms`() throws {
+        if ProcessInfo.processInfo.environment["LUPIN_WRITE_DOCS"] == "1" {
+            try RedactionDocument.text.write(to: page, atomically: true, encoding: .utf8)
+        }
+        #expect(
+            try String(contentsOf: page, encoding: .utf8) == RedactionDocument.text,
+            "LUPIN_WRITE_DOCS=1 swift test --filter RedactionDocumentTests writes it anew"
+        )
+    }
+
+    @Test func `every form has a name of its own`() {
+        #expect(Set(SecretForm.allCases.map(\.name)).count == SecretForm.allCases.count)
+    }
+}
