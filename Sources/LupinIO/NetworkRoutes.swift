@@ -126,17 +126,13 @@ private struct IPv6Route: ListedRoute {
         interface = words[9]
         self.flags = flags
         firstByte = UInt8(truncatingIfNeeded: first)
+        // Bounded: by 32 bits.
         prefixLength = Int(length)
     }
 }
 
 /// A hexadecimal number of up to 32 bits.
 private func number(_ digits: ArraySlice<UInt8>) -> UInt32? {
-    guard (1...8).contains(digits.count) else { return nil }
-    var value: UInt32 = 0
-    for byte in digits {
-        guard let digit = byte.hexDigit else { return nil }
-        value = value << 4 | UInt32(digit)
-    }
-    return value
+    guard digits.count <= 8 else { return nil }
+    return NumberReader.hexadecimal(digits.span).map { UInt32(truncatingIfNeeded: $0) }
 }

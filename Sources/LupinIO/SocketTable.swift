@@ -27,9 +27,9 @@ package struct SocketTableEntry: Sendable, Equatable {
         else { return nil }
         // State, queues, timer, retransmissions.
         for _ in 0..<4 { _ = words.next() }
-        guard let uid = words.next().flatMap({ SocketTableEntry.number($0, radix: 10) }),
+        guard let uid = words.next().flatMap({ NumberReader.unsigned($0.span) }),
             words.next() != nil,
-            let inode = words.next().flatMap({ SocketTableEntry.number($0, radix: 10) })
+            let inode = words.next().flatMap({ NumberReader.unsigned($0.span) })
         else { return nil }
         self.init(
             local: local,
@@ -96,34 +96,21 @@ package struct SocketTableEntry: Sendable, Equatable {
     /// `0100007F:1F90`: each 32-bit word of the address is a number in the machine's byte order,
     /// made of bytes in network order; the port is a plain number.
     private static func address(_ text: ArraySlice<UInt8>) -> SocketAddress? {
-        guard let colon = text.firstIndex(of: 0x3A),
-            let port = number(text[(colon + 1)...], radix: 16).flatMap(UInt16.init(exactly:))
-        else { return nil }
-        let digits = text[..<colon]
+        guard let colon = text.firstIndex(of: 0x3A) else { return nil }
+        let (digits, portDigits) = (text[..<colon], text[(colon + 1)...])
+        guard let port = NumberReader.hexadecimal(portDigits.span, max: 65535) else { return nil }
         var words: [UInt64] = []
         guard digits.count == 8 || digits.count == 32 else { return nil }
         for start in stride(from: digits.startIndex, to: digits.endIndex, by: 8) {
-            guard let word = number(digits[start..<start + 8], radix: 16) else { return nil }
+            let eight = digits[start..<start + 8]
+            guard let word = NumberReader.hexadecimal(eight.span) else { return nil }
             words.append(UInt64(UInt32(bigEndian: UInt32(truncatingIfNeeded: word))))
         }
         let address: IPAddress =
             words.count == 1
             ? .v4(UInt32(truncatingIfNeeded: words[0]))
             : .v6(high: words[0] << 32 | words[1], low: words[2] << 32 | words[3])
-        return SocketAddress(address: address, port: port)
-    }
-
-    private static func number(_ digits: ArraySlice<UInt8>, radix: UInt64) -> UInt64? {
-        guard !digits.isEmpty else { return nil }
-        var value: UInt64 = 0
-        for byte in digits {
-            guard let digit = byte.hexDigit, UInt64(digit) < radix else { return nil }
-            let (product, isBeyond) = value.multipliedReportingOverflow(by: radix)
-            let (sum, isStillBeyond) = product.addingReportingOverflow(UInt64(digit))
-            if isBeyond || isStillBeyond { return nil }
-            value = sum
-        }
-        return value
+        return SocketAddress(address: address, port: UInt16(truncatingIfNeeded: port))
     }
 }
 

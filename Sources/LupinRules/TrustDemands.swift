@@ -68,12 +68,12 @@ extension DecodingContext {
             break
         }
         if Base64Text.decode(Array(body.utf8))?.count == 32 { return String(body) }
-        let digits = body.utf8.filter { $0 != UInt8(ascii: ":") }.map(\.hexDigit)
-        guard digits.count == 64, !digits.contains(nil) else { return nil }
-        let values = digits.compactMap { $0 }
-        return Base64Text.encode(
-            stride(from: 0, to: 64, by: 2).map { values[$0] << 4 | values[$0 + 1] }
-        )
+        let digits = body.utf8.filter { $0 != UInt8(ascii: ":") }
+        guard digits.count == 64 else { return nil }
+        let bytes = stride(from: 0, to: 64, by: 2).compactMap {
+            NumberReader.hexadecimalByte(digits.span, at: $0)
+        }
+        return bytes.count == 32 ? Base64Text.encode(bytes) : nil
     }
 
     func certificates(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {

@@ -1,4 +1,5 @@
 // How durations, sizes and shares are written: a whole number and a unit.
+import LupinCore
 
 /// Reads numbers with units; nothing overflows.
 package enum Units {
@@ -29,18 +30,22 @@ package enum Units {
             bareUnit: "KiB",
             example: "64KiB"
         )
+        // Bounded: 64 bits, and read as positive.
         return Int(bytes)
     }
 
     /// `64/s`, `5MiB/s` in bytes.
     package static func rate(_ text: String) throws(Problem) -> Int {
         guard text.hasSuffix("/s") else {
-            let lacksTime = Int(text) != nil || (try? size(text)) != nil
+            let lacksTime = NumberReader.signed(text) != nil || (try? size(text)) != nil
             let hint = lacksTime ? "write \(text)/s" : "write 64/s"
             throw Problem(message: "\"\(text)\" is not a rate", hint: hint)
         }
         let amount = String(text.dropLast(2))
-        if let bytes = Int(amount), bytes > 0 { return bytes }
+        // Bounded: by the largest that fits.
+        if let bytes = NumberReader.unsigned(amount, max: UInt64(Int.max)), bytes > 0 {
+            return Int(bytes)
+        }
         let bytes: Int
         do {
             bytes = try size(amount)
@@ -69,6 +74,7 @@ package enum Units {
         if durationUnits.contains(where: { $0.name == last }) {
             throw Problem(message: "\"\(text)\" has no time", hint: "write \(first)/1\(last)")
         }
+        // Bounded: by 15 digits.
         return (Int(count), try duration(String(last)))
     }
 
@@ -83,15 +89,15 @@ package enum Units {
         guard value <= 100 else {
             throw Problem(message: "\(text) is out of range", hint: "allowed: 0% to 100%")
         }
+        // Bounded: by 100.
         return Int(value)
     }
 
     /// Decimal digits only, at most 15 of them, so that every unit fits.
     package static func wholeNumber(_ text: Substring) -> Int64? {
-        guard (1...15).contains(text.utf8.count),
-            text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-        else { return nil }
-        return Int64(text)
+        guard text.utf8.count <= 15 else { return nil }
+        // Bounded: by 15 digits.
+        return NumberReader.unsigned(text).map { Int64($0) }
     }
 
     private static func number(

@@ -169,7 +169,7 @@ enum CertificateForm {
         switch (time.tag, digits.count) {
         case (0x17, 12): return true
         case (0x18, 14):
-            return digits.prefix(4).reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 2050
+            return NumberReader.fixed(digits.span, at: 0, digits: 4).map { $0 >= 2050 } ?? false
         default: return false
         }
     }

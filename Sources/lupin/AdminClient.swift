@@ -141,14 +141,14 @@ struct AdminClient: Sendable {
         let head = String(decoding: bytes[..<cut.lowerBound], as: UTF8.self)
         let lines = head.split(separator: "\r\n")
         let words = (lines.first ?? "").split(separator: " ")
-        guard words.count >= 2, words[0] == "HTTP/1.1", let status = Int(words[1]) else {
-            return nil
-        }
+        guard words.count >= 2, words[0] == "HTTP/1.1",
+            let status = NumberReader.unsigned(words[1], max: 999)
+        else { return nil }
         let body = Array(bytes[cut.upperBound...])
         for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
             let length = line.dropFirst("content-length:".count).drop { $0 == " " }
-            guard Int(length) == body.count else { return nil }
+            guard NumberReader.unsigned(length) == UInt64(body.count) else { return nil }
         }
-        return AdminReply(status: status, body: body)
+        return AdminReply(status: Int(truncatingIfNeeded: status), body: body)
     }
 }

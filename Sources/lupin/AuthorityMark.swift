@@ -14,7 +14,7 @@ struct AuthorityMark: Hashable {
     /// nil for a text that is no fingerprint; colons between bytes are allowed.
     init?(_ text: String) {
         let digits = text.lowercased().filter { $0 != ":" }
-        guard digits.utf8.count == 64, digits.utf8.allSatisfy({ $0.hexValue != nil }) else {
+        guard digits.utf8.count == 64, digits.utf8.allSatisfy({ $0.hexDigit != nil }) else {
             return nil
         }
         fingerprint = digits

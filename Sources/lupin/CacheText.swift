@@ -33,7 +33,8 @@ struct CacheFigures: Decodable {
     }
 
     var text: String {
-        let percent = Int((hitRatio * 100).rounded())
+        // Bounded: from 0 to 1, whatever the answer says.
+        let percent = Int((min(max(0, hitRatio), 1) * 100).rounded())
         let tiers = [memory.text("in memory"), disk?.text("on disk")].compactMap(\.self)
         let work = [
             "hits \(hits), misses \(misses): \(percent)% answered with what was stored",

@@ -48,11 +48,14 @@ enum TimeText {
             rest = rest.drop { $0.isASCIIDigit }
         }
         guard let offset = offset(&rest), rest.isEmpty else { return nil }
+        // Bounded: by the digits of every part.
         var total = day - 1
         for earlier in 1..<month { total += days(in: earlier, of: year) }
-        // Days of whole years: leap years are every fourth but three centuries of four.
+        // Bounded: by four digits. Days of whole years: leap years are every fourth but three
+        // centuries of four.
         let before = year - 1
         total += before * 365 + before / 4 - before / 100 + before / 400 - 719_162
+        // Bounded: by the digits of every part.
         return total * 86_400 + hour * 3600 + minute * 60 + second - offset
     }
 
@@ -62,6 +65,7 @@ enum TimeText {
         guard isAhead || skip(0x2D, &rest), let hours = number(&rest, digits: 2), hours < 24,
             skip(0x3A, &rest), let minutes = number(&rest, digits: 2), minutes < 60
         else { return nil }
+        // Bounded: by the guard.
         return (hours * 60 + minutes) * (isAhead ? 60 : -60)
     }
 
@@ -75,9 +79,10 @@ enum TimeText {
 
     private static func number(_ rest: inout ArraySlice<UInt8>, digits: Int) -> Int64? {
         let text = rest.prefix(digits)
-        guard text.count == digits, text.allSatisfy(\.isASCIIDigit) else { return nil }
+        guard let number = NumberReader.fixed(text.span, at: 0, digits: digits) else { return nil }
         rest = rest.dropFirst(digits)
-        return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+        // Bounded: by nine digits.
+        return Int64(number)
     }
 
     private static func skip(_ byte: UInt8, _ rest: inout ArraySlice<UInt8>) -> Bool {

@@ -87,7 +87,7 @@ struct ExplainCommand: ParsableCommand {
 
     /// Whether an exchange is asked about: 32 hexadecimal digits.
     private var isExchange: Bool {
-        url.utf8.count == 32 && url.utf8.allSatisfy { $0.hexValue != nil }
+        url.utf8.count == 32 && url.utf8.allSatisfy { $0.hexDigit != nil }
     }
 
     func validate() throws {

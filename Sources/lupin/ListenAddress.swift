@@ -12,10 +12,11 @@ struct ListenAddress: ExpressibleByArgument {
         var name = argument[..<colon]
         let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
         if isBracketed { name = name.dropFirst().dropLast() }
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = UInt16(digits),
+        guard let port = NumberReader.unsigned(digits, max: 65535),
             let address = IPAddress(String(name)), isBracketed == name.contains(":")
         else { return nil }
-        settings = ListenerSettings(address: address, port: port)
+        let number = UInt16(truncatingIfNeeded: port)
+        settings = ListenerSettings(address: address, port: number)
     }
 }
 

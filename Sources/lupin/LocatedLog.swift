@@ -27,7 +27,12 @@ enum LocatedLog {
     static var isColourRefused: Bool { environment["NO_COLOR"].map { !$0.isEmpty } ?? false }
 
     /// Width of the terminal: `COLUMNS`, or what most are wide at least.
-    static var columns: Int { environment["COLUMNS"].flatMap { Int($0) } ?? 120 }
+    static var columns: Int {
+        let digits = Array((environment["COLUMNS"] ?? "").utf8)
+        return NumberReader.saturated(digits.span, at: 10_000).map {
+            Int(truncatingIfNeeded: $0)
+        } ?? 120
+    }
 
     private static var environment: [String: String] { ProcessInfo.processInfo.environment }
 }

@@ -104,10 +104,10 @@ struct PinPlace: ExpressibleByArgument {
             let host = Host(String(argument[..<colon]))
         else { return nil }
         let digits = argument[argument.index(after: colon)...]
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = UInt16(digits), port > 0 else {
+        guard let port = NumberReader.unsigned(digits, max: 65535), port > 0 else {
             return nil
         }
         self.host = host
-        self.port = port
+        self.port = UInt16(truncatingIfNeeded: port)
     }
 }

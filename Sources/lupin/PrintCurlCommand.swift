@@ -57,7 +57,7 @@ struct PrintCurlCommand: ParsableCommand {
         if place.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
-        guard id.utf8.count == 32, id.utf8.allSatisfy({ $0.hexValue != nil }) else {
+        guard id.utf8.count == 32, id.utf8.allSatisfy({ $0.hexDigit != nil }) else {
             throw ValidationError("\"\(id)\" is no id: 32 hexadecimal digits")
         }
     }

@@ -103,6 +103,7 @@ struct RunningStatus: Decodable {
 
     /// `2d 3h`, `3h 5m`, `5m 7s` or `7s`.
     static func time(_ milliseconds: Double) -> String {
+        // Bounded: by a trillion.
         let seconds = Int(min(max(0, milliseconds / 1000), 1e12))
         let units = [(86400, "d"), (3600, "h"), (60, "m"), (1, "s")]
         guard let first = units.firstIndex(where: { seconds >= $0.0 }) else { return "0s" }

@@ -25,7 +25,7 @@ package struct RangeRequest: Sendable, Equatable {
 
     /// Reads the value of a field.
     package init?(parsing text: Span<UInt8>) {
-        var reader = NumberReader(position: 0)
+        var reader = RangeCursor(position: 0)
         guard reader.takesBytes(before: 0x3D, in: text) else { return nil }
         var parts: [Part] = []
         while true {
@@ -43,7 +43,7 @@ package struct RangeRequest: Sendable, Equatable {
         self.parts = parts
     }
 
-    private static func part(in text: Span<UInt8>, _ reader: inout NumberReader) -> Part? {
+    private static func part(in text: Span<UInt8>, _ reader: inout RangeCursor) -> Part? {
         if reader.take(0x2D, in: text) { return reader.number(in: text).map { .suffix($0) } }
         guard let first = reader.number(in: text), reader.take(0x2D, in: text) else { return nil }
         guard reader.position < text.count, text[reader.position].isASCIIDigit else {
@@ -63,7 +63,7 @@ package struct RangeRequest: Sendable, Equatable {
             switch part {
             case .from(let first, let last):
                 guard first < length else { continue }
-                // `last` is at most `NumberReader.max`, so there is a number behind it.
+                // Bounded: `last` is at most `RangeCursor.max`, so there is a number behind it.
                 ranges.append(first..<min(last.map { $0 + 1 } ?? length, length))
             case .suffix(let count):
                 guard count > 0, length > 0 else { continue }
@@ -78,7 +78,7 @@ package struct RangeRequest: Sendable, Equatable {
     private static func joined(_ ranges: [Range<UInt64>]) -> [Range<UInt64>] {
         var joined: [Range<UInt64>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-            if let last = joined.last, range.lowerBound <= last.upperBound + gapMax {
+            if let last = joined.last, range.lowerBound <= last.upperBound.addingSaturated(gapMax) {
                 let end = max(last.upperBound, range.upperBound)
                 joined[joined.count - 1] = last.lowerBound..<end
             } else {
@@ -111,13 +111,14 @@ package struct ContentRange: Sendable, Equatable {
 
     /// Reads the value of a field.
     package init?(parsing text: Span<UInt8>) {
-        var reader = NumberReader(position: 0)
+        var reader = RangeCursor(position: 0)
         guard reader.takesBytes(before: 0x20, in: text) else { return nil }
         reader.skipSpaces(in: text)
         if !reader.take(0x2A, in: text) {
             guard let first = reader.number(in: text), reader.take(0x2D, in: text),
                 let last = reader.number(in: text), last >= first
             else { return nil }
+            // Bounded: `last` is at most `RangeCursor.max`.
             range = first..<(last + 1)
         }
         guard reader.take(0x2F, in: text) else { return nil }
@@ -182,21 +183,23 @@ package struct MultipartRanges: Sendable {
 }
 
 /// A position in a field made of numbers and delimiters.
-private struct NumberReader {
+private struct RangeCursor {
     /// Larger numbers are none: nothing that is stored has so many bytes.
+    ///
+    /// So a number of a field may have one added to it, and two of them may be added.
     static let max: UInt64 = 1 << 62
 
     var position: Int
 
     mutating func number(in text: Span<UInt8>) -> UInt64? {
-        let start = position
-        var value: UInt64 = 0
-        while position < text.count, text[position].isASCIIDigit {
-            value = value * 10 + UInt64(text[position] &- 0x30)
-            guard value <= NumberReader.max else { return nil }
-            position += 1
-        }
-        return position > start ? value : nil
+        guard
+            case .value(let number) = NumberReader.decimal(
+                text,
+                from: &position,
+                max: RangeCursor.max
+            )
+        else { return nil }
+        return number
     }
 
     /// Reads the unit, which must be `bytes`, and what separates it from the rest.
@@ -217,12 +220,5 @@ private struct NumberReader {
         while position < text.count, text[position] == 0x20 || text[position] == 0x09 {
             position += 1
         }
-    }
-}
-
-extension UInt64 {
-    func addingSaturated(_ other: UInt64) -> UInt64 {
-        let (sum, isOverflow) = addingReportingOverflow(other)
-        return isOverflow ? .max : sum
     }
 }

@@ -92,13 +92,8 @@ enum DeltaSeconds {
 
     /// Digits and nothing else; nil for whatever is no number.
     static func parse(_ text: Span<UInt8>) -> Int64? {
-        guard !text.isEmpty else { return nil }
-        var value: Int64 = 0
-        for i in text.indices {
-            guard text[i].isASCIIDigit else { return nil }
-            value = Swift.min(value * 10 + Int64(text[i] &- 0x30), max)
-        }
-        return value
+        // Bounded: by 2^31.
+        NumberReader.saturated(text, at: UInt64(max)).map { Int64($0) }
     }
 }
 

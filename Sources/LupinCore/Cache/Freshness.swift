@@ -124,7 +124,7 @@ extension Freshness {
 
     /// Whole seconds until the response is stale; 0 or less once it is.
     package func remaining(at nowUs: Int64) -> Int64 {
-        lifetime - ageUs(at: nowUs) / microseconds
+        lifetime.subtractingSaturated(ageUs(at: nowUs) / microseconds)
     }
 
     package func isFresh(at nowUs: Int64) -> Bool {
@@ -182,14 +182,6 @@ extension FieldSection {
 }
 
 extension Int64 {
-    func subtractingSaturated(_ other: Int64) -> Int64 {
-        let (difference, isOverflow) = subtractingReportingOverflow(other)
-        return isOverflow ? (other < 0 ? .max : .min) : difference
-    }
-
     /// Seconds as microseconds.
-    var microsecondsSaturated: Int64 {
-        let (product, isOverflow) = multipliedReportingOverflow(by: microseconds)
-        return isOverflow ? (self < 0 ? .min : .max) : product
-    }
+    var microsecondsSaturated: Int64 { multipliedSaturated(by: microseconds) }
 }

@@ -38,9 +38,10 @@ extension StoredResponse {
             return nil
         }
         let words = String(copying: encoded.extracting(first)).split(separator: " ")
-        guard words.count == 4, words[0] == Self.form, let status = UInt16(words[1]),
-            (200...999).contains(status), let requestTimeUs = Int64(words[2]),
-            let responseTimeUs = Int64(words[3])
+        guard words.count == 4, words[0] == Self.form,
+            let status = NumberReader.unsigned(words[1], max: 999), status >= 200,
+            let requestTimeUs = NumberReader.signed(words[2]),
+            let responseTimeUs = NumberReader.signed(words[3])
         else { return nil }
         let listed = String(copying: encoded.extracting(names)).split(separator: ",")
         let vary = VaryKey(
@@ -48,7 +49,7 @@ extension StoredResponse {
             encodedValues: [UInt8](copying: encoded.extracting(values))
         )
         guard let vary else { return nil }
-        var head = ResponseHead(status: status)
+        var head = ResponseHead(status: UInt16(truncatingIfNeeded: status))
         guard let fields = FieldSection(lines: encoded.extracting(lines.rest)) else { return nil }
         head.fields = fields
         self.init(

@@ -144,19 +144,18 @@ private struct StructuredReader {
     /// An Integer of at most 15 digits, or a Decimal of 12 and 3 (§4.2.4).
     private mutating func number() -> StructuredDictionary.Item? {
         let isNegative = take(0x2D)
-        var value: Int64 = 0
-        var digits = 0
-        while let byte = current, byte.isASCIIDigit {
-            digits += 1
-            guard digits <= 15 else { return nil }
-            value = value * 10 + Int64(byte &- 0x30)
-            position += 1
-        }
-        guard digits > 0 else { return nil }
-        guard take(0x2E) else { return .integer(isNegative ? -value : value) }
         let start = position
         skip(\.isASCIIDigit)
-        return digits <= 12 && (1...3).contains(position - start) ? .other : nil
+        let digits = start..<position
+        guard (1...15).contains(digits.count),
+            let number = NumberReader.unsigned(bytes[digits].span)
+        else { return nil }
+        // Bounded: by 15 digits.
+        let value = isNegative ? -Int64(number) : Int64(number)
+        guard take(0x2E) else { return .integer(value) }
+        skip(\.isASCIIDigit)
+        let decimals = digits.upperBound + 1..<position
+        return digits.count <= 12 && (1...3).contains(decimals.count) ? .other : nil
     }
 
     private mutating func string() -> String? {

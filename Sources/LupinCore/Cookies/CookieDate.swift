@@ -42,11 +42,13 @@ package enum CookieDate {
 
         var seconds: Int64? {
             guard let time, let day, let month, var year else { return nil }
+            // Bounded: by four digits.
             if (70...99).contains(year) { year += 1900 }
             if (0...69).contains(year) { year += 2000 }
             guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59, day >= 1,
                 day <= CookieDate.daysOfMonth(month, year)
             else { return nil }
+            // Bounded: by the calendar, and by four digits of a year.
             let days = CookieDate.days(year: year, month: month, day: day)
             return days * 86400 + time.hour * 3600 + time.minute * 60 + time.second
         }
@@ -82,15 +84,11 @@ package enum CookieDate {
         digits: ClosedRange<Int>,
         isWhole: Bool = false
     ) -> Int64? {
-        var value: Int64 = 0
         var count = 0
-        while count < token.count, token[count].isASCIIDigit {
-            guard count < digits.upperBound else { return nil }
-            value = value * 10 + Int64(token[count] - 0x30)
-            count += 1
-        }
+        while count < token.count, token[count].isASCIIDigit { count += 1 }
         guard digits.contains(count), !isWhole || count == token.count else { return nil }
-        return value
+        // Bounded: by nine digits.
+        return NumberReader.fixed(token, at: 0, digits: count).map { Int64($0) }
     }
 
     /// The month whose first three letters a token begins with, in any case.

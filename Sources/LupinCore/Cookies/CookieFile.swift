@@ -139,8 +139,8 @@ package enum CookieFile {
 
     /// Digits; what is beyond all clocks is the end of time.
     private static func seconds(_ text: String) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
-        return Int64(text) ?? .max
+        // Bounded: by the largest that fits.
+        NumberReader.saturated(Array(text.utf8).span, at: UInt64(Int64.max)).map { Int64($0) }
     }
 
     // MARK: Writing

@@ -117,13 +117,10 @@ package struct SetCookie: Sendable, Equatable {
     private static func deltaSeconds(_ bytes: Span<UInt8>) -> Int64? {
         let isNegative = bytes.count > 0 && bytes[0] == 0x2D
         let digits = bytes.extracting((isNegative ? 1 : 0)..<bytes.count)
-        guard !digits.isEmpty else { return nil }
-        var value: Int64 = 0
-        for i in digits.indices {
-            guard digits[i].isASCIIDigit else { return nil }
-            value = min(value * 10 + Int64(digits[i] - 0x30), 1 << 50)
+        return NumberReader.saturated(digits, at: 1 << 50).map {
+            // Bounded: by 2^50.
+            isNegative ? -Int64($0) : Int64($0)
         }
-        return isNegative ? -value : value
     }
 
     // MARK: Bytes
@@ -147,13 +144,5 @@ package struct SetCookie: Sendable, Equatable {
 
     private static func text(_ bytes: Span<UInt8>) -> String? {
         String(validating: [UInt8](copying: bytes), as: UTF8.self)
-    }
-}
-
-extension Int64 {
-    /// The sum, or the end of the range on that side.
-    func addingSaturated(_ other: Int64) -> Int64 {
-        let (sum, isOverflow) = addingReportingOverflow(other)
-        return isOverflow ? (other < 0 ? .min : .max) : sum
     }
 }

@@ -157,7 +157,7 @@ private struct ShellVariables {
         for k in word.indices where text[i + k] != word[k] { return nil }
         let end = i + word.count
         guard text.count - end >= 5, text[end] == 0x2E else { return end }
-        for k in 1...4 where text[end + k].hexValue == nil { return end }
+        for k in 1...4 where text[end + k].hexDigit == nil { return end }
         return end + 5
     }
 

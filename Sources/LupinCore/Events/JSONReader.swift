@@ -50,7 +50,7 @@ package enum JSONValue: Sendable, Equatable {
 
     /// The number as milliseconds; beyond a century it is none of ours.
     package var microseconds: Int64? {
-        number.flatMap { abs($0) < 4e12 ? Int64(($0 * 1000).rounded()) : nil }
+        number.flatMap { abs($0) < 4e12 ? Int64(exactly: ($0 * 1000).rounded()) : nil }
     }
 
     package var bool: Bool? {
@@ -184,14 +184,11 @@ private struct JSONReader {
     }
 
     private mutating func hex4(_ bytes: Span<UInt8>) -> UInt32? {
-        guard bytes.count - position >= 4 else { return nil }
-        var value: UInt32 = 0
-        for _ in 0..<4 {
-            guard let digit = bytes[position].hexValue else { return nil }
-            value = value << 4 | UInt32(digit)
-            position += 1
-        }
-        return value
+        guard bytes.count - position >= 4,
+            let value = NumberReader.hexadecimal(bytes.extracting(position..<position + 4))
+        else { return nil }
+        position += 4
+        return UInt32(truncatingIfNeeded: value)
     }
 
     private mutating func number(_ bytes: Span<UInt8>) -> JSONValue? {

@@ -87,6 +87,7 @@ package enum ErrorBody {
         let text = trimmed(parameter)
         guard text.hasPrefix("q="), let value = Double(text.dropFirst(2)), value >= 0, value <= 1
         else { return nil }
+        // Bounded: from 0 to 1.
         return Int(value * 1000)
     }
 

@@ -67,10 +67,13 @@ package struct RecordFilter: Sendable {
         if bytes.count == 3, 0x31...0x35 ~= bytes[0], bytes[1] | 0x20 == 0x78,
             bytes[2] | 0x20 == 0x78
         {
-            let first = UInt64(bytes[0] - 0x30) * 100
-            return first...first + 99
+            // Bounded: by one digit.
+            let first = UInt64(bytes[0] &- 0x30) * 100
+            return first...first &+ 99
         }
-        let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
+        let ends = text.split(separator: "-", omittingEmptySubsequences: false).map {
+            NumberReader.unsigned($0)
+        }
         guard let first = ends.first ?? nil, let last = ends.last ?? nil, ends.count <= 2,
             100...599 ~= first, 100...599 ~= last, first <= last
         else { return nil }
@@ -126,23 +129,22 @@ extension RecordSummary {
         ]
         guard bytes.count == 27, separators.allSatisfy({ bytes[$0.0] == $0.1 }) else { return nil }
         func number(_ range: Range<Int>) -> Int64? {
-            var value: Int64 = 0
-            for byte in bytes[range] {
-                guard byte.isASCIIDigit else { return nil }
-                value = value * 10 + Int64(byte - 0x30)
-            }
-            return value
+            // Bounded: by the digits of the longest part, six.
+            NumberReader.fixed(bytes.span, at: range.lowerBound, digits: range.count)
+                .map { Int64($0) }
         }
         guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
             let hour = number(11..<13), let minute = number(14..<16),
             let second = number(17..<19), let fraction = number(20..<26),
             1...12 ~= month, 1...31 ~= day
         else { return nil }
-        // Years counted from 1 March, so that leap days come last.
+        // Bounded: by the digits of every part. Years begin in March, so that leap days come last.
         let shiftedYear = month <= 2 ? year - 1 : year
         let shiftedMonth = month <= 2 ? month + 9 : month - 3
         let leapDays = shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400
+        // Bounded: by the digits of every part.
         let days = 365 * shiftedYear + leapDays + (153 * shiftedMonth + 2) / 5 + day - 1 - 719_468
+        // Bounded: by the digits of every part.
         return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
     }
 }

@@ -97,16 +97,16 @@ extension RecordedExchange {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.last == 0x5A else { return nil }
         func number(_ range: Range<Int>) -> Int? {
-            let digits = bytes[range]
-            guard digits.allSatisfy(\.isASCIIDigit) else { return nil }
-            return Int(String(decoding: digits, as: UTF8.self))
+            NumberReader.fixed(bytes.span, at: range.lowerBound, digits: range.count)
         }
         guard let year = number(0..<4), let month = number(5..<7), (1...12).contains(month),
             let day = number(8..<10), let hour = number(11..<13), let minute = number(14..<16),
             let second = number(17..<19),
+            // Bounded: by the digits of every part.
             let moment = HTTPDate.moment(year, month, day, hour * 3600 + minute * 60 + second)
         else { return nil }
         guard bytes.count == 27, let fraction = number(20..<26) else { return moment * 1_000_000 }
+        // Bounded: a year of four digits in microseconds.
         return moment * 1_000_000 + Int64(fraction)
     }
 }
@@ -147,9 +147,10 @@ extension RecordedExchange {
         guard !attempts.isEmpty else {
             throw CurlProblem(message: "nothing went upstream; --original prints what came")
         }
-        guard attempts.indices.contains(number - 1) else {
+        guard (1...attempts.count).contains(number) else {
             throw CurlProblem(message: "there were \(attempts.count) attempts")
         }
+        // Bounded: by the guard.
         let attempt = attempts[number - 1]
         var place = attempt.url ?? url
         // The line tells another place only where it is one; the head tells path and query.

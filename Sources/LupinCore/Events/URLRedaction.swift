@@ -41,6 +41,7 @@ package struct URLRedaction: Sendable {
             case 0x3F, 0x26, 0x23, 0x3B:
                 if let value = secretValue(in: text, after: i) {
                     findings.append(.value(value))
+                    // Bounded: it lies behind `i`.
                     i = value.upperBound - 1
                 }
             default: break
@@ -115,10 +116,10 @@ package struct URLRedaction: Sendable {
         var i = 0
         while i < name.count {
             if name[i] == 0x25 {
-                guard i + 2 < name.count, let high = name[i + 1].hexValue,
-                    let low = name[i + 2].hexValue
-                else { return false }
-                decoded.append(high << 4 | low)
+                guard let byte = NumberReader.hexadecimalByte(name, at: i + 1) else {
+                    return false
+                }
+                decoded.append(byte)
                 i += 3
             } else {
                 decoded.append(name[i])

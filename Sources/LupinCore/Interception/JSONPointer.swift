@@ -13,7 +13,7 @@ package struct JSONPointer: Sendable, Equatable {
             let isNumber =
                 (1...9).contains(name.count) && name.allSatisfy(\.isASCIIDigit)
                 && (name.count == 1 || name[0] != 0x30)
-            index = isNumber ? name.reduce(0) { $0 * 10 + Int($1 &- 0x30) } : nil
+            index = isNumber ? NumberReader.fixed(name.span, at: 0, digits: name.count) : nil
         }
     }
 
@@ -94,7 +94,7 @@ package struct JSONNumber: Sendable, Equatable {
     private let exponent: Int
 
     /// Beyond it exponents count as equal; no number of a rules file has such a one.
-    private static let exponentMax = 1 << 40
+    private static let exponentMax: UInt64 = 1 << 40
 
     /// The number that `text` is, whole, by the grammar of RFC 8259 §6.
     package init?(_ text: String) {
@@ -108,7 +108,7 @@ package struct JSONNumber: Sendable, Equatable {
     init(scanned bytes: Span<UInt8>) {
         var digits: [UInt8] = []
         var exponent = 0
-        var written = 0
+        var written: UInt64 = 0
         var part = Part.whole
         var isExponentNegative = false
         for i in bytes.indices {
@@ -120,14 +120,17 @@ package struct JSONNumber: Sendable, Equatable {
             case 0x2B: break
             default:
                 if part == .exponent {
-                    written = min(written * 10 + Int(byte &- 0x30), JSONNumber.exponentMax)
+                    let largest = JSONNumber.exponentMax
+                    written =
+                        NumberReader.adding(byte &- 0x30, to: written, max: largest) ?? largest
                 } else {
                     if part == .fraction { exponent -= 1 }
                     if byte != 0x30 || !digits.isEmpty { digits.append(byte) }
                 }
             }
         }
-        exponent += isExponentNegative ? -written : written
+        // Bounded: by 2^40, and by the length of the text for what was counted down before.
+        exponent += isExponentNegative ? -Int(written) : Int(written)
         while digits.last == 0x30 {
             digits.removeLast()
             exponent += 1

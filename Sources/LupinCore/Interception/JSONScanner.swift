@@ -214,6 +214,7 @@ package struct JSONScanner {
             position += 1
             guard byte == 0x5C else { continue }
             guard let length = JSONScanner.escapeLength(at: position, in: bytes) else { return nil }
+            // Bounded: 1 or 5.
             position += length
         }
         return nil
@@ -231,12 +232,9 @@ package struct JSONScanner {
 
     private static func hex4(at start: Int, in bytes: Span<UInt8>) -> UInt32? {
         guard bytes.count - start >= 4 else { return nil }
-        var value: UInt32 = 0
-        for i in start..<(start + 4) {
-            guard let digit = bytes[i].hexDigit else { return nil }
-            value = value << 4 | UInt32(digit)
+        return NumberReader.hexadecimal(bytes.extracting(start..<start + 4)).map {
+            UInt32(truncatingIfNeeded: $0)
         }
-        return value
     }
 
     /// Takes a number.
@@ -289,6 +287,7 @@ package struct JSONScanner {
             let second = hex4(at: i + 2, in: raw), 0xDC00..<0xE000 ~= second
         else { return nil }
         i += 6
+        // Bounded: both are halves of a pair.
         return Unicode.Scalar(0x1_0000 + (first - 0xD800) << 10 + (second - 0xDC00))
     }
 }

@@ -191,13 +191,10 @@ package struct RedirectTarget: Sendable, Equatable {
         guard let host = try? Host(parsing: name.span) else { return nil }
         guard let colon, colon + 1 < authority.count else { return (host, nil) }
         let digits = authority[(colon + 1)...]
-        var port = 0
-        for digit in digits {
-            guard digit.isASCIIDigit else { return nil }
-            port = port * 10 + Int(digit &- 0x30)
-            guard port <= 65535 else { return nil }
+        guard let port = NumberReader.unsigned(digits.span, max: 65535), port > 0 else {
+            return nil
         }
-        return port > 0 ? (host, UInt16(truncatingIfNeeded: port)) : nil
+        return (host, UInt16(truncatingIfNeeded: port))
     }
 
     /// The method that a status leaves (RFC 9110 §15.4.2 to §15.4.9).

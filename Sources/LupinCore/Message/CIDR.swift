@@ -53,11 +53,11 @@ package struct CIDR: Hashable, Sendable {
             return
         }
         let digits = parts[1]
-        guard parts.count == 2, (1...3).contains(digits.utf8.count),
-            digits.utf8.allSatisfy(\.isASCIIDigit), digits == "0" || !digits.hasPrefix("0"),
-            let prefix = Int(digits), prefix <= width
+        guard parts.count == 2, digits == "0" || !digits.hasPrefix("0"),
+            let prefix = NumberReader.unsigned(digits, max: UInt64(width))
         else { return nil }
-        self.init(address, prefix: prefix)
+        // Bounded: by the bits of an address.
+        self.init(address, prefix: Int(prefix))
     }
 
     /// Whether `other` lies in the network.

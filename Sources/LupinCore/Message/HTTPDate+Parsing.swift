@@ -96,17 +96,13 @@ extension HTTPDate {
             let second = number(text, at: start + 6, digits: 2),
             second <= 59 || (second == 60 && hour == 23 && minute == 59)
         else { return nil }
+        // Bounded: by the guard.
         return hour * 3600 + minute * 60 + second
     }
 
     /// Nothing but so many digits.
     private static func number(_ text: Span<UInt8>, at start: Int, digits: Int) -> Int? {
-        var value = 0
-        for i in start..<(start + digits) {
-            guard text[i].isASCIIDigit else { return nil }
-            value = value * 10 + Int(text[i] &- 0x30)
-        }
-        return value
+        NumberReader.fixed(text, at: start, digits: digits)
     }
 
     private static func isGMT(_ text: Span<UInt8>, at start: Int) -> Bool {

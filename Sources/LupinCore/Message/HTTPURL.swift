@@ -54,9 +54,11 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
             host = bytes[..<colon]
             // `host:` means the default port (RFC 3986 §3.2.3).
             if digits > 0 {
-                let text = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
-                guard let number = UInt16(text), number > 0 else { return nil }
-                port = number
+                let text = bytes[(colon + 1)...]
+                guard let number = NumberReader.unsigned(text.span, max: 65535), number > 0 else {
+                    return nil
+                }
+                port = UInt16(truncatingIfNeeded: number)
             }
         }
         let name = Array(host)

@@ -131,10 +131,10 @@ extension Host {
             var byte = bytes[i]
             i &+= 1
             if byte == 0x25 {
-                guard i + 1 < bytes.count, let high = bytes[i].hexDigit,
-                    let low = bytes[i + 1].hexDigit
-                else { throw .badPercent }
-                byte = high << 4 | low
+                guard let escaped = NumberReader.hexadecimalByte(bytes, at: i) else {
+                    throw .badPercent
+                }
+                byte = escaped
                 i &+= 2
             }
             byte = byte.asciiLowercased
@@ -229,8 +229,8 @@ extension Host {
         }
         var value: UInt64 = 0
         while i < label.count {
-            guard let digit = label[i].hexDigit, UInt64(digit) < radix else { return nil }
-            value = min(value &* radix &+ UInt64(digit), 1 << 33)
+            guard let digit = label[i].hexDigit, digit < radix else { return nil }
+            value = NumberReader.adding(digit, to: value, radix: radix, max: 1 << 33) ?? 1 << 33
             i &+= 1
         }
         return value

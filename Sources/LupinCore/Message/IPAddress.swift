@@ -130,24 +130,19 @@ extension IPAddress {
     static func dottedQuad(_ bytes: Span<UInt8>) -> UInt32? {
         guard bytes.count >= 7, bytes.count <= 15 else { return nil }
         var value: UInt32 = 0
-        var part: UInt32 = 0
-        var digits = 0
         var dots = 0
-        for i in bytes.indices {
-            if bytes[i].isASCIIDigit {
-                if digits == 3 || (digits > 0 && part == 0) { return nil }
-                part = part &* 10 &+ UInt32(bytes[i] &- 0x30)
-                digits &+= 1
-                if part > 255 { return nil }
-            } else {
-                guard bytes[i] == 0x2E, digits > 0, dots < 3 else { return nil }
-                value = value << 8 | part
-                part = 0
-                digits = 0
-                dots &+= 1
-            }
+        var i = 0
+        while true {
+            let start = i
+            guard case .value(let part) = NumberReader.decimal(bytes, from: &i, max: 255),
+                i &- start == 1 || bytes[start] != 0x30
+            else { return nil }
+            value = value &<< 8 | UInt32(truncatingIfNeeded: part)
+            if i == bytes.count { return dots == 3 ? value : nil }
+            guard bytes[i] == 0x2E, dots < 3 else { return nil }
+            dots &+= 1
+            i &+= 1
         }
-        return dots == 3 && digits > 0 ? value << 8 | part : nil
     }
 
     /// Eight groups of hexadecimal digits; `::` once for any of them, IPv4 for the last two.
@@ -164,11 +159,7 @@ extension IPAddress {
         }
         while i < bytes.count {
             let start = i
-            var value: UInt16 = 0
-            while i < bytes.count, let digit = bytes[i].hexDigit {
-                value = value << 4 | UInt16(digit)
-                i &+= 1
-            }
+            while i < bytes.count, bytes[i].hexDigit != nil { i &+= 1 }
             if i < bytes.count, bytes[i] == 0x2E {
                 guard count <= 6, let quad = dottedQuad(bytes.extracting(start..<bytes.count))
                 else { return nil }
@@ -177,8 +168,10 @@ extension IPAddress {
                 count &+= 2
                 break
             }
-            guard i > start, i - start <= 4, count < 8 else { return nil }
-            groups[count] = value
+            guard i - start <= 4, count < 8,
+                let value = NumberReader.hexadecimal(bytes.extracting(start..<i))
+            else { return nil }
+            groups[count] = UInt16(truncatingIfNeeded: value)
             count &+= 1
             if i == bytes.count { break }
             guard bytes[i] == 0x3A, i + 1 < bytes.count else { return nil }
@@ -206,15 +199,6 @@ extension IPAddress {
             halves[place / 4] |= UInt64(groups[i]) << UInt64(48 - 16 * (place % 4))
         }
         return .v6(high: halves[0], low: halves[1])
-    }
-}
-
-extension UInt8 {
-    /// The value of a hexadecimal digit in either case, or nil.
-    package var hexDigit: UInt8? {
-        if isASCIIDigit { return self &- 0x30 }
-        let letter = asciiLowercased &- 0x61
-        return letter < 6 ? letter &+ 10 : nil
     }
 }
 

@@ -21,8 +21,8 @@ extension Resumption {
         guard request.fields.count(of: .range) == 1, asked.lowercased().hasPrefix("bytes="),
             !asked.utf8.contains(0x2C), !isMultipart(response.fields)
         else { throw .severalRanges }
-        guard let part = ContentRange(of: response.fields),
-            part.range?.count == Int(contentLength)
+        guard let part = ContentRange(of: response.fields), let range = part.range,
+            range.upperBound - range.lowerBound == contentLength
         else { throw .contentRange }
         return part
     }

@@ -35,17 +35,14 @@ package enum RetryAfterField {
         if let seconds = seconds(value) { return min(.seconds(seconds), delayMax) }
         let today = HTTPDate.floorDivide(now, by: 1_000_000)
         guard let date = HTTPDate.seconds(of: value, now: today) else { return nil }
-        let (wait, overflows) = (date * 1_000_000).subtractingReportingOverflow(now)
-        return overflows ? delayMax : min(max(.microseconds(wait), .zero), delayMax)
+        // The date is a year of four digits; the clock is a parameter and may say anything.
+        let wait = date.multipliedSaturated(by: 1_000_000).subtractingSaturated(now)
+        return min(max(.microseconds(wait), .zero), delayMax)
     }
 
     /// `1*DIGIT`; beyond a trillion all are the same.
     private static func seconds(_ value: Span<UInt8>) -> Int64? {
-        var seconds: Int64 = 0
-        for i in value.indices {
-            guard value[i].isASCIIDigit else { return nil }
-            seconds = min(seconds * 10 + Int64(value[i] &- 0x30), 1_000_000_000_000)
-        }
-        return seconds
+        // Bounded: by a trillion.
+        NumberReader.saturated(value, at: 1_000_000_000_000).map { Int64($0) }
     }
 }

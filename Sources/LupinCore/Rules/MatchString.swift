@@ -82,7 +82,7 @@ extension Match {
     {
         if text == "*" { return nil }
         let numbers = text.split(separator: "-", omittingEmptySubsequences: false).map { part in
-            part.utf8.allSatisfy(\.isASCIIDigit) ? UInt16(part) ?? 0 : 0
+            UInt16(truncatingIfNeeded: NumberReader.unsigned(part, max: 65535) ?? 0)
         }
         guard let low = numbers.first, let high = numbers.last, numbers.count <= 2,
             low > 0, low <= high

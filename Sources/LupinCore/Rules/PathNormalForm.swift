@@ -55,10 +55,8 @@ package struct NormalPath: Sendable, Equatable {
 
     /// The byte that `%HH` at `i` stands for; nil if it is no escape.
     static func escape(at i: Int, in text: Span<UInt8>) -> UInt8? {
-        guard i + 2 < text.count, text[i] == 0x25,
-            let high = text[i + 1].hexDigit, let low = text[i + 2].hexDigit
-        else { return nil }
-        return high << 4 | low
+        guard i < text.count, text[i] == 0x25 else { return nil }
+        return NumberReader.hexadecimalByte(text, at: i + 1)
     }
 
     /// `text` with unreserved characters decoded and other escapes in upper case.

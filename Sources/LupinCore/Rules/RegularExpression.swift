@@ -147,10 +147,11 @@ package struct Replacement: Sendable, Equatable {
         let digits = rest.dropFirst(isBraced ? 1 : 0).prefix {
             $0.asciiValue.map(\.isASCIIDigit) ?? false
         }
-        guard !digits.isEmpty, let group = Int(digits) else { return nil }
+        guard let group = NumberReader.unsigned(digits, max: UInt64(Int32.max)) else { return nil }
         let after = rest[digits.endIndex...]
         if isBraced, after.first != "}" { return nil }
         rest = after.dropFirst(isBraced ? 1 : 0)
-        return group
+        // Bounded: by 2^31.
+        return Int(group)
     }
 }

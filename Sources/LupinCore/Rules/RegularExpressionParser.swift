@@ -203,12 +203,15 @@ struct RegularExpressionParser {
 
     private mutating func number() -> Int? {
         let start = position
-        var value = 0
+        // One more than is allowed stands for every larger one.
+        let beyond = UInt64(Self.repetitionsMax + 1)
+        var value: UInt64 = 0
         while let digit = next?.asciiValue, digit.isASCIIDigit {
-            value = min(value * 10 + Int(digit - 0x30), Self.repetitionsMax + 1)
+            value = NumberReader.adding(digit &- 0x30, to: value, max: beyond) ?? beyond
             position += 1
         }
-        return position == start ? nil : value
+        // Bounded: by `beyond`.
+        return position == start ? nil : Int(value)
     }
 
     // MARK: Characters
@@ -264,13 +267,13 @@ struct RegularExpressionParser {
     }
 
     private mutating func hexByte(from start: Int) throws(PatternProblem) -> UInt8 {
-        var value: UInt8 = 0
-        for _ in 0..<2 {
-            guard let digit = next?.asciiValue?.hexDigit else {
-                throw PatternProblem("`\\x` needs two hexadecimal digits", at: start)
-            }
-            value = value << 4 | digit
+        var digits: [UInt8] = []
+        while digits.count < 2, let digit = next?.asciiValue, digit.hexDigit != nil {
+            digits.append(digit)
             position += 1
+        }
+        guard let value = NumberReader.hexadecimalByte(digits.span, at: 0) else {
+            throw PatternProblem("`\\x` needs two hexadecimal digits", at: start)
         }
         return value
     }

@@ -158,7 +158,7 @@ private enum PasswordScheme {
     /// `$2y$10$` and 53 digits: 22 of the salt, 31 of the hash.
     private static func faultOfBcrypt(_ parts: [String]) -> String? {
         guard parts.count == 4, parts[2].utf8.count == 2,
-            parts[2].utf8.allSatisfy(\.isASCIIDigit), let cost = Int(parts[2]),
+            let cost = NumberReader.unsigned(parts[2]),
             (4...31).contains(cost), parts[3].utf8.count == 53, isEncoded(parts[3])
         else { return "the bcrypt hash is not complete; \(cure)" }
         guard cost <= costMax else {
@@ -174,9 +174,7 @@ private enum PasswordScheme {
         if let rounds = rest.first, rounds.hasPrefix("rounds=") {
             rest = rest.dropFirst()
             let count = rounds.dropFirst("rounds=".count)
-            guard count.utf8.allSatisfy(\.isASCIIDigit), let number = Int(count) else {
-                return incomplete
-            }
+            guard let number = NumberReader.unsigned(count) else { return incomplete }
             guard number <= roundsMax else {
                 return "\(number) rounds take too long; use at most \(roundsMax)"
             }

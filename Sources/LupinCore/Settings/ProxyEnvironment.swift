@@ -31,10 +31,11 @@ package struct NoProxyEntry: Sendable, Equatable {
         var name = Substring(text)
         var port: UInt16?
         if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") {
-            guard let number = UInt16(name[name.index(after: colon)...]), number > 0 else {
+            let digits = name[name.index(after: colon)...]
+            guard let number = NumberReader.unsigned(digits, max: 65535), number > 0 else {
                 return nil
             }
-            port = number
+            port = UInt16(truncatingIfNeeded: number)
             name = name[..<colon]
         }
         if name == "*" {
@@ -124,10 +125,11 @@ extension ParentProxy {
         }
         var port = scheme.defaultPort
         if let colon = rest.lastIndex(of: ":"), !rest.hasSuffix("]") {
-            guard let number = UInt16(rest[rest.index(after: colon)...]), number > 0 else {
+            let digits = rest[rest.index(after: colon)...]
+            guard let number = NumberReader.unsigned(digits, max: 65535), number > 0 else {
                 throw ProxyURLProblem(message: "the port of a proxy is a number from 1 to 65535")
             }
-            port = number
+            port = UInt16(truncatingIfNeeded: number)
             rest = rest[..<colon]
         }
         guard !rest.isEmpty, let host = Host(String(rest)) else {
@@ -230,17 +232,20 @@ extension UpstreamSettings {
 /// `text` with `%41` turned to bytes; nil when a percent sign has no two hex digits behind it or
 /// the bytes are no UTF-8.
 private func percentDecoded(_ text: Substring) -> String? {
+    let encoded = Array(text.utf8)
     var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-        guard byte == UInt8(ascii: "%") else {
+    var i = 0
+    while i < encoded.count {
+        if encoded[i] == UInt8(ascii: "%") {
+            guard let byte = NumberReader.hexadecimalByte(encoded.span, at: i + 1) else {
+                return nil
+            }
             bytes.append(byte)
-            continue
+            i += 3
+        } else {
+            bytes.append(encoded[i])
+            i += 1
         }
-        guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else {
-            return nil
-        }
-        bytes.append(high << 4 | low)
     }
     return String(validating: bytes, as: UTF8.self)
 }

@@ -154,14 +154,18 @@ package struct OAuth2Exchange: Sendable {
     ///
     /// Nothing below 1 is a life: see `Credential`.
     private static func life(_ value: JSONValue) -> Int64? {
-        var seconds = value.number
         if let text = value.string {
-            guard (1...20).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit) else {
-                return nil
-            }
-            seconds = Double(text)
+            guard text.utf8.count <= 20,
+                let seconds = NumberReader.saturated(
+                    Array(text.utf8).span,
+                    at: UInt64(expiresInMax)
+                ), seconds >= 1
+            else { return nil }
+            // Bounded: by `expiresInMax`.
+            return Int64(seconds)
         }
-        guard let seconds, seconds >= 1 else { return nil }
+        guard let seconds = value.number, seconds >= 1 else { return nil }
+        // Bounded: by `expiresInMax`.
         return seconds < Double(expiresInMax) ? Int64(seconds) : expiresInMax
     }
 
@@ -175,9 +179,6 @@ package struct OAuth2Exchange: Sendable {
 
     /// `Retry-After` in seconds (RFC 9110 §10.2.3); a date is not worth a clock here.
     private static func delay(_ text: String) -> UInt64? {
-        guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit) else {
-            return nil
-        }
-        return UInt64(text)
+        text.utf8.count <= 9 ? NumberReader.unsigned(text) : nil
     }
 }

@@ -118,10 +118,16 @@ struct AdminDesk {
 
     // MARK: Exchanges
 
+    /// How many `limit=` asks for; more than there can be counts as all.
+    static func limit(_ text: some StringProtocol) -> Int? {
+        // Bounded: by 2^31.
+        NumberReader.saturated(Array(text.utf8).span, at: 1 << 31).map { Int($0) }
+    }
+
     private func exchanges(_ query: Substring) -> AdminAnswer {
         var count = Self.usualCount
         for part in query.split(separator: "&") where part.hasPrefix("limit=") {
-            guard let number = Int(part.dropFirst(6)), number >= 0 else {
+            guard let number = Self.limit(part.dropFirst(6)) else {
                 return AdminAnswer(400, sentence: "limit is a number")
             }
             count = number
@@ -296,16 +302,10 @@ extension LiveExchange {
 extension ExchangeID {
     /// Reads the 32 hex digits of `text`.
     init?(text: Substring) {
-        let digits = text.utf8
-        guard digits.count == 32, text.utf8.allSatisfy({ $0.isHexDigit }),
-            let high = UInt64(text.prefix(16), radix: 16),
-            let low = UInt64(text.dropFirst(16), radix: 16)
+        guard text.utf8.count == 32,
+            let high = NumberReader.hexadecimal(text.prefix(16)),
+            let low = NumberReader.hexadecimal(text.dropFirst(16))
         else { return nil }
         self.init(high: high, low: low)
     }
-}
-
-extension UInt8 {
-    /// Whether it is a hexadecimal digit.
-    fileprivate var isHexDigit: Bool { isASCIIDigit || asciiLowercased &- 0x61 < 6 }
 }

@@ -71,7 +71,7 @@ struct CacheDesk {
                     }
                     text = value
                 case "limit":
-                    guard let number = Int(value), number >= 0 else {
+                    guard let number = AdminDesk.limit(value) else {
                         throw AdminRefusal(400, "limit is a number")
                     }
                     limit = min(number, CacheDesk.countMax)

@@ -109,9 +109,11 @@ extension Exchange {
     /// RFC 9110 §7.6.2: Max-Forwards of TRACE and OPTIONS is counted down, and 0 is answered here.
     private func isAtLastHop() -> Bool {
         guard request.method == .trace || request.method == .options,
-            let text = request.fields.value(of: .maxForwards), let hops = UInt32(text)
+            let text = request.fields.value(of: .maxForwards),
+            let hops = NumberReader.unsigned(text, max: UInt64(UInt32.max))
         else { return false }
         if hops == 0 { return true }
+        // Bounded: 1 at least.
         changeFields { $0.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)") }
         return false
     }

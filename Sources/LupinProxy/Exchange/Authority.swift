@@ -23,10 +23,9 @@ enum AuthorityText {
     }
 
     private static func number(_ digits: Span<UInt8>) -> UInt16? {
-        guard digits.count <= 8 else { return nil }
-        var value = 0
-        for i in digits.indices { value = value * 10 + Int(digits[i] - 0x30) }
-        return value > 0 && value <= 65535 ? UInt16(value) : nil
+        guard digits.count <= 8, let port = NumberReader.unsigned(digits, max: 65535), port > 0
+        else { return nil }
+        return UInt16(truncatingIfNeeded: port)
     }
 }
 

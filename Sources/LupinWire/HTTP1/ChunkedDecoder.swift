@@ -107,11 +107,16 @@ package final class ChunkedDecoder {
     private func readSize(_ byte: UInt8) throws(MessageProblem) {
         let digit = byte.hexadecimalDigit
         if digit < 16 {
-            // 16 digits fill 64 bits, so nothing is shifted out before the check.
-            guard digits < 16 else { throw problem(.chunkTooLarge) }
+            guard digits < 16,
+                let larger = NumberReader.adding(
+                    digit,
+                    to: size,
+                    radix: 16,
+                    max: FramingFields.lengthMax
+                )
+            else { throw problem(.chunkTooLarge) }
             digits += 1
-            size = size &<< 4 | UInt64(digit)
-            guard size <= FramingFields.lengthMax else { throw problem(.chunkTooLarge) }
+            size = larger
             return
         }
         guard digits > 0 else {

@@ -41,14 +41,7 @@ struct FramingFields {
 
     /// The one number that a value of 1*DIGIT is, or nil.
     static func length(_ value: Span<UInt8>) -> UInt64? {
-        guard value.count > 0 else { return nil }
-        var number: UInt64 = 0
-        for i in value.indices {
-            guard value[i].isASCIIDigit, number <= lengthMax / 10 else { return nil }
-            number = number * 10 + UInt64(value[i] &- 0x30)
-            guard number <= lengthMax else { return nil }
-        }
-        return number
+        NumberReader.unsigned(value, max: lengthMax)
     }
 }
 

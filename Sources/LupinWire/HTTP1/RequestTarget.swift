@@ -100,13 +100,13 @@ struct AuthorityShape {
             return
         }
         guard bytes[i] == 0x3A else { return nil }
-        var value = 0
-        for k in (i + 1)..<bytes.count {
-            guard bytes[k].isASCIIDigit else { return nil }
-            value = value * 10 + Int(bytes[k] &- 0x30)
-            guard value <= 65535 else { return nil }
+        let digits = bytes.extracting((i + 1)..<bytes.count)
+        guard !digits.isEmpty else {
+            port = nil
+            return
         }
-        port = i + 1 == bytes.count ? nil : UInt16(value)
+        guard let value = NumberReader.unsigned(digits, max: 65535) else { return nil }
+        port = UInt16(truncatingIfNeeded: value)
     }
 }
 

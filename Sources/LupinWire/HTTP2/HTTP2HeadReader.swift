@@ -115,7 +115,9 @@ final class HTTP2HeadReader {
         } else if name.spells(":protocol") {
             unsafe pseudo.protocolName = range
         } else if name.spells(":status") {
-            unsafe pseudo.status = value.reduceDecimal
+            unsafe pseudo.status =
+                NumberReader.unsigned(value, max: 9999)
+                .map { UInt16(truncatingIfNeeded: $0) } ?? 0
         }
     }
 
@@ -316,16 +318,6 @@ extension FieldSection {
 }
 
 extension Span where Element == UInt8 {
-    /// A number of digits; 0 for anything else.
-    fileprivate var reduceDecimal: UInt16 {
-        var number: UInt16 = 0
-        for i in indices {
-            guard self[i].isASCIIDigit, number < 1000 else { return 0 }
-            number = number * 10 + UInt16(self[i] &- 0x30)
-        }
-        return number
-    }
-
     /// Whether the bytes can be `:path`: what HTTP/1.1 takes in origin-form, or the asterisk.
     fileprivate func isTargetPath(of method: Method) -> Bool {
         guard count > 0 else { return false }

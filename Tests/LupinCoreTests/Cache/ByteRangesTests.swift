@@ -59,6 +59,37 @@ struct ByteRangesTests {
         #expect(ContentRange(of: twice) == nil)
     }
 
+    /// At the bounds of 62, 63 and 64 bits, behind the last one, and far beyond.
+    private static let large: [(digits: String, isRead: Bool)] = [
+        ("4611686018427387904", true), ("4611686018427387905", false),
+        ("9223372036854775807", false), ("9223372036854775808", false),
+        ("18446744073709551615", false), ("18446744073709551616", false),
+        ("18446744073709551619", false), ("46116860184273879049", false),
+        (String(repeating: "9", count: 40), false),
+        (String(repeating: "0", count: 40) + "4", true),
+    ]
+
+    @Test(arguments: large)
+    func `a number that nothing can have as its length makes no range`(
+        digits: String,
+        isRead: Bool
+    ) {
+        for value in ["bytes=\(digits)-", "bytes=-\(digits)", "bytes=0-\(digits)"] {
+            let request = RangeRequest(parsing: Array(value.utf8).span)
+            #expect((request != nil) == isRead)
+            #expect(request?.resolved(length: .max).count ?? 1 == 1)
+        }
+        for value in ["0-\(digits)/*", "\(digits)-\(digits)/*", "*/\(digits)", "0-0/\(digits)"] {
+            let range = ContentRange(parsing: Array("bytes \(value)".utf8).span)
+            #expect((range != nil) == isRead)
+        }
+    }
+
+    @Test func `ranges at the end of all numbers are joined`() {
+        let request = RangeRequest(parsing: Array("bytes=-9,-5".utf8).span)
+        #expect(request?.resolved(length: .max) == [UInt64.max - 9 ..< .max])
+    }
+
     @Test func `the total of many parts saturates`() {
         let huge: Range<UInt64> = 0..<(1 << 63)
         let parts = MultipartRanges(

@@ -54,8 +54,10 @@ import Testing
         let first = try exchange.adaptedCommand(attempt: 1)
         #expect(first.url == "https://b.dev/y" && first.version == "1.1")
         #expect(first.remarks.first == "the fields are those of the last attempt")
-        #expect(throws: CurlProblem(message: "there were 2 attempts")) {
-            try exchange.adaptedCommand(attempt: 3)
+        for number in [3, 0, .min, .max] {
+            #expect(throws: CurlProblem(message: "there were 2 attempts")) {
+                try exchange.adaptedCommand(attempt: number)
+            }
         }
     }
 

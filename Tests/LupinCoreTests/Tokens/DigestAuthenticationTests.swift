@@ -15,7 +15,7 @@ private final class HashTable {
         let text = String(decoding: input, as: UTF8.self)
         inputs.append(text)
         guard let hex = outputs[text] else { return [UInt8(truncatingIfNeeded: inputs.count)] }
-        let digits = hex.utf8.compactMap(\.hexValue)
+        let digits = hex.utf8.compactMap(\.hexDigit)
         return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 }

@@ -1,0 +1,180 @@
+// Which number digits spell that a peer, a file or a command line brings, and when they spell none.
+
+/// The one reader of numbers that come from outside.
+///
+/// No text can make it trap: every step is checked before its result is used. Its callers name the
+/// largest value that they can work with, so that what they compute from the value can't overflow
+/// either.
+package enum NumberReader {
+    /// What stands at a position.
+    package enum Found: Sendable, Equatable {
+        /// No digit.
+        case none
+        case value(UInt64)
+        /// Digits that spell more than the largest value asked for.
+        case tooLarge
+    }
+
+    /// The decimal digits from `position` on, which moves behind the last of them in any case.
+    @inlinable package static func decimal(
+        _ text: Span<UInt8>,
+        from position: inout Int,
+        max: UInt64 = .max
+    ) -> Found {
+        guard position < text.count, text[position].isASCIIDigit else { return .none }
+        var value: UInt64? = 0
+        while position < text.count, text[position].isASCIIDigit {
+            value = value.flatMap { adding(text[position] &- 0x30, to: $0, max: max) }
+            position &+= 1
+        }
+        return value.map { .value($0) } ?? .tooLarge
+    }
+
+    /// The number that `text` is, `1*DIGIT`; nil where it is none or larger than `max`.
+    @inlinable package static func unsigned(
+        _ text: Span<UInt8>,
+        max: UInt64 = .max
+    ) -> UInt64? {
+        guard !text.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for i in text.indices {
+            guard text[i].isASCIIDigit,
+                let next = adding(text[i] &- 0x30, to: value, max: max)
+            else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// As of bytes.
+    package static func unsigned(_ text: some StringProtocol, max: UInt64 = .max) -> UInt64? {
+        unsigned(Array(text.utf8).span, max: max)
+    }
+
+    /// The number that `text` is, `1*DIGIT` with a minus before it or none; nil where it is none or
+    /// needs more than 64 bits.
+    package static func signed(_ text: some StringProtocol) -> Int64? {
+        guard text.utf8.first == 0x2D else {
+            // Bounded: by the largest that fits.
+            return unsigned(text, max: UInt64(Int64.max)).map { Int64($0) }
+        }
+        let largest = UInt64(Int64.max) + 1
+        return unsigned(text.dropFirst(), max: largest).map { 0 &- Int64(truncatingIfNeeded: $0) }
+    }
+
+    /// The number that `text` is, `1*DIGIT`; a larger one than `limit` counts as `limit`.
+    ///
+    /// RFC 9111 §1.2.2 wants that of delta-seconds, and names 2^31 for the limit.
+    package static func saturated(_ text: Span<UInt8>, at limit: UInt64) -> UInt64? {
+        guard !text.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for i in text.indices {
+            guard text[i].isASCIIDigit else { return nil }
+            value = adding(text[i] &- 0x30, to: value, max: limit) ?? limit
+        }
+        return value
+    }
+
+    /// The hexadecimal number that `text` is, in either case; nil where it is none or larger than
+    /// `max`.
+    package static func hexadecimal(_ text: Span<UInt8>, max: UInt64 = .max) -> UInt64? {
+        number(text, radix: 16, max: max)
+    }
+
+    /// As of bytes.
+    package static func hexadecimal(_ text: some StringProtocol, max: UInt64 = .max) -> UInt64? {
+        hexadecimal(Array(text.utf8).span, max: max)
+    }
+
+    /// The number that `text` is in `radix`, which is 2 to 16; nil where it is none or larger than
+    /// `max`.
+    package static func number(_ text: Span<UInt8>, radix: UInt64, max: UInt64 = .max) -> UInt64? {
+        guard !text.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for i in text.indices {
+            guard let digit = text[i].hexDigit, digit < radix,
+                let next = adding(digit, to: value, radix: radix, max: max)
+            else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// The number of exactly `digits` decimal digits from `start` on; nil where others stand there.
+    ///
+    /// At most nine digits are read, so that sums and products of a few such numbers, as of the
+    /// parts of a date, can't overflow 64 bits.
+    package static func fixed(_ text: Span<UInt8>, at start: Int, digits: Int) -> Int? {
+        guard (1...9).contains(digits), start >= 0, start <= text.count,
+            text.count &- start >= digits
+        else { return nil }
+        var value = 0
+        for i in start..<(start &+ digits) {
+            guard text[i].isASCIIDigit else { return nil }
+            value = value &* 10 &+ Int(text[i] &- 0x30)
+        }
+        return value
+    }
+
+    /// The byte that two hexadecimal digits at `start` spell; nil where others stand there.
+    package static func hexadecimalByte(_ text: Span<UInt8>, at start: Int) -> UInt8? {
+        guard start >= 0, start < text.count, text.count &- start >= 2,
+            let high = text[start].hexDigit, let low = text[start &+ 1].hexDigit
+        else { return nil }
+        return high &<< 4 | low
+    }
+
+    /// The number that `value` becomes with one more digit behind it; nil beyond `max`.
+    ///
+    /// For readers that get their digits one at a time. The digit is below `radix`, and `value` is
+    /// what the digits before it spelled.
+    @inlinable @inline(__always) package static func adding(
+        _ digit: UInt8,
+        to value: UInt64,
+        radix: UInt64 = 10,
+        max: UInt64
+    ) -> UInt64? {
+        let (product, isBeyond) = value.multipliedReportingOverflow(by: radix)
+        let (sum, isStillBeyond) = product.addingReportingOverflow(UInt64(digit))
+        return isBeyond || isStillBeyond || sum > max ? nil : sum
+    }
+}
+
+// MARK: Sums of such numbers
+
+extension UInt64 {
+    /// The sum, or the largest number.
+    package func addingSaturated(_ other: UInt64) -> UInt64 {
+        let (sum, isOverflow) = addingReportingOverflow(other)
+        return isOverflow ? .max : sum
+    }
+}
+
+extension Int64 {
+    /// The sum, or the end of the range on that side.
+    package func addingSaturated(_ other: Int64) -> Int64 {
+        let (sum, isOverflow) = addingReportingOverflow(other)
+        return isOverflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference, or the end of the range on that side.
+    package func subtractingSaturated(_ other: Int64) -> Int64 {
+        let (difference, isOverflow) = subtractingReportingOverflow(other)
+        return isOverflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    /// The product, or the end of the range on that side.
+    package func multipliedSaturated(by other: Int64) -> Int64 {
+        let (product, isOverflow) = multipliedReportingOverflow(by: other)
+        return isOverflow ? ((self < 0) == (other < 0) ? .max : .min) : product
+    }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit in either case, or nil.
+    package var hexDigit: UInt8? {
+        if isASCIIDigit { return self &- 0x30 }
+        let letter = asciiLowercased &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+}
