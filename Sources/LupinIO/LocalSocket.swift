@@ -209,6 +209,46 @@ package enum LocalSocket {
         return owned
     }
 
+    /// The user at the other end, where the kernel tells.
+    package static func user(of channel: Channel) -> UInt32? {
+        var user: UInt32 = 0
+        // Safety: the call fills the number it is given.
+        return unsafe linux_peer_user(channel.descriptor, &user) == 0 ? user : nil
+    }
+
+    /// Whether the path is a directory that this user has, and nobody else can change.
+    package static func isOwnFolder(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        guard unsafe lstat(path, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
+            && status.st_mode & 0o022 == 0
+    }
+
+    /// The names in a directory; none where it can't be read.
+    package static func names(in folder: String) -> [String] {
+        ProcessFiles.names(in: folder).sorted()
+    }
+
+    /// Removes the sockets on which nobody listens any more.
+    /// - Returns: What of them was removed, and when each was made, in seconds since 1970.
+    package static func removeDead(_ paths: [String]) -> [(path: String, madeAt: Int64)] {
+        paths.compactMap { path in
+            var status = stat()
+            // Safety: the path is NUL-terminated for the calls; lstat fills the struct.
+            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
+                return nil
+            }
+            do throws(SystemError) {
+                _ = try open(path)
+                return nil
+            } catch {
+                guard error.isRefusal, unsafe unlink(path) == 0 else { return nil }
+                return (path: path, madeAt: Int64(status.st_mtim.tv_sec))
+            }
+        }
+    }
+
     /// Calls the kernel with the form that it wants of a path.
     fileprivate static func call(
         _ path: String,

@@ -1,4 +1,5 @@
 // Whose program holds the other end of a connection within this machine: /proc on a helper thread.
+import Glibc
 import LupinCore
 import Synchronization
 
@@ -54,8 +55,8 @@ package final class ProcessLookup: Sendable {
     private let ask: Ask
     /// nil where a test answers.
     private let tables: RecentTables?
-    /// nil where a test answers, or the kernel does not.
-    private let diagnosis: SocketDiagnosis?
+    /// nil where the kernel has no such thing.
+    private let sockets: SocketDiagnosis?
 
     /// Finds out what is wished for about the client at `peer`; it may block.
     package typealias Ask =
@@ -68,7 +69,7 @@ package final class ProcessLookup: Sendable {
     package init(asking ask: Ask? = nil) throws(SystemError) {
         self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }
         tables = ask == nil ? RecentTables() : nil
-        diagnosis = ask == nil ? SocketDiagnosis() : nil
+        sockets = SocketDiagnosis()
         do {
             thread = try HelperThread(name: "lupin-procs", capacity: Self.queueLength)
             userThread = try HelperThread(name: "lupin-users", capacity: Self.userQueueLength)
@@ -127,13 +128,29 @@ package final class ProcessLookup: Sendable {
     }
 
     private func diagnosed(_ peer: SocketAddress, _ local: SocketAddress) -> KnownUser? {
-        guard let diagnosis else { return nil }
+        guard tables != nil, let sockets else { return nil }
         guard Self.isWithinMachine(peer, local) else { return .nobody }
-        return switch diagnosis.user(of: peer, connectedTo: local) {
-        case .user(let number): .user(number)
+        return switch sockets.user(of: peer, connectedTo: local) {
+        case .user(let number, _): .user(number)
         case .nobody: .nobody
         case .unavailable: nil
         }
+    }
+
+    /// The number of the socket at the other end, by which /proc calls it; nil where that can't be
+    /// known without a wait.
+    package func inode(of peer: SocketAddress, to local: SocketAddress) -> UInt64? {
+        guard Self.isWithinMachine(peer, local),
+            case .user(_, let inode)? = sockets?.user(of: peer, connectedTo: local)
+        else { return nil }
+        return inode
+    }
+
+    /// Whether this process holds the socket of that number; it looks at all that it has open.
+    ///
+    /// Where a test answers, its clients are in the process too: then nothing is looked at.
+    package func holdsSocket(_ inode: UInt64) -> Bool {
+        tables != nil && Self.holds(inode, getpid())
     }
 
     private func look(

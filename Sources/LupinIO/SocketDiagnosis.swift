@@ -12,8 +12,8 @@ import Synchronization
 package final class SocketDiagnosis: Sendable {
     /// What the kernel says about a socket.
     package enum Answer: Sendable, Equatable {
-        /// A process holds it, and this user made it.
-        case user(UInt32)
+        /// A process holds it, and this user made it; with the number that /proc calls it by.
+        case user(UInt32, inode: UInt64)
         /// There is none, or no process holds it any more: its user is not known then (the kernel
         /// says 0, which is root).
         case nobody
@@ -91,7 +91,9 @@ package final class SocketDiagnosis: Sendable {
             guard count > 0 else { return .unavailable }
             // The answer to an earlier question that nobody took.
             if answered != number { continue }
-            if type == LINUX_DIAGNOSIS_SOCKET { return inode == 0 ? .nobody : .user(user) }
+            if type == LINUX_DIAGNOSIS_SOCKET {
+                return inode == 0 ? .nobody : .user(user, inode: UInt64(inode))
+            }
             return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
         }
         return .unavailable

@@ -12,9 +12,9 @@ import Synchronization
 /// Each part has one owner type, and only these types may hold a lock: `Shared` (the current
 /// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
-/// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with `LeafCertificates` (the
-/// authority and its leaves), `TicketKeys` (what seals the tickets of TLS clients),
-/// `ClientRejections` (who refused a leaf), `TicketStore` (TLS of origins to resume),
+/// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
+/// `LeafCertificates` (the authority and its leaves), `TicketKeys` (what seals the tickets of TLS
+/// clients), `ClientRejections` (who refused a leaf), `TicketStore` (TLS of origins to resume),
 /// `OriginSecurities` and `SharedAnchors` (what TLS with origins is made with), `RevocationStore`
 /// (who was withdrawn), `Authenticator` (users, their passwords that wait and those that passed),
 /// `TokenStore` (credentials, who waits for them and what servers asked for), `TaintedSecrets`
@@ -22,8 +22,8 @@ import Synchronization
 /// `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
 /// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last),
 /// `OriginHealths` (how origins fared, for those who retry), `ResponseStore` with `Flight` and
-/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore`
-/// and `DiskTally` (what of them lies on disk).
+/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore` and
+/// `DiskTally` (what of them lies on disk).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -53,6 +53,8 @@ final class Shared: Sendable {
     let tokenThread: HelperThread
     /// The process's variables.
     let environment: [String: String]
+    /// Where the lupins of this user find each other; nil where they can't.
+    let siblingFolder: String?
     /// What an embedding program does to every request; nil where there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
     /// What it says about redirects that rules follow.
@@ -81,8 +83,10 @@ final class Shared: Sendable {
         processes: ProcessLookup,
         tokenThread: HelperThread,
         environment: [String: String],
+        siblingFolder: String?,
         hooks: Hooks
     ) {
+        self.siblingFolder = siblingFolder
         self.clock = clock
         self.logger = logger
         self.allowsColour = allowsColour

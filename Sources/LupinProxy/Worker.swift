@@ -107,6 +107,22 @@ actor Worker {
         return resources.liveExchanges()
     }
 
+    /// For whom exchanges go by a connection; none where none does.
+    func users(of question: SiblingQuestion) async -> Set<ClientUser> {
+        guard let resources else { return [] }
+        if resources.forwards.count > 0 {
+            resources.forwards.handOverAll()
+            await ParkingSlot(on: resources.loop).giveWay()
+        }
+        let slot = ParkingSlot(on: resources.loop)
+        defer { slot.retire() }
+        var users: Set<ClientUser> = []
+        for exchange in resources.live.all where exchange.uses(question) {
+            users.insert(await exchange.clientUser(in: slot))
+        }
+        return users
+    }
+
     /// Cuts an exchange that is under way here; false when there is none of that name.
     func cancel(_ id: ExchangeID) -> Bool {
         guard let exchange = resources?.live.find(id) else { return false }
@@ -154,7 +170,6 @@ actor Worker {
                 case .blocked: _ = await gate.slot.park(for: .ready)
                 case .exhausted:
                     shared.logger.warning("no descriptors left: accepting pauses")
-                    _ = resources.makeRoom()
                     await pause(gate)
                 }
             } catch {

@@ -13,28 +13,8 @@ package final class LocalAnswer {
     package init(in folder: String, answer: [UInt8]) throws {
         let path = "\(folder)/lupin.sock"
         self.path = path
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        // Safety: the buffer is `sun_path`, and its last byte stays 0.
-        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { place in
-            guard bytes.count < place.count else { return false }
-            for i in bytes.indices { unsafe place[i] = bytes[i] }
-            return true
-        }
-        guard fits else { throw SocketFailure("\(path) is too long for a socket") }
-        let raw = try SystemCall.check {
-            socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        }
-        listener = Descriptor(owning: raw)
-        // Safety: a `sockaddr_un` is what bind(2) takes for AF_UNIX; it is only read.
-        try SystemCall.check {
-            unsafe withUnsafePointer(to: &address) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe Glibc.bind(raw, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-        }
+        listener = try LocalSocketFile.bound(at: path)
+        let raw = listener.raw
         try SystemCall.check { listen(raw, 1) }
         let output = request.fileHandleForWriting
         thread = Thread {

@@ -56,6 +56,7 @@ final class ProxyFixture: Sendable {
     ///   - watchesRules: Whether a change of the rules file is taken by itself.
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
     ///   - identify: Says whose a client is; without it the kernel is asked.
+    ///   - siblings: The folder in which it and others of the test find each other.
     ///   - hooks: What an embedding program adds.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
@@ -71,6 +72,7 @@ final class ProxyFixture: Sendable {
             PasswordHash.verify($0, against: $1)
         },
         identify: ProcessLookup.Ask? = nil,
+        siblings: String? = nil,
         hooks: Hooks = Hooks(),
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
@@ -85,6 +87,7 @@ final class ProxyFixture: Sendable {
                 watchesRules: watchesRules,
                 verify: verify,
                 identify: identify,
+                siblings: siblings,
                 hooks: hooks
             )
             let result: Result<Void, any Error>
@@ -108,6 +111,7 @@ final class ProxyFixture: Sendable {
         watchesRules: Bool,
         verify: @escaping @Sendable ([UInt8], String) -> Bool,
         identify: ProcessLookup.Ask?,
+        siblings: String?,
         hooks: Hooks
     ) async throws {
         self.clock = clock
@@ -134,6 +138,7 @@ final class ProxyFixture: Sendable {
             identify: identify,
             logger: diagnostics.logger,
             environment: environment,
+            siblingFolder: siblings,
             hooks: hooks,
             source: source,
             about: ProxyDescription(version: "test")

@@ -88,6 +88,7 @@ enum Escaping: UInt8, CaseIterable {
         guard unit < 0xDC00, start + 7 < text.count, text[start + 6] == 0x5C,
             text[start + 7] == UInt8(ascii: "u"),
             let low = text.hexNumber(at: start + 8, digits: 4), 0xDC00...0xDFFF ~= low,
+            // Bounded: both are surrogates.
             let scalar = Unicode.Scalar(0x1_0000 + (unit - 0xD800) << 10 + (low - 0xDC00))
         else { return nil }
         return (12, .character(scalar))
@@ -113,7 +114,7 @@ enum Escaping: UInt8, CaseIterable {
         let first = i
         var number: UInt32 = 0
         // Seven digits suffice for the last character, and eight fit into the number.
-        while i < text.count, i - first < 8, let digit = text[i].hexValue, isHex || digit < 10 {
+        while i < text.count, i - first < 8, let digit = text[i].hexDigit, isHex || digit < 10 {
             number = number * (isHex ? 16 : 10) + UInt32(digit)
             i += 1
         }
@@ -221,24 +222,8 @@ struct Unescaped {
 extension Span where Element == UInt8 {
     /// The number of exactly so many hex digits, eight at most; nil when they aren't there.
     fileprivate func hexNumber(at start: Int, digits: Int) -> UInt32? {
-        guard start + digits <= count else { return nil }
-        var number: UInt32 = 0
-        for i in start..<start + digits {
-            guard let digit = self[i].hexValue else { return nil }
-            number = number << 4 | UInt32(digit)
-        }
-        return number
-    }
-}
-
-extension UInt8 {
-    /// The value of a hex digit of either case.
-    package var hexValue: UInt8? {
-        switch self {
-        case 0x30...0x39: self - 0x30
-        case 0x41...0x46: self - 0x37
-        case 0x61...0x66: self - 0x57
-        default: nil
-        }
+        guard start &+ digits <= count else { return nil }
+        return NumberReader.hexadecimal(extracting(start..<start &+ digits), max: 0xFFFF_FFFF)
+            .map { UInt32(truncatingIfNeeded: $0) }
     }
 }

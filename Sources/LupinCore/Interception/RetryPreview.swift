@@ -67,7 +67,7 @@ package struct RetryPreview: Sendable {
         if let text = bodyText(body) { lines.append(text) }
         lines += extras(body)
         lines.append(budgetText(authority))
-        lines.append(circuitText(authority))
+        if policy.budget != nil || policy.circuit != nil { lines.append(circuitText) }
     }
 
     /// The failures that lead to a retry, in the order of their table.
@@ -196,15 +196,17 @@ package struct RetryPreview: Sendable {
     }
 
     private func budgetText(_ authority: String) -> String {
-        guard let budget = policy.budget else { return "no budget: only the limit counts" }
+        guard let budget = policy.budget else {
+            return policy.circuit == nil ? "no budget: only the limit counts" : "no budget"
+        }
         let share = Int((budget.ratio * 100).rounded())
         let window = UnitText.duration(budget.window.milliseconds)
         let least = "at least \(budget.floor)"
         return "budget: \(share)% of the requests to \(authority) in \(window), \(least)"
     }
 
-    private func circuitText(_ authority: String) -> String {
-        guard let circuit = policy.circuit else { return "no circuit: failures in a row count not" }
+    private var circuitText: String {
+        guard let circuit = policy.circuit else { return "no circuit" }
         let time = UnitText.duration(circuit.open.milliseconds)
         return "circuit: none for \(time) after \(circuit.failures) failures in a row"
     }

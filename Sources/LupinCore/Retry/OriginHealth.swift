@@ -75,12 +75,14 @@ extension OriginHealth {
     /// One success is enough to forget all failures: requests themselves go on whatever is known
     /// of the host, so they are the probes, and no state between open and closed is needed.
     package mutating func noteOutcome(isFailure: Bool, begun: UInt64, _ now: UInt64) {
+        // Of a clock that went back nothing can be told but that it is later than all before.
+        let isClockBack = now < lastUse
         let now = use(now)
         guard isFailure else {
             failuresInRow = 0
             return
         }
-        if failuresInRow > 0, begun < lastFailure { return }
+        if failuresInRow > 0, begun < lastFailure, !isClockBack { return }
         failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
         lastFailure = now
     }

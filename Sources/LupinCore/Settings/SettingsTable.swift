@@ -319,7 +319,7 @@ extension SettingsTable {
             "limits.connections",
             .number(1...1_000_000),
             "4096",
-            "beyond: the one that is idle for longest is closed; half of what others leave for one user"
+            "beyond: the longest idle one is closed; one user gets half of what others leave"
         ),
         row(
             "limits.client_connections",

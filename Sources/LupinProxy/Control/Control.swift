@@ -22,6 +22,7 @@ final class Control {
     let workers: [Worker]
     let surroundings: Surroundings
     private var admin: AdminServer?
+    private var siblings: SiblingDesk?
     private var watch: FileWatch?
     private var isReloading = false
     /// Who waits for the reload under way.
@@ -50,6 +51,9 @@ final class Control {
         let admin = AdminServer(desk, on: loop)
         admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
         self.admin = admin
+        let siblings = SiblingDesk(shared, workers, on: loop)
+        for crash in siblings.open() { tell(crash) }
+        self.siblings = siblings
         startWatching()
     }
 
@@ -60,6 +64,8 @@ final class Control {
         watch = nil
         await admin?.close()
         admin = nil
+        await siblings?.close()
+        siblings = nil
         await awaitTurn()
     }
 
@@ -144,6 +150,14 @@ final class Control {
     }
 
     // MARK: Telling
+
+    /// Says that a lupin of this user has ended without stopping.
+    private func tell(_ crash: CrashEvent) {
+        shared.logger.warning("\(crash.sentence)")
+        let settings = shared.snapshot.settings.log
+        let line = crash.line(shared.recordStyle(settings), now: SystemCall.wallMicroseconds())
+        shared.records.submit(RecordWriter.Chunk(bytes: line, lines: 1, announced: 0))
+    }
 
     /// Says what became of it, to the logs and to the counters.
     private func tell(_ result: ReloadResult) -> ReloadResult {

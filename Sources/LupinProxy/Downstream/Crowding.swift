@@ -127,6 +127,28 @@ extension WorkerResources {
     }
 }
 
+extension DownstreamConnection {
+    /// It is the inside of a CONNECT on a stream of another connection.
+    var isInsideStream: Bool { clientEnds != nil }
+
+    /// Since when the connection has waited for its client, with nothing under way that would be
+    /// lost with it; nil while there is something.
+    var waitingSince: UInt64? {
+        if isEvicted { return nil }
+        if let http2 { return http2.waitingSince }
+        if isResting { return forwardUnderWay == nil ? restsSince : nil }
+        return headAwaitedSince
+    }
+
+    /// Closes a connection that waits for its client, so that another one has room.
+    func evict() {
+        isEvicted = true
+        if let http2 { return http2.cut() }
+        if isResting { return end() }
+        slot.wake(.cut)
+    }
+}
+
 extension LupinError {
     fileprivate static func tooManyConnections(ofOneUser count: Int) -> LupinError {
         .request(

@@ -20,6 +20,8 @@ struct Client: Sendable {
     var user: String?
     /// The user who made the socket, once that was asked.
     var number: UInt32?
+    /// Another lupin of this user made it, for clients of its own.
+    var isThroughSibling = false
 }
 
 /// A client's connection to one of the listeners.
@@ -29,7 +31,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     let resources: WorkerResources
     private(set) var http1: DownstreamHTTP1
     /// Set once the client speaks HTTP/2: from then on the connection needs no task.
-    private var http2: DownstreamHTTP2?
+    private(set) var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still begin HTTP/2.
     private(set) var isFresh = true
     private var isAgreedUponHTTP2 = false
@@ -42,7 +44,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// The snapshot by which `client.isAdmitted` was decided.
     private(set) var admittedBy: Int
     /// Both ends of the client's connection, where they are not those of the channel.
-    private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
+    let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     /// What began on a stream of another connection, and goes on here.
     private var beginning: (exchange: Exchange, interception: Interception)?
     private var isClientLookedUp = false
@@ -65,7 +67,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// All that was to be answered was: the next task closes.
     var isLastAnswered = false
     /// There is no task; whatever happens on the channel makes a new one.
-    private var isResting = false
+    private(set) var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
     /// Whose it is, once that was asked because there are many connections.
@@ -73,12 +75,12 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// What it is refused with.
     private var refusal: LupinError?
     /// When it came to rest, in microseconds of the loop's clock.
-    private var restsSince: UInt64 = 0
+    private(set) var restsSince: UInt64 = 0
     /// Since when a client has been expected to say something before which nothing can begin: a
     /// head, or the rest of a handshake; nil while it is not.
     var headAwaitedSince: UInt64?
     /// It is on its way out, for others.
-    private var isEvicted = false
+    var isEvicted = false
 
     init(
         _ channel: Channel,
@@ -331,28 +333,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         return true
     }
 
-    // MARK: Too many connections
-
-    /// It is the inside of a CONNECT on a stream of another connection.
-    var isInsideStream: Bool { clientEnds != nil }
-
-    /// Since when the connection has waited for its client, with nothing under way that would be
-    /// lost with it; nil while there is something.
-    var waitingSince: UInt64? {
-        if isEvicted { return nil }
-        if let http2 { return http2.waitingSince }
-        if isResting { return forwardUnderWay == nil ? restsSince : nil }
-        return headAwaitedSince
-    }
-
-    /// Closes a connection that waits for its client, so that another one has room.
-    func evict() {
-        isEvicted = true
-        if let http2 { return http2.cut() }
-        if isResting { return end() }
-        slot.wake(.cut)
-    }
-
     /// Closes a resting connection for good.
     func end() {
         isResting = false
@@ -556,44 +536,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         client.program = owner?.program
         client.pid = owner?.pid
     }
-
-    /// Lets the client read our last words: closing with unread bytes would send RST, and RST makes
-    /// the client's kernel drop what it has not read yet (RFC 9112 §9.6).
-    private func linger() async {
-        guard channel.isOpen, !channel.isBroken else { return }
-        let flushDeadline = resources.loop.deadline(in: .seconds(5))
-        while (try? channel.flush()) == false, resources.loop.now < flushDeadline,
-            !resources.isCut
-        {
-            let woken = await slot.park(for: .downstreamWritable | .cut, until: flushDeadline)
-            if woken.meets(.cut) { return }
-        }
-        channel.finishSending()
-        guard !resources.isCut else { return }
-        let deadline = resources.loop.deadline(in: .seconds(2))
-        var drained = 0
-        var turn = 0
-        while resources.loop.now < deadline, drained < Self.lingerBytesMax {
-            drained += channel.input.count
-            turn += channel.input.count
-            channel.input.discard(channel.input.count)
-            guard let received = try? channel.receive(), received != .end else { return }
-            if received == .bytes {
-                if turn >= Self.lingerTurnBytes {
-                    turn = 0
-                    await slot.giveWay()
-                }
-                continue
-            }
-            let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
-            if woken.meets(.cut) || resources.loop.now >= deadline { return }
-        }
-    }
-
-    /// Bytes of an unwanted upload that are read so that the client gets to our answer.
-    private static let lingerBytesMax = 32 << 20
-    /// Bytes read and thrown away before other connections get their turn.
-    private static let lingerTurnBytes = 1 << 20
 
     /// Requests served before others get their turn: a client that pipelines without end and reads
     /// as fast never makes the task wait.

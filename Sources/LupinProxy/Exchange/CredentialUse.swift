@@ -49,12 +49,15 @@ extension Exchange {
         let users = snapshot.credentialUsers
         guard !users.admitsAnybody else { return }
         if users.admits(await clientUser()) { return }
+        let way =
+            client.isThroughSibling
+            ? " The request comes through another lupin of that user, and not from who may." : ""
         let rule = plan?.names.last.map { "the rule \"\($0)\"" } ?? "upstream.tls.client_cert"
         throw .request(
             status: 403,
             host: record.origin?.host.text,
             detail: "For this request \(rule) uses credentials of user \(users.owner); "
-                + "access.credentials says who else may."
+                + "access.credentials says who else may.\(way)"
         )
     }
 
@@ -77,22 +80,26 @@ extension Exchange {
         plan?.clientCertificate ?? snapshot.clientCertificate
     }
 
-    /// Whom the listener's password or the kernel says the client to be.
-    func clientUser() async -> ClientUser {
+    /// Whom the listener's password or the kernel says the client to be; `slot` is where to wait,
+    /// if the exchange's own task is not the one that asks.
+    func clientUser(in slot: ParkingSlot? = nil) async -> ClientUser {
         if let name = client.user { return .named(name) }
-        return await clientNumber().map(ClientUser.number) ?? .unknown
+        return await clientNumber(in: slot).map(ClientUser.number) ?? .unknown
     }
 
-    /// Asked once for a connection, and only where it matters.
-    func clientNumber() async -> UInt32? {
+    /// Asked once for a connection, and only where it matters; for every request where the
+    /// connection is another lupin's.
+    func clientNumber(in slot: ParkingSlot? = nil) async -> UInt32? {
         if let known = client.number { return known }
         guard let ends = downstream.ends else { return nil }
-        let number = await resources.shared.processes.user(
+        let maker = await resources.shared.processes.user(
             of: ends.peer,
             to: ends.local,
-            slot: slot
+            slot: slot ?? self.slot
         )
-        client.number = number
+        guard let maker else { return nil }
+        let number = await userBehindSiblings(maker)
+        if !client.isThroughSibling { client.number = number }
         return number
     }
 }

@@ -75,6 +75,8 @@ final class Exchange: Rostered {
 
     // Under way; see `channelIsReady`.
     private(set) var upstream: (any Upstream)?
+    /// A connection that is being made: TLS with the origin, a tunnel through a parent proxy.
+    var connecting: Channel?
     var upload: BodyRelay?
     var download: BodyRelay?
     var compressedUpload: CompressedBody?

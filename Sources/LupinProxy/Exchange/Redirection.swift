@@ -47,8 +47,8 @@ extension Exchange {
         }
     }
 
-    /// Makes a relative Location absolute: it is about the URL that was asked last, which the client
-    /// does not know (RFC 9110 §10.2.2).
+    /// Makes a relative Location absolute: it is about the URL that was asked last, which the
+    /// client does not know (RFC 9110 §10.2.2).
     func completeLocation(of response: ParsedResponse, _ attempt: Attempt) {
         let fields = response.head.fields
         guard fields.count(of: .location) == 1, let line = fields.first(.location),

@@ -5,6 +5,8 @@ import LupinWire
 
 /// One exchange's hold on an upstream connection or stream.
 protocol Upstream: AnyObject {
+    /// The connection, which others may share.
+    var channel: Channel { get }
     var peer: SocketAddress? { get }
     /// TLS with the origin; nil in clear.
     var secured: SecuredConnection? { get }

@@ -6,8 +6,8 @@ import LupinWire
 extension Exchange {
     /// Checks a response; a failed one is refused, tried again or only noted.
     ///
-    /// Where values of the body are demanded it is held back, up to the bound of inspection. Without
-    /// `mayRetry` one that would be tried again is refused.
+    /// Where values of the body are demanded it is held back, up to the bound of inspection.
+    /// Without `mayRetry` one that would be tried again is refused.
     func validate(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt,

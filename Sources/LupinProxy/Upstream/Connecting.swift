@@ -100,6 +100,8 @@ extension Exchange {
         )
         notes.timing = timing
         notes.peer = channel.peer
+        connecting = channel
+        defer { connecting = nil }
         do throws(LupinError) {
             return try await secure(channel, to: hop, protocols, noting: notes)
         } catch {

@@ -21,6 +21,7 @@ final class UpstreamStream: RepeatingUpstream {
     }
 
     var source: ObjectIdentifier { ObjectIdentifier(connection.link.channel) }
+    var channel: Channel { connection.link.channel }
     var peer: SocketAddress? { connection.peer }
     var secured: SecuredConnection? { connection.secured }
     var version: ProtocolVersion { .http2 }

@@ -63,7 +63,7 @@ struct RedirectLegTests {
             try connection.reply(302, "Location: /c")
             let response = try client.response()
             #expect(response.status == 302)
-            #expect(response["location"] == "/c")
+            #expect(response["location"] == "http://\(new.authority("b.test"))/c")
         }
     }
 

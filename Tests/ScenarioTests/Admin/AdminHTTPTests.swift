@@ -50,11 +50,12 @@ struct AdminHTTPTests {
             let crowd = try (0..<70).map { _ in try ScriptedClient(to: .loopback(port: port)) }
             try crowd[69].send("GET /v1/sta")
             let client = try ScriptedClient(to: .loopback(port: port))
-            let field = "Authorization: Bearer \(Self.token)"
-            try client.send("GET /v1/status HTTP/1.1\r\nHost: localhost:\(port)\r\n\(field)\r\n\r\n")
+            let head = "GET /v1/status HTTP/1.1\r\nHost: localhost:\(port)\r\n"
+            try client.send(head + "Authorization: Bearer \(Self.token)\r\n\r\n")
             #expect(try client.response().status == 200)
             // The socket has a budget of its own.
-            let local = try ScriptedClient(over: PlainSocket.connect(toPath: "\(proxy.directory)/s"))
+            let socket = try PlainSocket.connect(toPath: "\(proxy.directory)/s")
+            let local = ScriptedClient(over: socket)
             try local.send("GET /v1/status HTTP/1.1\r\nHost: lupin\r\n\r\n")
             #expect(try local.response().status == 200)
             for client in crowd + [client, local] { client.close() }

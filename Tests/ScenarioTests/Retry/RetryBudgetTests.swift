@@ -20,7 +20,10 @@ struct RetryBudgetTests {
             let refused = records.compactMap { record in
                 record["attempts.\(record.count("attempts") - 1).reason"]
             }
-            #expect(refused.contains("the last 10 attempts at \(origin.authority) failed"))
+            // Failures that come together are few in a row, so that the budget is what bounds them.
+            let budget = "the retry budget of \(origin.authority) is spent"
+            let circuit = "the last 10 attempts at \(origin.authority) failed"
+            #expect(refused.contains { $0.hasPrefix(budget) || $0 == circuit })
         }
     }
 
@@ -106,9 +109,40 @@ struct RetryBudgetTests {
         }
     }
 
-    @Test func `without a budget only the limit counts`() async throws {
+    @Test func `a hiccup under load opens no circuit`() async throws {
+        let rules = everywhere("retry: {use: standard, backoff: none, circuit: {failures: 2}}")
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let clients = try (0..<5).map { _ in try proxy.client() }
+            // All are under way when the first of them fails, and fail together.
+            let connections = try clients.map { client in
+                try client.send("GET", origin.url())
+                let connection = try origin.accept()
+                try connection.request()
+                return connection
+            }
+            for connection in connections { connection.reset() }
+            for _ in clients {
+                let connection = try origin.accept()
+                try connection.request()
+                try connection.reply(body: "good")
+            }
+            for client in clients { #expect(try client.response().bodyText == "good") }
+        }
+    }
+
+    @Test func `without a budget the circuit counts, and without both only the limit`()
+        async throws
+    {
         let rules = everywhere("retry: {use: standard, backoff: none, budget: none}")
         try await ProxyFixture.run(rules) { proxy in
+            let (flaky, origin) = try proxy.flaky(.reset)
+            let client = try proxy.client()
+            for _ in 0..<10 { #expect(try client.get(origin.url()).status == 502) }
+            #expect(flaky.asked == 16)
+        }
+        let bare = "retry: {use: standard, backoff: none, budget: none, circuit: off}"
+        try await ProxyFixture.run(everywhere(bare)) { proxy in
             let (flaky, origin) = try proxy.flaky(.reset)
             let client = try proxy.client()
             for _ in 0..<10 { #expect(try client.get(origin.url()).status == 502) }

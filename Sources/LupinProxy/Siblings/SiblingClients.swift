@@ -1,0 +1,71 @@
+// Whose a client is that comes through another lupin of this user: that lupin is asked.
+import LupinCore
+import LupinIO
+
+extension Exchange {
+    /// The user behind the client's connection, which `user` made; nil where nobody knows.
+    ///
+    /// Where another lupin of this user made it, that one says for whom it does. One that does not
+    /// answer in time speaks for nobody.
+    func userBehindSiblings(_ user: UInt32) async -> UInt32? {
+        guard user == ProcessOwner.userNumber, client.isLocal, let ends = downstream.ends,
+            let folder = resources.shared.siblingFolder
+        else { return user }
+        // A few names in a folder of this machine, and as a rule none but our own.
+        let own = SiblingFolder.socket(of: resources.shared.pseudonym, in: folder)
+        let sockets = SiblingFolder.sockets(in: folder).filter { $0 != own }
+        guard !sockets.isEmpty else { return user }
+        let question = SiblingQuestion(
+            peer: ends.peer,
+            local: ends.local,
+            inode: resources.shared.processes.inode(of: ends.peer, to: ends.local) ?? 0
+        )
+        for socket in sockets {
+            switch await ask(question, at: socket) {
+            case .other: continue
+            case .unknown:
+                client.isThroughSibling = true
+                return nil
+            case .user(let number):
+                client.isThroughSibling = true
+                return number
+            }
+        }
+        return user
+    }
+
+    /// How long another lupin may take, which asks its workers.
+    private static let siblingPatience = Duration.seconds(5)
+
+    private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer {
+        let loop = slot.loop
+        // A dead socket belongs to no lupin any more.
+        guard let channel = try? LocalSocket.connect(to: socket, on: loop) else { return .other }
+        let waiting = ParkingSlot(on: loop)
+        defer {
+            channel.close()
+            waiting.retire()
+        }
+        // Who else listens there speaks for nobody: the folder is ours alone.
+        guard LocalSocket.user(of: channel) == ProcessOwner.userNumber else { return .other }
+        channel.slot = waiting
+        channel.readableReason = .downstreamReadable
+        channel.stage { $0.append(contentsOf: "\(question.text)\n".utf8) }
+        guard (try? channel.flush()) == true else { return .unknown }
+        let deadline = min(loop.deadline(in: Self.siblingPatience), totalDeadline)
+        let line = await channel.line(in: waiting, until: deadline)
+        return line.flatMap { SiblingAnswer($0) } ?? .unknown
+    }
+
+    /// Whether the exchange goes by that connection, or makes it.
+    func uses(_ question: SiblingQuestion) -> Bool {
+        guard let ends = (connecting ?? upstream?.channel)?.ends else { return false }
+        return ends.local.isSame(as: question.peer) && ends.peer.isSame(as: question.local)
+    }
+}
+
+extension SocketAddress {
+    fileprivate func isSame(as other: SocketAddress) -> Bool {
+        port == other.port && address.unmapped == other.address.unmapped
+    }
+}

@@ -1,0 +1,154 @@
+// For whom this lupin holds a connection to another lupin of the same user: asked by that one.
+import Logging
+import LupinCore
+import LupinIO
+
+/// Listens on this lupin's socket among its siblings'; confined to the control loop.
+///
+/// A client that comes through a tunnel of this lupin comes, for the kernel, from the user who runs
+/// it: without an answer from here everybody who may use this lupin would have that user's
+/// credentials at the other one.
+final class SiblingDesk {
+    private let shared: Shared
+    private let workers: [Worker]
+    private let loop: EventLoop
+    private var listener: (LocalListener, ParkingSlot)?
+    private var underWay = 0
+    private var isClosed = false
+    /// Who waits until a question is answered.
+    private var waiting: [ParkingSlot] = []
+
+    /// Questions at a time; others wait in the kernel's queue.
+    private static let questionsMax = 64
+    /// How long a question may take to come.
+    private static let patience = Duration.seconds(2)
+
+    init(_ shared: Shared, _ workers: [Worker], on loop: EventLoop) {
+        self.shared = shared
+        self.workers = workers
+        self.loop = loop
+    }
+
+    /// Begins to answer; without a folder nobody is told.
+    /// - Returns: The siblings that have ended without stopping since somebody looked last.
+    func open() -> [CrashEvent] {
+        guard let folder = shared.siblingFolder else { return [] }
+        let slot = ParkingSlot(on: loop)
+        do throws(LocalSocketProblem) {
+            let listener = try LocalListener(
+                path: SiblingFolder.socket(of: shared.pseudonym, in: folder),
+                makingDirectory: true,
+                on: loop,
+                slot: slot
+            )
+            self.listener = (listener, slot)
+        } catch {
+            shared.logger.debug("no socket for other lupins in \(folder): \(error.message)")
+            return []
+        }
+        let local = LoopLocal(self, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) { await local.value.accept() }
+        return LocalSocket.removeDead(SiblingFolder.sockets(in: folder)).map {
+            CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
+        }
+    }
+
+    func close() async {
+        isClosed = true
+        if let (listener, slot) = listener {
+            listener.close()
+            slot.wake(.cut)
+        }
+        while underWay > 0 { await awaitEnd() }
+    }
+
+    private func accept() async {
+        guard let (listener, slot) = listener else { return }
+        while !isClosed {
+            while underWay >= Self.questionsMax, !isClosed { await awaitEnd() }
+            guard !isClosed, let accepted = try? listener.accept() else { return }
+            switch accepted {
+            case .connection(let channel, let user):
+                // The folder is this user's alone; root reaches it all the same.
+                guard user == ProcessOwner.userNumber || user == 0 else {
+                    channel.close()
+                    continue
+                }
+                underWay += 1
+                let local = LoopLocal((self, channel), of: loop.executor)
+                Task.immediate(executorPreference: loop.executor) {
+                    let (desk, channel) = local.value
+                    await desk.serve(channel)
+                    desk.end()
+                }
+            case .blocked: _ = await slot.park(for: .ready | .cut)
+            case .exhausted:
+                let pause = loop.deadline(in: .milliseconds(200))
+                _ = await slot.park(for: .cut, until: pause)
+            }
+        }
+    }
+
+    private func end() {
+        underWay -= 1
+        for slot in waiting { slot.wake(.answered) }
+        waiting = []
+    }
+
+    private func awaitEnd() async {
+        let slot = ParkingSlot(on: loop)
+        waiting.append(slot)
+        _ = await slot.park(for: .answered)
+    }
+
+    private func serve(_ channel: Channel) async {
+        let slot = ParkingSlot(on: loop)
+        channel.slot = slot
+        channel.readableReason = .downstreamReadable
+        let line = await channel.line(in: slot, until: loop.deadline(in: Self.patience))
+        if let question = line.flatMap({ SiblingQuestion($0) }) {
+            let answer = await answer(question)
+            channel.stage { $0.append(contentsOf: "\(answer.text)\n".utf8) }
+            // A line fits into any socket's buffer.
+            _ = try? channel.flush()
+        }
+        channel.close()
+        slot.retire()
+    }
+
+    /// Whose the connection is: that of all the exchanges that go by it, if they agree.
+    private func answer(_ question: SiblingQuestion) async -> SiblingAnswer {
+        var users: Set<ClientUser> = []
+        for worker in workers { users.formUnion(await worker.users(of: question)) }
+        if users.isEmpty {
+            let isOurs =
+                question.inode != 0 && shared.processes.holdsSocket(question.inode)
+            return isOurs ? .unknown : .other
+        }
+        guard users.count == 1, case .number(let number)? = users.first else { return .unknown }
+        return .user(number)
+    }
+}
+
+extension Channel {
+    /// The next line, without its end; nil where none comes.
+    func line(in slot: ParkingSlot, until deadline: UInt64) async -> String? {
+        while true {
+            let received = input
+            let bytes = [UInt8](copying: received.bytes)
+            if let end = bytes.firstIndex(of: 0x0A) {
+                return String(decoding: bytes[..<end], as: UTF8.self)
+            }
+            guard bytes.count < SiblingQuestion.lineBytesMax, let progress = try? receive() else {
+                return nil
+            }
+            switch progress {
+            case .bytes: continue
+            case .end, .full: return nil
+            case .blocked:
+                let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
+                if woken.meets(.cut) || loop.now >= deadline { return nil }
+            }
+        }
+    }
+}

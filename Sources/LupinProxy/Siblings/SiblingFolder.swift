@@ -1,0 +1,120 @@
+// Where the lupins of one user on one machine find each other, whatever their environment says.
+import LupinCore
+import LupinIO
+
+/// A folder with one socket for each lupin of this user that runs.
+///
+/// It lies where the user's number leads, and not where variables point: a lupin that is started by
+/// a service manager and one of a shell have different variables.
+package enum SiblingFolder {
+    /// Sockets that are asked; more are nobody's doing but this user's own.
+    private static let socketsMax = 64
+
+    /// `lupin` below `/run/user/NUMBER`, where the system makes that, else
+    /// `.local/state/lupin/siblings` below the user's home; nil where there is neither.
+    package static var ofThisUser: String? {
+        let runtime = "/run/user/\(ProcessOwner.userNumber)"
+        if LocalSocket.isOwnFolder(runtime) { return "\(runtime)/lupin" }
+        return ProcessOwner.home.map { "\($0)/.local/state/lupin/siblings" }
+    }
+
+    /// The sockets in it; none where it can't be read.
+    static func sockets(in folder: String) -> [String] {
+        LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
+            .prefix(socketsMax)
+            .map { "\(folder)/\($0)" }
+    }
+
+    /// The socket of the lupin that is called so in `Via`.
+    static func socket(of pseudonym: String, in folder: String) -> String {
+        "\(folder)/\(ProcessOwner.processNumber)-\(pseudonym)\(suffix)"
+    }
+
+    /// The number of the process that made the socket.
+    static func process(of socket: String) -> Int32 {
+        let name = socket.split(separator: "/").last ?? ""
+        let digits = name.prefix { $0 != "-" }
+        let number = NumberReader.unsigned(digits, max: UInt64(Int32.max)) ?? 0
+        return Int32(truncatingIfNeeded: number)
+    }
+
+    private static let suffix = ".sock"
+}
+
+extension SocketAddress {
+    /// As its description writes it.
+    fileprivate init?(_ text: some StringProtocol) {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = NumberReader.unsigned(text[text.index(after: colon)...], max: 65_535)
+        else { return nil }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        guard let address = IPAddress(host) else { return nil }
+        self.init(address: address, port: UInt16(truncatingIfNeeded: port))
+    }
+}
+
+/// What a lupin says of a connection that one of its siblings asks about.
+enum SiblingAnswer: Equatable, Sendable {
+    /// It is not one of its connections.
+    case other
+    /// It goes by it, for a client whom it does not know.
+    case unknown
+    /// It goes by it, for a client of this user.
+    case user(UInt32)
+
+    /// One line, without its end.
+    var text: String {
+        switch self {
+        case .other: "other"
+        case .unknown: "unknown"
+        case .user(let number): "user \(number)"
+        }
+    }
+
+    init?(_ text: some StringProtocol) {
+        switch text {
+        case "other": self = .other
+        case "unknown": self = .unknown
+        default:
+            let prefix = "user "
+            guard text.hasPrefix(prefix),
+                let number = NumberReader.unsigned(
+                    text.dropFirst(prefix.count),
+                    max: UInt64(UInt32.max)
+                )
+            else { return nil }
+            self = .user(UInt32(truncatingIfNeeded: number))
+        }
+    }
+}
+
+/// A connection within this machine, as the one who accepted it sees it.
+struct SiblingQuestion: Equatable, Sendable {
+    /// The end of who connected.
+    var peer: SocketAddress
+    /// The end of who accepted.
+    var local: SocketAddress
+    /// The number of the socket at `peer`, by which the one who holds it knows it.
+    var inode: UInt64
+
+    /// One line, without its end.
+    var text: String { "\(peer) \(local) \(inode)" }
+
+    init(peer: SocketAddress, local: SocketAddress, inode: UInt64) {
+        self.peer = peer
+        self.local = local
+        self.inode = inode
+    }
+
+    init?(_ text: some StringProtocol) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3, let peer = SocketAddress(words[0]),
+            let local = SocketAddress(words[1]), let inode = NumberReader.unsigned(words[2])
+        else { return nil }
+        self.init(peer: peer, local: local, inode: inode)
+    }
+
+    /// Lines of either kind are no longer.
+    static let lineBytesMax = 160
+}

@@ -1,0 +1,160 @@
+// Two lupins of one user: whose a client is that comes to one of them through the other.
+import Foundation
+import LupinCore
+import LupinIO
+import LupinTestKit
+import Testing
+
+struct SecondLupinTests {
+    private static let keeper = """
+        tokens: {mine: {bearer: owner-token, plain_http: true}}
+        rules: [{name: mine, match: {path: /**}, request: [{auth: mine}]}]
+        """
+
+    /// One lupin that keeps a token, and another one that is on the way; `rules` get its address.
+    private func run(
+        _ rules: @Sendable @escaping (SocketAddress) -> String = { _ in "" },
+        _ body: @Sendable @escaping (Pair) throws -> Void
+    ) async throws {
+        let folder = NSTemporaryDirectory() + "lupin-siblings-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let users = LocalUsers()
+        try await ProxyFixture.run(
+            Self.keeper,
+            resolve: ProxyFixture.here,
+            identify: users.identify,
+            siblings: folder
+        ) { keeper in
+            try await ProxyFixture.run(
+                rules(keeper.address),
+                resolve: ProxyFixture.here,
+                identify: users.identify,
+                siblings: folder
+            ) { way in
+                let pair = Pair(keeper: keeper, way: way, users: users)
+                try body(pair)
+            }
+        }
+    }
+
+    private struct Pair: Sendable {
+        let keeper: ProxyFixture
+        let way: ProxyFixture
+        let users: LocalUsers
+    }
+
+    /// A client of `user` that asks the keeper in a tunnel of the other one.
+    private func tunnelled(_ pair: Pair, of user: UInt32) throws -> ScriptedClient {
+        let client = try pair.users.client(pair.way, of: user)
+        let target = "127.0.0.1:\(pair.keeper.address.port)"
+        #expect(try client.connect(target).status == 200)
+        return client
+    }
+
+    @Test func `a stranger in a tunnel of one gets no credentials of the other`() async throws {
+        try await run { pair in
+            let origin = try PlayedOrigin()
+            let client = try tunnelled(pair, of: LocalUsers.stranger)
+            for _ in 0..<3 {
+                let response = try client.get(origin.url())
+                #expect(response.status == 403)
+                #expect(response.bodyText.contains("another lupin"))
+            }
+            #expect(!origin.hasWaiting)
+        }
+    }
+
+    @Test func `an unknown client in a tunnel gets none either`() async throws {
+        try await run { pair in
+            let origin = try PlayedOrigin()
+            let client = try pair.users.client(pair.way, of: nil)
+            let target = "127.0.0.1:\(pair.keeper.address.port)"
+            #expect(try client.connect(target).status == 200)
+            #expect(try client.get(origin.url()).status == 403)
+        }
+    }
+
+    @Test func `the owner in a tunnel of one is the owner at the other`() async throws {
+        try await run { pair in
+            let origin = try PlayedOrigin()
+            let client = try tunnelled(pair, of: geteuid())
+            try client.send("GET", origin.url())
+            let far = try origin.accept()
+            #expect(try far.request()["Authorization"] == "Bearer owner-token")
+            try far.reply(body: "mine")
+            #expect(try client.response().bodyText == "mine")
+        }
+    }
+
+    @Test func `a client that comes straight is who the kernel says`() async throws {
+        try await run { pair in
+            let origin = try PlayedOrigin()
+            let client = try pair.keeper.client()
+            try client.send("GET", origin.url())
+            let far = try origin.accept()
+            #expect(try far.request()["Authorization"] == "Bearer owner-token")
+            try far.reply(204)
+            #expect(try client.response().status == 204)
+        }
+    }
+
+    @Test func `one connection between both is each request's own`() async throws {
+        try await run({ "upstream: {proxy: \"http://\($0)\", no_proxy: []}" }) { pair in
+            let origin = try PlayedOrigin()
+            let owner = try pair.way.client()
+            try owner.send("GET", origin.url())
+            let far = try origin.accept()
+            #expect(try far.request()["Authorization"] == "Bearer owner-token")
+            try far.reply(204)
+            #expect(try owner.response().status == 204)
+            // The same connection between the two carries the stranger's request.
+            let stranger = try pair.users.stranger(pair.way)
+            #expect(try stranger.get(origin.url()).status == 403)
+            try owner.send("GET", origin.url())
+            #expect(try far.request()["Authorization"] == "Bearer owner-token")
+            try far.reply(204)
+            #expect(try owner.response().status == 204)
+        }
+    }
+
+    @Test func `inside a CONNECT by way of both a stranger is one`() async throws {
+        try await run({ "upstream: {proxy: \"http://\($0)\", no_proxy: []}" }) { pair in
+            let origin = try PlayedOrigin()
+            let client = try pair.users.stranger(pair.way)
+            try client.send("CONNECT", origin.authority("origin.test"))
+            #expect(try client.response(to: "CONNECT").status == 200)
+            let tls = SecureSocket.Client("origin.test")
+            let inside = try client.secure(tls)
+            #expect(try inside.get("https://\(origin.authority("origin.test"))/").status == 403)
+            #expect(!origin.hasWaiting)
+        }
+    }
+
+    @Test func `what a sibling leaves behind that crashed is said and cleared away`() async throws {
+        let folder = NSTemporaryDirectory() + "lupin-siblings-\(UUID().uuidString)"
+        let manager = FileManager.default
+        try manager.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        defer { try? manager.removeItem(atPath: folder) }
+        let dead = "\(folder)/4711-lupin-00000000.sock"
+        try AbandonedSocket.leave(at: dead)
+        try await ProxyFixture.run(siblings: folder) { proxy in
+            #expect(!manager.fileExists(atPath: dead))
+            #expect(try manager.contentsOfDirectory(atPath: folder).count == 1)
+            #expect(proxy.warnings.contains { $0.contains("process 4711") })
+            let line = try proxy.record()
+            #expect(line["event"] == "crash")
+            #expect(line["process.pid"] == "4711")
+        }
+        // One that stops takes its socket with it.
+        #expect(try manager.contentsOfDirectory(atPath: folder).isEmpty)
+    }
+}
