@@ -76,7 +76,7 @@ extension HTTPDate {
         now: Int64
     ) -> Int {
         // From 1970 to 9999: the clock is a parameter and may say anything.
-        let present = min(max(now, 0), 253_402_300_799)
+        let present = min(max(now, 0), lastMoment)
         let days = floorDivide(present, by: 86400)
         let today = civil(Int(days))
         let latest = today.year + 50
@@ -164,12 +164,16 @@ extension HTTPDate {
 
     // MARK: The calendar
 
+    /// The last moment that years of four digits can tell.
+    private static let lastMoment: Int64 = 253_402_300_799
+
     /// Seconds since 1970 of a moment; nil for a day that its month doesn't have.
     static func moment(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int64? {
         guard (0...9999).contains(year), day >= 1, day <= daysOfMonth(month, year) else {
             return nil
         }
-        return Int64(days(year, month, day)) * 86400 + Int64(time)
+        // A leap second after the last day would have no text any more.
+        return min(Int64(days(year, month, day)) * 86400 + Int64(time), lastMoment)
     }
 
     private static func daysOfMonth(_ month: Int, _ year: Int) -> Int {

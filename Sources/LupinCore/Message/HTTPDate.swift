@@ -9,7 +9,7 @@ package enum HTTPDate {
         let (year, month, day) = civil(days)
         let time = [second / 3600, second / 60 % 60, second % 60].map(twoDigits)
         let weekday = weekdays[((days + 4) % 7 + 7) % 7]
-        return "\(weekday), \(twoDigits(day)) \(months[month - 1]) \(year) "
+        return "\(weekday), \(twoDigits(day)) \(months[month - 1]) \(fourDigits(year)) "
             + "\(time.joined(separator: ":")) GMT"
     }
 
@@ -32,6 +32,11 @@ package enum HTTPDate {
     static func floorDivide(_ a: Int64, by b: Int64) -> Int64 {
         let (quotient, remainder) = a.quotientAndRemainder(dividingBy: b)
         return remainder < 0 ? quotient - 1 : quotient
+    }
+
+    private static func fourDigits(_ number: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 
     private static func twoDigits(_ number: Int) -> String {

@@ -23,6 +23,8 @@ struct HTTPDateTests {
             ("Thu, 29 Feb 2024 00:00:00 GMT", 1_709_164_800),
             // A leap second is the second after it.
             ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
+            // There is no text for the moment behind it.
+            ("Fri, 31 Dec 9999 23:59:60 GMT", 253_402_300_799),
             ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
         ] as [(String, Int64)]
@@ -80,6 +82,15 @@ struct HTTPDateTests {
                 #expect(seconds == nil || year % 4 == 0)
             }
         }
+    }
+
+    @Test(arguments: [
+        ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
+        ("Wed, 06 Nov 0999 08:49:37 GMT", -30_615_030_623),
+    ])
+    func `a year has four digits`(text: String, seconds: Int64) {
+        #expect(HTTPDate.text(seconds) == text)
+        #expect(HTTPDate.seconds(of: text, now: 0) == seconds)
     }
 
     @Test func `what is written is read again`() {
