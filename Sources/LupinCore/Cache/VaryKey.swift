@@ -31,7 +31,10 @@ package struct VaryKey: Sendable, Hashable {
         var names: [String] = []
         response.forEachMember(of: .vary) { names.append(String(copying: $0).lowercased()) }
         names = Set(names).sorted()
-        guard !names.contains("*"), names.count <= VaryKey.namesMax else { return nil }
+        // What names no field has no request's value: it may have meant any (RFC 9110 §12.5.5).
+        guard !names.contains("*"), names.count <= VaryKey.namesMax,
+            names.allSatisfy({ $0.utf8.allSatisfy(\.isTokenByte) })
+        else { return nil }
         self.init(names: names, request: request)
     }
 

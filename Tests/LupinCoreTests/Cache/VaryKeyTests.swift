@@ -67,6 +67,12 @@ struct VaryKeyTests {
         #expect((key == other) == isSame)
     }
 
+    @Test(arguments: ["\"Foo, Bar\"", "Foo Bar", "Foo, (Bar)", "Foo, B\u{E4}r"])
+    func `a Vary that names no field lets no request have the response`(vary: String) {
+        let response = fields([("Vary", vary)])
+        #expect(VaryKey(of: response, request: fields([]), policy: .standard) == nil)
+    }
+
     @Test(arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo"])
     func `a star matches nothing`(vary: String) {
         let response = fields([("Vary", vary)])
