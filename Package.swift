@@ -156,6 +156,21 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
+        .target(
+            name: "LupinFuzz",
+            dependencies: [
+                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore", grdb,
+            ],
+            path: "Tests/Fuzz/Readers",
+            swiftSettings: strict
+        ),
+        .testTarget(name: "FuzzTests", dependencies: ["LupinFuzz"], swiftSettings: strict),
+        .executableTarget(
+            name: "fuzz-readers",
+            dependencies: ["LupinFuzz"],
+            path: "Tests/Fuzz/Program",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "fuzz-http1",
             dependencies: ["LupinWire", "LupinCore"],

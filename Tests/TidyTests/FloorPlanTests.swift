@@ -41,7 +41,10 @@ private func allowedImports(of module: String) -> Set<String>? {
     case "TidyTests": return anyTest
     // A scripted peer waits for other threads, with a limit of time that no lock has.
     case "LupinTestKit": return anyProgram.union(["Dispatch"])
-    case "ScenarioTests", "Fuzz": return anyProgram
+    case "ScenarioTests": return anyProgram
+    // It spoils an index as only SQL can.
+    case "Fuzz": return anyProgram.union(["GRDB", "LupinFuzz"])
+    case "FuzzTests": return anyTest.union(["LupinFuzz"])
     // A program with a command line of its own.
     case "Benchmarks": return anyProgram.union(["ArgumentParser"])
     default:

@@ -1,0 +1,8 @@
+// Every reader that is fuzzed here; HTTP/1.1 and HTTP/2 have programs of their own.
+
+extension FuzzTarget {
+    /// All of them, by group.
+    package static let all: [FuzzTarget] =
+        CacheTargets.all + FieldTargets.all + AddressTargets.all + PatternTargets.all
+        + TextTargets.all + FileTargets.all + ByteTargets.all + StoreTargets.all
+}
