@@ -3,15 +3,15 @@
 import LupinCore
 
 /// One block of a PEM text (RFC 7468).
-struct PEMBlock: Equatable {
+package struct PEMBlock: Equatable {
     /// Such as `CERTIFICATE`.
-    var label: String
-    var content: [UInt8]
+    package var label: String
+    package var content: [UInt8]
     /// The content is a key that needs a password.
-    var isEncrypted: Bool
+    package var isEncrypted: Bool
 }
 
-enum PEM {
+package enum PEM {
     private static let begin = "-----BEGIN "
     private static let end = "-----END "
     private static let dashes = "-----"
@@ -19,7 +19,7 @@ enum PEM {
     /// The blocks of `text` in their order; nil when one is not closed or not base64.
     ///
     /// What stands between blocks is a remark.
-    static func blocks(in text: String) -> [PEMBlock]? {
+    package static func blocks(in text: String) -> [PEMBlock]? {
         var blocks: [PEMBlock] = []
         var label: String?
         var isEncrypted = false
@@ -49,7 +49,7 @@ enum PEM {
     }
 
     /// The DER encodings of the certificates in a file, PEM or DER; nil when it holds neither.
-    static func certificates(in bytes: [UInt8]) -> [[UInt8]]? {
+    package static func certificates(in bytes: [UInt8]) -> [[UInt8]]? {
         var found: [[UInt8]]?
         if bytes.first == 0x30 {
             found = DER.sequences(in: bytes)

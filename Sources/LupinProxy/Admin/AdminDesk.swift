@@ -118,16 +118,10 @@ struct AdminDesk {
 
     // MARK: Exchanges
 
-    /// How many `limit=` asks for; more than there can be counts as all.
-    static func limit(_ text: some StringProtocol) -> Int? {
-        // Bounded: by 2^31.
-        NumberReader.saturated(Array(text.utf8).span, at: 1 << 31).map { Int($0) }
-    }
-
     private func exchanges(_ query: Substring) -> AdminAnswer {
         var count = Self.usualCount
         for part in query.split(separator: "&") where part.hasPrefix("limit=") {
-            guard let number = Self.limit(part.dropFirst(6)) else {
+            guard let number = QueryParameters.count(part.dropFirst(6)) else {
                 return AdminAnswer(400, sentence: "limit is a number")
             }
             count = number

@@ -33,7 +33,7 @@ struct CacheDesk {
             return isReading ? figures(snapshot) : dropped(await purge { _ in true })
         case "/v1/cache/responses":
             do throws(AdminRefusal) {
-                let wish = try Wish(target)
+                let wish = try Self.query(target)
                 return isReading ? try await told(wish) : try await purge(wish)
             } catch {
                 return error.answer
@@ -44,51 +44,19 @@ struct CacheDesk {
 
     // MARK: What is asked for
 
-    /// Which responses a query is about, and how many are to be told.
-    private struct Wish {
-        /// As it was written.
-        var text = ""
-        /// `url=`, in the form of `CacheKey.url`.
-        var url: String?
-        /// `match=`.
-        var pattern: CachePattern?
-        var limit = CacheDesk.usualCount
-
-        init(_ target: String) throws(AdminRefusal) {
-            for (name, value) in QueryParameters.decoded(of: target.utf8Span.span) {
-                let value = String(decoding: value, as: UTF8.self)
-                switch String(decoding: name, as: UTF8.self) {
-                case "url":
-                    guard let url = HTTPURL(value) else {
-                        throw AdminRefusal(400, "url is an http or https URL")
-                    }
-                    (text, self.url) = (value, String(CacheKey.url(of: url)))
-                case "match":
-                    do throws(PatternProblem) {
-                        pattern = try CachePattern(value)
-                    } catch {
-                        throw AdminRefusal(400, "match: \(error.message)")
-                    }
-                    text = value
-                case "limit":
-                    guard let number = AdminDesk.limit(value) else {
-                        throw AdminRefusal(400, "limit is a number")
-                    }
-                    limit = min(number, CacheDesk.countMax)
-                case let other:
-                    throw AdminRefusal(400, "there is no \"\(other)\"; url, match and limit are")
-                }
-            }
-            guard url == nil || pattern == nil else {
-                throw AdminRefusal(400, "url and match exclude each other")
-            }
+    /// Which responses a query is about.
+    private static func query(_ target: String) throws(AdminRefusal) -> StoredResponseQuery {
+        do throws(StoredResponseQuery.Problem) {
+            return try StoredResponseQuery(target.utf8Span.span)
+        } catch {
+            throw AdminRefusal(400, error.sentence)
         }
     }
 
     /// Whether what lies under a key is meant; all where nothing is said.
     ///
     /// Lists show URLs without their secrets, and a URL may be asked for as it was shown.
-    private func isMeant(_ wish: Wish) -> @Sendable (CacheKey) -> Bool {
+    private func isMeant(_ wish: StoredResponseQuery) -> @Sendable (CacheKey) -> Bool {
         let isShown = wish.text.contains("REDACTED.")
         if let url = wish.url {
             return { [redactor] key in
@@ -121,7 +89,7 @@ struct CacheDesk {
 
     // MARK: Dropping
 
-    private func purge(_ wish: Wish) async throws(AdminRefusal) -> AdminAnswer {
+    private func purge(_ wish: StoredResponseQuery) async throws(AdminRefusal) -> AdminAnswer {
         guard wish.url != nil || wish.pattern != nil else {
             throw AdminRefusal(400, "say url or match; DELETE /v1/cache drops everything")
         }
@@ -141,7 +109,7 @@ struct CacheDesk {
         return (onDisk ?? CachePurge()).adding(inMemory)
     }
 
-    private func nothingStored(_ wish: Wish) -> AdminRefusal {
+    private func nothingStored(_ wish: StoredResponseQuery) -> AdminRefusal {
         AdminRefusal(404, "nothing is stored of \(redactor.cleaned(wish.text))")
     }
 
@@ -190,9 +158,11 @@ struct CacheDesk {
     }
 
     /// The latest first: those in memory, and those that only the disk has.
-    private func found(_ wish: Wish) async -> (latest: [CachedResponse], total: Int) {
+    private func found(_ wish: StoredResponseQuery) async -> (latest: [CachedResponse], total: Int)
+    {
         let isMeant = isMeant(wish)
-        let limit = wish.url == nil ? wish.limit : Self.countMax
+        let limit =
+            wish.url == nil ? min(wish.limit ?? Self.usualCount, Self.countMax) : Self.countMax
         let inMemory = store.responses(store.keys.filter(isMeant))
         var all = inMemory
         var total = inMemory.count
@@ -208,7 +178,7 @@ struct CacheDesk {
     }
 
     /// Of one URL everything is told, of others what a line has room for.
-    private func told(_ wish: Wish) async throws(AdminRefusal) -> AdminAnswer {
+    private func told(_ wish: StoredResponseQuery) async throws(AdminRefusal) -> AdminAnswer {
         let found = await found(wish)
         if wish.url != nil, found.latest.isEmpty { throw nothingStored(wish) }
         var text = StoredResponseText(redactor: redactor, nowUs: SystemCall.wallMicroseconds())

@@ -28,11 +28,16 @@ final class Crowding {
         of holder: ConnectionHolder?,
         now: UInt64
     ) -> DownstreamConnection? {
-        if candidates.isEmpty || candidatesOf != holder || now >= candidatesUntil {
-            find(among: connections, of: holder, now: now)
+        if candidatesOf == holder, now < candidatesUntil, let known = nextCandidate() {
+            return known
         }
+        find(among: connections, of: holder, now: now)
+        return nextCandidate()
+    }
+
+    private func nextCandidate() -> DownstreamConnection? {
         while let (connection, since) = candidates.popLast() {
-            // It may have become busy meanwhile, or gone.
+            // It may have become busy meanwhile, or gone, or have begun to wait anew.
             if connection.waitingSince == since { return connection }
         }
         return nil

@@ -59,10 +59,11 @@ struct UpstreamHealthTests {
         async throws
     {
         try await Self.story { story, clock in
-            let (client, other) = (try story.client(), try story.client())
+            let client = try story.client()
             let origin = try story.served(by: client)
             origin.frames.manners.answersPings = false
             try clock.advance(by: .seconds(16))
+            let other = try story.client()
             try client.send("POST", story.url("/two"), body: "2")
             _ = try Self.ping(on: origin)
             try other.send("GET", story.url("/three"))
@@ -86,10 +87,11 @@ struct UpstreamHealthTests {
 
     @Test func `a connection with a stream under way is not asked`() async throws {
         try await Self.story { story, clock in
-            let (client, other) = (try story.client(), try story.client())
+            let client = try story.client()
             let (origin, first) = try story.asked(by: client)
             origin.frames.manners.answersPings = false
             try clock.advance(by: .seconds(16))
+            let other = try story.client()
             try other.send("GET", story.url("/two"))
             try origin.reply(to: try origin.request().stream, body: "two")
             #expect(try other.response().bodyText == "two")

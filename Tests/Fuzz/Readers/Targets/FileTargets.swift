@@ -4,7 +4,22 @@ import LupinIO
 import LupinRules
 
 enum FileTargets {
-    static let all = [units, rules, passwords, socketTable, routes]
+    static let all = [units, rules, passwords, socketTable, routes, pem]
+
+    static let pem = FuzzTarget(
+        "pem",
+        seeds: [
+            "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n",
+            "remark\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n"
+                + "-----END RSA PRIVATE KEY-----\n", "0\u{80}", "0\u{84}\u{FF}\u{FF}\u{FF}\u{FF}",
+        ],
+        words: ["-----BEGIN ", "-----END ", "-----", "CERTIFICATE", "ENCRYPTED ", "0\u{82}"]
+    ) { input in
+        let blocks = PEM.blocks(in: text(input))
+        let certificates = PEM.certificates(in: input)
+        try hold(certificates?.isEmpty != true, "a file without certificates holds none")
+        return "\(blocks.map { size($0.count) } ?? "nil") \(told(certificates))"
+    }
 
     static let units = FuzzTarget(
         "units",

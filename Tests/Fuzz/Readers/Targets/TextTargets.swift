@@ -2,7 +2,7 @@
 import LupinCore
 
 enum TextTargets {
-    static let all = [json, pointer, recordLine, tokenAnswer, redaction]
+    static let all = [json, pointer, recordLine, tokenAnswer, redaction, adminQuery]
 
     private static let record = #"""
         {"event":"exchange","ts":"2026-11-20T22:41:07.123456Z",\#
@@ -13,6 +13,28 @@ enum TextTargets {
         "body":{"size":5}}},"timing":{"total":743.5},"outcome":"ok",\#
         "attempts":[{"n":1}],"dropped":3}
         """#
+
+    static let adminQuery = FuzzTarget(
+        "admin-query",
+        seeds: [
+            "/v1/cache/responses?url=http://a.example/b&limit=9", "/?match=a.example/**",
+            "/?limit=18446744073709551616&match=%2A%2E%C3", "/?url=x&match=y", "/?a=b",
+            "/?limit=-1",
+        ],
+        words: ["url=", "match=", "limit=", "&", "%2B", "%", "+", "?", "http://a.example/"]
+    ) { input in
+        let id = told(ExchangeID(text: text(input)))
+        let query: StoredResponseQuery
+        do {
+            query = try StoredResponseQuery(input.span)
+        } catch {
+            return "\(error.sentence.prefix(12)) \(id)"
+        }
+        try hold(query.limit ?? 0 >= 0, "a limit is not negative")
+        try hold(query.url == nil || query.pattern == nil, "url and match exclude each other")
+        _ = query.pattern?.matches("http://a.example/b?c")
+        return [told(query.url), told(query.pattern), told(query.limit), id].joined(separator: " ")
+    }
 
     static let json = FuzzTarget(
         "json",
