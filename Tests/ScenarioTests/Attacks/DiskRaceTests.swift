@@ -177,7 +177,7 @@ struct DiskRaceTests {
     }
 
     /// An origin whose bodies differ by their paths alone, and rules for a store in `folder`.
-    private static func twins(_ proxy: ProxyFixture) throws -> ScriptedOrigin {
+    static func twins(_ proxy: ProxyFixture) throws -> ScriptedOrigin {
         try proxy.origin { connection in
             while let request = try connection.nextRequest() {
                 let letter = request.target.hasPrefix("/a") ? "a" : "b"
@@ -191,7 +191,7 @@ struct DiskRaceTests {
     }
 
     /// Exchanges the two bodies of a store, which are as long as each other.
-    private static func swapBodies(_ path: String) throws {
+    static func swapBodies(_ path: String) throws {
         let manager = FileManager.default
         let files = try manager.subpathsOfDirectory(atPath: path).map { "\(path)/\($0)" }.filter {
             let size = try? manager.attributesOfItem(atPath: $0)[.size] as? NSNumber
@@ -203,7 +203,7 @@ struct DiskRaceTests {
         try manager.moveItem(atPath: "\(path)/spare", toPath: files[1])
     }
 
-    private static func twinRules(_ folder: Folder) -> String {
+    static func twinRules(_ folder: Folder) -> String {
         let size = "memory: 0, max_object: 64KiB, disk: 64MiB, disk_max_object: 64MiB"
         return everywhere(
             "cache: standard",
