@@ -51,7 +51,7 @@ package struct CommandRun: Sendable {
         var launch = ChildLaunch(program, arguments, environment: environment)
         launch.outputFile = file
         launch.leadsGroup = true
-        let child = try ChildProcess(launch, signals: SignalsBefore.unchanged())
+        let child = try ChildProcess(launch, signals: .ofAnyProgram)
         let deadline = SystemCall.monotonicMicroseconds() &+ timeLimit.boundedMicroseconds
         var pause: Int32 = 1
         while true {
@@ -75,12 +75,15 @@ package struct CommandRun: Sendable {
 }
 
 extension SignalsBefore {
-    /// Signals as this thread has them now.
-    static func unchanged() -> SignalsBefore {
-        var (mask, none) = (sigset_t(), sigset_t())
-        // Safety: both calls fill the set they are given.
-        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
+    /// Signals as programs expect them: none is blocked, and a broken pipe ends them.
+    ///
+    /// This process treats them otherwise.
+    static var ofAnyProgram: SignalsBefore {
+        var (none, pipe) = (sigset_t(), sigset_t())
+        // Safety: the calls fill the sets they are given.
         unsafe sigemptyset(&none)
-        return SignalsBefore(mask: mask, defaults: none)
+        unsafe sigemptyset(&pipe)
+        unsafe sigaddset(&pipe, SIGPIPE)
+        return SignalsBefore(mask: none, defaults: pipe)
     }
 }

@@ -51,6 +51,8 @@ package final class LocalListener {
 
     /// How often a directory that somebody has locked is tried again, 10 ms each.
     private static let lockAttempts = 200
+    /// Connections that wait in the kernel's queue until they are accepted.
+    private static let backlog: Int32 = 1024
 
     /// Listens at `path`; wakes `slot` with `.ready` when a connection waits.
     ///
@@ -85,7 +87,7 @@ package final class LocalListener {
             // which all threads would feel.
             try SystemCall.check { fchmod(raw, 0o600) }
             try unsafe LocalSocket.call(path) { unsafe linux_bind(raw, $0, $1) }
-            try SystemCall.check { listen(raw, 64) }
+            try SystemCall.check { listen(raw, Self.backlog) }
             identity = Self.identity(of: name, in: directory.raw)
             token = loop.register(watcher: slot)
             do throws(SystemError) {
@@ -230,15 +232,18 @@ package enum LocalSocket {
         ProcessFiles.names(in: folder).sorted()
     }
 
+    /// Seconds for which a socket on which nobody listens may be one that is just being made.
+    private static let youth: Int64 = 10
+
     /// Removes the sockets on which nobody listens any more.
     /// - Returns: What of them was removed, and when each was made, in seconds since 1970.
     package static func removeDead(_ paths: [String]) -> [(path: String, madeAt: Int64)] {
         paths.compactMap { path in
             var status = stat()
             // Safety: the path is NUL-terminated for the calls; lstat fills the struct.
-            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
-                return nil
-            }
+            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
+                Int64(status.st_mtim.tv_sec) &+ youth < SystemCall.wallMicroseconds() / 1_000_000
+            else { return nil }
             do throws(SystemError) {
                 _ = try open(path)
                 return nil

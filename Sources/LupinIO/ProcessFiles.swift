@@ -64,6 +64,12 @@ enum ProcessFiles {
         return UInt64(String(decoding: target[prefix.utf8.count...].dropLast(), as: UTF8.self))
     }
 
+    /// Whether what a process has open can be seen.
+    static func areDescriptorsReadable(of process: Int32) -> Bool {
+        // Safety: the path is NUL-terminated for the call.
+        unsafe access("/proc/\(process)/fd", R_OK | X_OK) == 0
+    }
+
     /// The user a process acts as; nil when it has ended.
     static func user(of process: Int32) -> UInt32? {
         var status = stat()

@@ -78,6 +78,9 @@ package final class ProcessLookup: Sendable {
         }
     }
 
+    /// Whether it is the kernel that answers, and not a test.
+    package var asksKernel: Bool { tables != nil }
+
     /// Leaves a look-up that still runs to itself; later ones find nothing.
     package func abandon() {
         thread.abandon()
@@ -137,20 +140,30 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// The number of the socket at the other end, by which /proc calls it; nil where that can't be
-    /// known without a wait.
-    package func inode(of peer: SocketAddress, to local: SocketAddress) -> UInt64? {
-        guard Self.isWithinMachine(peer, local),
-            case .user(_, let inode)? = sockets?.user(of: peer, connectedTo: local)
-        else { return nil }
-        return inode
+    /// Which of `processes` hold the socket at the other end; nil where nobody knows, and where the
+    /// connection ends meanwhile.
+    ///
+    /// A process of which that can't be seen is taken for one that does. Where a test answers, all
+    /// are: its clients and its proxies are one process.
+    package func holders(
+        of peer: SocketAddress,
+        to local: SocketAddress,
+        among processes: Set<Int32>,
+        slot: ParkingSlot
+    ) async -> Set<Int32>? {
+        guard tables != nil else { return processes }
+        return await wait(Self.userPatience, slot, on: userThread) { [sockets] in
+            Self.holders(peer, local, processes, sockets)
+        } ?? nil
     }
 
-    /// Whether this process holds the socket of that number; it looks at all that it has open.
-    ///
-    /// Where a test answers, its clients are in the process too: then nothing is looked at.
-    package func holdsSocket(_ inode: UInt64) -> Bool {
-        tables != nil && Self.holds(inode, getpid())
+    /// Whether somebody still holds the socket at the other end.
+    package func isHeld(
+        _ peer: SocketAddress,
+        to local: SocketAddress,
+        slot: ParkingSlot
+    ) async -> Bool {
+        await user(of: peer, to: local, slot: slot) != nil
     }
 
     private func look(
@@ -159,45 +172,57 @@ package final class ProcessLookup: Sendable {
         _ local: SocketAddress,
         _ slot: ParkingSlot
     ) async -> Finding {
-        let loop = slot.loop
-        let executor = loop.executor
-        let question = Question(slot)
-        let home = LoopLocal(question, of: executor)
         let now = SystemCall.monotonicMicroseconds()
-        let patience = wish == .user ? Self.userPatience : Self.patience
-        let clock = loop.clock
-        let expiry = clock.now() &+ patience.microseconds
-        let isAccepted = (wish == .user ? userThread : thread).submit { [ask, tables] in
-            // Whoever waited for this in a long queue has gone on without it.
-            guard clock.now() < expiry else { return }
-            let finding =
-                wish == .user
+        let isForUser = wish == .user
+        let patience = isForUser ? Self.userPatience : Self.patience
+        let finding = await wait(patience, slot, on: isForUser ? userThread : thread) {
+            [ask, tables] in
+            isForUser
                 ? tables?.user(of: peer, to: local, askedAt: now) ?? ask(peer, local, wish)
                 : ask(peer, local, wish)
-            executor.mailbox.post { home.value.answer(finding) }
         }
-        guard isAccepted else { return Finding() }
+        return finding ?? Finding()
+    }
+
+    /// What `look` finds on a thread; nil when it can't be asked, or takes longer than `patience`.
+    private func wait<Answer: Sendable>(
+        _ patience: Duration,
+        _ slot: ParkingSlot,
+        on thread: HelperThread,
+        for look: @escaping @Sendable () -> Answer
+    ) async -> Answer? {
+        let loop = slot.loop
+        let executor = loop.executor
+        let question = Question<Answer>(slot)
+        let home = LoopLocal(question, of: executor)
+        let clock = loop.clock
+        let expiry = clock.now() &+ patience.microseconds
+        let isAccepted = thread.submit {
+            // Whoever waited for this in a long queue has gone on without it.
+            guard clock.now() < expiry else { return }
+            let answer = look()
+            executor.mailbox.post { home.value.answer(answer) }
+        }
+        guard isAccepted else { return nil }
         let deadline = loop.deadline(in: patience)
-        while !question.isAnswered, loop.now < deadline {
+        while question.answer == nil, loop.now < deadline {
             _ = await slot.park(for: .answered, until: deadline)
         }
         question.close()
-        return question.finding
+        return question.answer
     }
 
     /// One call's place for its answer, confined to its loop.
-    private final class Question {
+    private final class Question<Answer> {
         private var slot: ParkingSlot?
-        private(set) var isAnswered = false
-        private(set) var finding = Finding()
+        private(set) var answer: Answer?
 
         init(_ slot: ParkingSlot) { self.slot = slot }
 
-        func answer(_ finding: Finding) {
+        func answer(_ answer: Answer) {
             // Without a slot the caller has left, and waits for something else by now.
             guard let slot else { return }
-            self.finding = finding
-            isAnswered = true
+            self.answer = answer
             slot.wake(.answered)
         }
 
@@ -281,6 +306,39 @@ extension ProcessLookup {
         return descriptors.contains {
             ProcessFiles.socketInode(process: process, descriptor: $0) == inode
         }
+    }
+
+    fileprivate static func holders(
+        _ peer: SocketAddress,
+        _ local: SocketAddress,
+        _ processes: Set<Int32>,
+        _ sockets: SocketDiagnosis?
+    ) -> Set<Int32>? {
+        guard let inode = inode(peer, local, sockets) else { return nil }
+        let found = processes.filter { process in
+            // Files of this user can be seen, unless the process has more rights than this one.
+            ProcessFiles.areDescriptorsReadable(of: process)
+                ? holds(inode, process) : ProcessFiles.user(of: process) != nil
+        }
+        // One that let go of it meanwhile was not found.
+        if found.isEmpty, self.inode(peer, local, sockets) != inode { return nil }
+        return found
+    }
+
+    /// The number of the socket at the other end, by which /proc calls it; nil when nobody holds it.
+    private static func inode(
+        _ peer: SocketAddress,
+        _ local: SocketAddress,
+        _ sockets: SocketDiagnosis?
+    ) -> UInt64? {
+        guard isWithinMachine(peer, local) else { return nil }
+        let found: UInt64?
+        switch sockets?.user(of: peer, connectedTo: local) {
+        case .user(_, let inode): found = inode
+        case .nobody: found = nil
+        case .unavailable, nil: found = socket(peer, local)?.inode
+        }
+        return found == 0 ? nil : found
     }
 
     private static func name(of process: Int32) -> String? {

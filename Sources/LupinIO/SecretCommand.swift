@@ -57,7 +57,7 @@ package struct SecretCommand: Sendable {
         )
         launch.outputDescriptor = memory.raw
         launch.leadsGroup = true
-        let child = try ChildProcess(launch, signals: SignalsBefore.unchanged())
+        let child = try ChildProcess(launch, signals: .ofAnyProgram)
         // What it started and left behind goes with it.
         defer { child.killGroup() }
         let deadline = SystemCall.monotonicMicroseconds() &+ timeLimit.boundedMicroseconds

@@ -38,7 +38,7 @@ public final class Proxy: Sendable {
     ///     are looked up.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
     ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
-    ///   - siblingFolder: Where the lupins of this user find each other; tests bring their own.
+    ///   - siblingFolders: Where the lupins of this user find each other; tests bring their own.
     ///   - hooks: What an embedding program adds.
     ///   - source: How the rules are read anew while it runs.
     ///   - about: What the admin interface says about it.
@@ -55,7 +55,7 @@ public final class Proxy: Sendable {
         environment: [String: String] = [:],
         allowsColour: Bool = true,
         logsSecrets: Bool = false,
-        siblingFolder: String? = SiblingFolder.ofThisUser,
+        siblingFolders: [String] = SiblingFolder.ofThisUser,
         hooks: Hooks = Hooks(),
         source: RulesSource? = nil,
         about: ProxyDescription = ProxyDescription()
@@ -92,7 +92,7 @@ public final class Proxy: Sendable {
                 processes: try ProcessLookup(asking: identify),
                 tokenThread: try HelperThread.forTokens(),
                 environment: environment,
-                siblingFolder: siblingFolder,
+                siblingFolders: siblingFolders,
                 hooks: hooks
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
@@ -194,6 +194,8 @@ public final class Proxy: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.drain(within: limit) } }
         }
+        // Others ask for as long as there are connections.
+        await onControl { await $0.endSiblings() }
         for thread in threads + [controlThread] { thread.stop() }
         shared.resolver.abandon()
         shared.processes.abandon()

@@ -54,7 +54,7 @@ final class Shared: Sendable {
     /// The process's variables.
     let environment: [String: String]
     /// Where the lupins of this user find each other; nil where they can't.
-    let siblingFolder: String?
+    let siblingFolders: [String]
     /// What an embedding program does to every request; nil where there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
     /// What it says about redirects that rules follow.
@@ -83,10 +83,10 @@ final class Shared: Sendable {
         processes: ProcessLookup,
         tokenThread: HelperThread,
         environment: [String: String],
-        siblingFolder: String?,
+        siblingFolders: [String],
         hooks: Hooks
     ) {
-        self.siblingFolder = siblingFolder
+        self.siblingFolders = siblingFolders
         self.clock = clock
         self.logger = logger
         self.allowsColour = allowsColour

@@ -150,8 +150,14 @@ actor Worker {
 
     // MARK: Accepting
 
+    private static let acceptsPerTurn = 32
+
     private func accept(at gate: Gate) async {
+        var turn = 0
         while !gate.isClosed {
+            // Whoever connects without end takes no turn of those who are served.
+            turn += 1
+            if turn.isMultiple(of: Self.acceptsPerTurn) { await gate.slot.giveWay() }
             guard let resources else { return }
             if resources.isFull {
                 guard gate.listener.hasWaiting else {

@@ -193,6 +193,7 @@ final class WorkerResources {
     func add(_ connection: DownstreamConnection) {
         connections.add(connection)
         shared.connections.opened()
+        noteHolder(of: connection)
     }
 
     func remove(_ connection: DownstreamConnection) {

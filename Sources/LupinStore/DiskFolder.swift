@@ -2,13 +2,13 @@
 
 import Glibc
 
-/// A descriptor with one owner.
+/// A descriptor with one owner; one below zero is none.
 struct OpenFile: ~Copyable, Sendable {
     let raw: Int32
 
     init(owning raw: Int32) { self.raw = raw }
 
-    deinit { _ = close(raw) }
+    deinit { if raw >= 0 { _ = close(raw) } }
 }
 
 /// The folder of a store.
@@ -76,19 +76,13 @@ final class DiskFolder: Sendable {
 
     /// Puts a draft in its place among the bodies, over whatever had its name.
     func shelve(draft: String, as id: Int64) throws(DiskProblem) {
-        let (from, to) = (drafts.raw, bodies.raw)
-        let place = Self.place(of: id)
-        let rename = {
+        let name = Self.name(ofShelf: Self.shelf(of: id))
+        let shelf = OpenFile(owning: try Self.openFolder(name, in: bodies.raw))
+        let (from, to) = (drafts.raw, shelf.raw)
+        try DiskCall.check {
             // Safety: both names are NUL-terminated for the call.
-            unsafe Int(renameat(from, draft, to, place))
+            unsafe renameat(from, draft, to, String(id))
         }
-        var result = DiskCall.value(rename)
-        if result == -Int(ENOENT) {
-            // Safety: the name is NUL-terminated for the call.
-            _ = unsafe mkdirat(to, Self.name(ofShelf: Self.shelf(of: id)), 0o700)
-            result = DiskCall.value(rename)
-        }
-        guard result == 0 else { throw DiskProblem(code: Int32(truncatingIfNeeded: -result)) }
     }
 
     // MARK: Bodies
@@ -99,9 +93,11 @@ final class DiskFolder: Sendable {
     func openBody(_ id: Int64) throws(DiskProblem) -> (file: Int32, length: UInt64)? {
         // A pipe in its place must not make us wait for a writer.
         let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let shelf = openShelf(Self.shelf(of: id))
+        let folder = shelf.raw
         let raw = DiskCall.value {
             // Safety: the name is NUL-terminated for the call.
-            unsafe Int(openat(bodies.raw, Self.place(of: id), flags))
+            folder < 0 ? Int(folder) : unsafe Int(openat(folder, String(id), flags))
         }
         guard raw >= 0 else {
             let code = Int32(truncatingIfNeeded: -raw)
@@ -118,11 +114,16 @@ final class DiskFolder: Sendable {
         return (file, UInt64(clamping: status.st_size))
     }
 
-    func removeBody(_ id: Int64) { removeBody(at: Self.place(of: id)) }
+    func removeBody(_ id: Int64) { remove(named: String(id), inShelf: Self.shelf(of: id)) }
 
-    private func removeBody(at place: String) {
-        // Safety: the name is NUL-terminated for the call.
-        _ = unsafe unlinkat(bodies.raw, place, 0)
+    /// One of the folders of bodies; `-errno` where there is none, or a symbolic link in its place.
+    private func openShelf(_ shelf: Int) -> OpenFile {
+        let (parent, name) = (bodies.raw, Self.name(ofShelf: shelf))
+        let result = DiskCall.value {
+            // Safety: the name is NUL-terminated for the call.
+            unsafe Int(openat(parent, name, Self.folderFlags | O_NOFOLLOW))
+        }
+        return OpenFile(owning: Int32(truncatingIfNeeded: result))
     }
 
     /// What lies in one of the folders of bodies, by name.
@@ -139,7 +140,10 @@ final class DiskFolder: Sendable {
     }
 
     func remove(named name: String, inShelf shelf: Int) {
-        removeBody(at: "\(Self.name(ofShelf: shelf))/\(name)")
+        let folder = openShelf(shelf)
+        guard folder.raw >= 0 else { return }
+        // Safety: the name is NUL-terminated for the call.
+        _ = unsafe unlinkat(folder.raw, name, 0)
     }
 
     private static func shelf(of id: Int64) -> Int {
@@ -148,10 +152,6 @@ final class DiskFolder: Sendable {
 
     private static func name(ofShelf shelf: Int) -> String {
         (shelf < 16 ? "0" : "") + String(shelf, radix: 16)
-    }
-
-    private static func place(of id: Int64) -> String {
-        "\(name(ofShelf: shelf(of: id)))/\(id)"
     }
 
     // MARK: Room

@@ -16,12 +16,20 @@ struct SocketDiagnosisTests {
             let near = try #require(channel.localAddress)
             for (one, other) in [(far, near), (near, far)] {
                 let answer = diagnosis.user(of: one, connectedTo: other)
-                guard case .user(let user, let inode) = answer else {
+                guard case .user(let user, _) = answer else {
                     Issue.record("\(answer)")
                     continue
                 }
                 #expect(user == geteuid())
-                #expect(lookup.holdsSocket(inode) && !lookup.holdsSocket(.max))
+                let slot = ParkingSlot(on: fixture.loop)
+                let holders = await lookup.holders(
+                    of: one,
+                    to: other,
+                    among: [getpid(), .max],
+                    slot: slot
+                )
+                #expect(holders == [getpid()])
+                slot.retire()
             }
             channel.close()
         }

@@ -138,7 +138,7 @@ final class ProxyFixture: Sendable {
             identify: identify,
             logger: diagnostics.logger,
             environment: environment,
-            siblingFolder: siblings,
+            siblingFolders: siblings.map { [$0] } ?? [],
             hooks: hooks,
             source: source,
             about: ProxyDescription(version: "test")

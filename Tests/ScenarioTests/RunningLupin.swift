@@ -50,7 +50,7 @@ enum Lupin {
 final class RunningLupin {
     /// The line that says where it listens.
     let firstLine: String
-    /// Lines that came before that one.
+    /// Lines that came before that one, without those about lupins of other tests that were killed.
     let earlierLines: [String]
     let port: UInt16
     /// Where its socket goes.
@@ -73,7 +73,7 @@ final class RunningLupin {
             line = try RunningLupin.line(of: errors)
         }
         firstLine = line
-        earlierLines = earlier
+        earlierLines = earlier.filter { !$0.contains("ended without stopping") }
         let found = try #require(firstLine.firstMatch(of: /listening on [^ ]*:(\d+)/))
         port = try #require(UInt16(found.output.1))
     }

@@ -2,7 +2,7 @@
 
 /// Why a response is not stored.
 package enum NoStoreReason: Sendable, Hashable, CaseIterable {
-    case method, requestContent, interim, notModified, partial
+    case method, requestContent, interim, notModified, tooEarly, partial
     case requestNoStore, noStore, mustUnderstand, isPrivate, authorization, setCookie
     case varyAny, noLifetime, useless
     /// The three that the store itself finds out: the body broke off and can't be combined, it
@@ -18,6 +18,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .requestContent: "request-content"
         case .interim: "interim"
         case .notModified: "not-modified"
+        case .tooEarly: "too-early"
         case .partial: "partial"
         case .requestNoStore: "request-no-store"
         case .noStore: "no-store"
@@ -42,6 +43,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         case .requestContent: "the request had content, which is no part of the key"
         case .interim: "the response is not a final one"
         case .notModified: "a 304 has no content"
+        case .tooEarly: "a 425 is about one request's early data"
         case .partial:
             "it is a part that can't be kept: of several ranges, or without a strong ETag to tell"
                 + " what it is a part of"
@@ -149,6 +151,8 @@ extension CachePolicy {
     ) -> NoStoreReason? {
         if status < 200 { return .interim }
         if status == 304 { return .notModified }
+        // It represents no resource (RFC 8470 §5.2).
+        if status == 425 { return .tooEarly }
         let isDemanding = directives.flags.contains(.mustUnderstand)
         return isDemanding && !status.isUnderstood ? .mustUnderstand : nil
     }

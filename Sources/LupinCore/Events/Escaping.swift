@@ -215,7 +215,8 @@ struct Unescaped {
         let escape = escapes[low - 1]
         if escape.meaning.contains(index) { return escape.origin }
         let start = escape.origin.upperBound + index - escape.meaning.upperBound
-        return start..<start + 1
+        // Bounded: `index` is one of the text without escapes, which is no longer than it.
+        return start..<start &+ 1
     }
 }
 

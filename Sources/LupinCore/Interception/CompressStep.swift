@@ -126,9 +126,7 @@ extension FieldSection {
     fileprivate var asksForUpgrade: Bool {
         guard lists("upgrade", in: .connection) else { return false }
         var isAsked = false
-        forEachMember(of: .upgrade) { member in
-            isAsked = isAsked || !member.equalsIgnoringCase("h2c".utf8Span.span)
-        }
+        forEachUpgrade { _ in isAsked = true }
         return isAsked
     }
 

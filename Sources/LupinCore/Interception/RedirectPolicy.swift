@@ -257,9 +257,7 @@ extension RequestHead {
         guard fields.lists("upgrade", in: .connection) else { return }
         var asksForUpgrade = false
         // `h2c` is obsolete (RFC 9113 §3.1) and goes no further: such a request is an ordinary one.
-        fields.forEachMember(of: .upgrade) { member in
-            asksForUpgrade = asksForUpgrade || !member.equalsIgnoringCase("h2c".utf8.span)
-        }
+        fields.forEachUpgrade { _ in asksForUpgrade = true }
         if asksForUpgrade { throw Delivery("an upgrade is not followed") }
     }
 }

@@ -103,6 +103,17 @@ extension FieldSection {
         return found
     }
 
+    /// Calls `body` with each protocol of Upgrade that may be passed on: not with `h2c`, of whatever
+    /// version, which RFC 9113 §3.1 made obsolete.
+    package func forEachUpgrade(_ body: (Span<UInt8>) -> Void) {
+        forEachMember(of: .upgrade) { member in
+            var end = 0
+            while end < member.count, member[end] != 0x2F { end += 1 }
+            let name = member.extracting(..<end)
+            if !name.equalsIgnoringCase("h2c".utf8.span) { body(member) }
+        }
+    }
+
     /// Calls `body` with each non-empty member of a comma-separated list field (RFC 9110 §5.6.1).
     ///
     /// Commas inside quoted strings do not separate.

@@ -2,8 +2,9 @@
 
 /// IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 package enum HTTPDate {
-    /// The text for `seconds` since 1970 UTC.
+    /// The text for `seconds` since 1970 UTC; moments outside of years 0 to 9999 are its bounds.
     package static func text(_ seconds: Int64) -> String {
+        let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
         let days = Int(floorDivide(seconds, by: 86400))
         let second = Int(seconds - Int64(days) * 86400)
         let (year, month, day) = civil(days)

@@ -11,6 +11,9 @@ package struct OriginHealth: Sendable {
 
     private var counts = RetryCounts()
     private var latencies = LatencyHistogram()
+    /// The last failure that counted as another in the row.
+    private var lastCounted: UInt64 = 0
+    /// The last one of all, which keeps the circuit open.
     private var lastFailure: UInt64 = 0
     private var lastUse: UInt64
     /// Failures since the last success.
@@ -70,7 +73,8 @@ extension OriginHealth {
     /// An attempt that began at `begun` has ended; what counts as a failure is the caller's to say.
     ///
     /// Attempts that are under way together fail together: only one that began after the last
-    /// failure is another in the row, so a short hiccup under load is one failure.
+    /// counted failure is another in the row, so a short hiccup under load is one failure. Any
+    /// failure keeps an open circuit open.
     ///
     /// One success is enough to forget all failures: requests themselves go on whatever is known
     /// of the host, so they are the probes, and no state between open and closed is needed.
@@ -82,9 +86,10 @@ extension OriginHealth {
             failuresInRow = 0
             return
         }
-        if failuresInRow > 0, begun < lastFailure, !isClockBack { return }
-        failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
         lastFailure = now
+        if failuresInRow > 0, begun < lastCounted, !isClockBack { return }
+        failuresInRow = failuresInRow == .max ? .max : failuresInRow + 1
+        lastCounted = now
     }
 
     /// Whether retries are of no use now: nothing but failures, many of them, the last one lately.

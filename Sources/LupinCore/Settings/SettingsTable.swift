@@ -277,7 +277,7 @@ extension SettingsTable {
             "timeouts.client_header",
             .duration(wait),
             "10s",
-            "from a request's first byte to the end of its head"
+            "to the end of a request's head, from its first byte; of the first one from accept on"
         ),
         row(
             "timeouts.min_rate",

@@ -16,7 +16,7 @@ extension Exchange {
             base = try await adaptSteps(for: target)
         }
         // Whose responses they are is asked also where everybody may use the credentials.
-        if !policy.isShared, client.user == nil { _ = await clientNumber() }
+        if !policy.isShared { cacheOwner = await clientUser() }
         let use = cacheUse(policy, base)
         caching = use
         let store = resources.shared.responses

@@ -94,6 +94,7 @@ extension Exchange {
         let slot = ParkingSlot(on: slot.loop)
         let inner = Exchange(ofOurOwn: slot, resources, snapshot)
         inner.standIn(for: self)
+        inner.cacheOwner = cacheOwner
         let local = LoopLocal((inner, use.policy, target), of: slot.loop.executor)
         resources.beginOwnWork(slot)
         Task.immediate(executorPreference: slot.loop.executor) {

@@ -135,12 +135,25 @@ extension Exchange {
     ) -> String {
         var text = attachments.partition
         if !policy.isShared {
-            text += "user \(client.user ?? client.number.map(String.init) ?? "")\n"
+            text += "\(owner)\n"
             for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
         }
         if text.isEmpty { return "" }
         let digest = resources.shared.responses.partitions.sha256(text.utf8.span)
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
+    }
+
+    /// In whose name a private response is kept.
+    ///
+    /// Who is not known shares with nobody through another lupin, and else with those of the same
+    /// address.
+    private var owner: String {
+        switch cacheOwner {
+        case .named(let name): "name \(name)"
+        case .number(let number): "user \(number)"
+        case .unknown:
+            client.isThroughSibling ? "request \(record.id)" : "address \(client.address.text)"
+        }
     }
 
     /// What the record and `Cache-Status` say.

@@ -64,9 +64,13 @@ final class Control {
         watch = nil
         await admin?.close()
         admin = nil
+        await awaitTurn()
+    }
+
+    /// Tells no other lupin any more for whom this one holds its connections.
+    func endSiblings() async {
         await siblings?.close()
         siblings = nil
-        await awaitTurn()
     }
 
     // MARK: The rules

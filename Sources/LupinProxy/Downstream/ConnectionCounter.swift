@@ -1,9 +1,9 @@
 // How many client connections are open: in all, by address, and by whoever holds them.
-import LupinCore
+package import LupinCore
 import Synchronization
 
 /// Whose a connection is, where there are too many of them.
-enum ConnectionHolder: Hashable, Sendable {
+package enum ConnectionHolder: Hashable, Sendable {
     /// A user of this machine, as the kernel says.
     case user(UInt32)
     /// Another machine, or a client that the kernel does not know.
@@ -19,7 +19,7 @@ enum ConnectionHolder: Hashable, Sendable {
 }
 
 /// The counts of all workers.
-final class ConnectionCounter: Sendable {
+package final class ConnectionCounter: Sendable {
     private let open = Atomic<Int>(0)
     private let byClient = Mutex<[IPAddress: Int]>([:])
     private let byHolder = Mutex<[ConnectionHolder: Int]>([:])
@@ -28,7 +28,9 @@ final class ConnectionCounter: Sendable {
 
     var count: Int { open.load(ordering: .relaxed) }
 
-    func opened() { open.add(1, ordering: .relaxed) }
+    package init() {}
+
+    package func opened() { open.add(1, ordering: .relaxed) }
     func closed() { open.subtract(1, ordering: .relaxed) }
 
     // MARK: `limits.client_connections`
@@ -50,14 +52,16 @@ final class ConnectionCounter: Sendable {
     // MARK: `limits.connections`
 
     /// Counts a connection for its holder.
-    func hold(_ holder: ConnectionHolder) { byHolder.withLock { $0[holder, default: 0] += 1 } }
+    package func hold(_ holder: ConnectionHolder) {
+        byHolder.withLock { $0[holder, default: 0] += 1 }
+    }
 
-    func release(_ holder: ConnectionHolder) {
+    package func release(_ holder: ConnectionHolder) {
         byHolder.withLock { Self.release(holder, in: &$0) }
     }
 
     /// How many connections a holder has and may have: half of what the others leave.
-    func share(of holder: ConnectionHolder, limit: Int) -> (held: Int, allowed: Int) {
+    package func share(of holder: ConnectionHolder, limit: Int) -> (held: Int, allowed: Int) {
         let held = byHolder.withLock { $0[holder] ?? 0 }
         let left = max(0, limit - max(0, count - held))
         return (held, max(1, (left + 1) / 2))
@@ -71,9 +75,11 @@ final class ConnectionCounter: Sendable {
     }
 
     /// Whether it is time to warn again: at most once a minute.
-    func mayWarn(now: UInt64) -> Bool {
+    package func mayWarn(now: UInt64) -> Bool {
         let last = warnedAt.load(ordering: .relaxed)
-        guard last == 0 || now &- last >= 60_000_000 else { return false }
+        // Another worker's clock may be ahead of this one's.
+        let isDue = last == 0 || (now > last && now &- last >= 60_000_000)
+        guard isDue else { return false }
         return warnedAt.compareExchange(
             expected: last,
             desired: max(1, now),

@@ -10,6 +10,8 @@ final class Crowding {
     private var candidates: [(connection: DownstreamConnection, since: UInt64)] = []
     private var candidatesOf: ConnectionHolder?
     private var candidatesUntil: UInt64 = 0
+    /// Whether it is known of each of the worker's connections whose it is.
+    fileprivate var hasCountedAll = false
 
     /// As many are found at once: a flood of connections asks for one after the other.
     private static let candidatesMax = 64
@@ -38,7 +40,7 @@ final class Crowding {
     private func nextCandidate() -> DownstreamConnection? {
         while let (connection, since) = candidates.popLast() {
             // It may have become busy meanwhile, or gone, or have begun to wait anew.
-            if connection.waitingSince == since { return connection }
+            if connection.waitingSince == since, connection.isStillQuiet() { return connection }
         }
         return nil
     }
@@ -87,7 +89,10 @@ extension WorkerResources {
     /// of connections already, all of them busy.
     func admit(_ connection: DownstreamConnection) -> LupinError? {
         let limit = connectionLimit
-        guard Crowding.isCrowded(shared.connections.count, limit: limit) else { return nil }
+        guard Crowding.isCrowded(shared.connections.count, limit: limit) else {
+            crowding.hasCountedAll = false
+            return nil
+        }
         countHolders()
         guard let holder = connection.holder else { return nil }
         let (held, allowed) = shared.connections.share(of: holder, limit: limit)
@@ -103,17 +108,26 @@ extension WorkerResources {
 
     /// Asks whose the connections are of which that is not known yet.
     private func countHolders() {
-        for connection in openConnections where connection.holder == nil {
-            connection.holder = holder(of: connection)
-            if let holder = connection.holder { shared.connections.hold(holder) }
-        }
+        guard !crowding.hasCountedAll else { return }
+        crowding.hasCountedAll = true
+        for connection in openConnections { count(connection) }
     }
 
-    private func holder(of connection: DownstreamConnection) -> ConnectionHolder? {
-        // What goes on inside a stream of another connection is counted there.
-        guard !connection.isInsideStream else { return nil }
+    /// Counts a connection for its holder, while those of all are counted.
+    func noteHolder(of connection: DownstreamConnection) {
+        if crowding.hasCountedAll { count(connection) }
+    }
+
+    private func count(_ connection: DownstreamConnection) {
+        guard connection.holder == nil else { return }
+        let holder = holder(of: connection)
+        connection.holder = holder
+        shared.connections.hold(holder)
+    }
+
+    private func holder(of connection: DownstreamConnection) -> ConnectionHolder {
         let address = connection.client.address
-        guard let ends = connection.channel.ends,
+        guard let ends = connection.clientEnds ?? connection.channel.ends,
             case .user(let number)? = shared.processes.userAtOnce(of: ends.peer, to: ends.local)
         else { return .address(address) }
         return .user(number)
@@ -133,9 +147,6 @@ extension WorkerResources {
 }
 
 extension DownstreamConnection {
-    /// It is the inside of a CONNECT on a stream of another connection.
-    var isInsideStream: Bool { clientEnds != nil }
-
     /// Since when the connection has waited for its client, with nothing under way that would be
     /// lost with it; nil while there is something.
     var waitingSince: UInt64? {
@@ -143,6 +154,14 @@ extension DownstreamConnection {
         if let http2 { return http2.waitingSince }
         if isResting { return forwardUnderWay == nil ? restsSince : nil }
         return headAwaitedSince
+    }
+
+    /// Whether nothing has come to a resting connection that nobody has read yet; what has is
+    /// served.
+    fileprivate func isStillQuiet() -> Bool {
+        guard isResting, !channel.isQuiet(asksKernel: true) else { return true }
+        channelIsReady(channel)
+        return false
     }
 
     /// Closes a connection that waits for its client, so that another one has room.

@@ -26,6 +26,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private(set) var admittedBy: Int
     private var exchanges = 0
     private var idleDeadline: UInt64
+    /// Since when no stream has been under way.
+    private var idleSince: UInt64
     private let begun: UInt64
     /// When the client was told that we leave.
     private var leaveBegun: UInt64?
@@ -48,6 +50,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             HTTP2Parameters(limits: limits.http2, heads: HTTP1Limits(limits)),
             growth: resources.windowGrowth
         )
+        idleSince = begun
         idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         admittedBy = resources.snapshot.number
         link.owner = self
@@ -85,7 +88,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     var waitingSince: UInt64? {
         guard exchanges == 0, leaveBegun == nil else { return nil }
         if let since = link.connection.unfinishedSince(begun) { return since }
-        return idleDeadline &- resources.snapshot.waits.clientIdle
+        return idleSince
     }
 
     /// How long a client has to hear that we leave, in microseconds.
@@ -277,6 +280,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     func endExchange() {
         exchanges -= 1
         guard exchanges == 0 else { return }
+        idleSince = resources.loop.now
         idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         if !link.isOpen { return ended() }
         if resources.isCut { return link.cut() }

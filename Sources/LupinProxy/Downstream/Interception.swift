@@ -259,6 +259,8 @@ extension DownstreamConnection {
             deadline: resources.loop.deadline(in: exchange.snapshot.waits.tls)
         )
         do throws(HandshakeFailure) {
+            headAwaitedSince = resources.loop.now
+            defer { headAwaitedSince = nil }
             try await handshake.run()
         } catch {
             return exchange.endFailedHandshake(error, interception)

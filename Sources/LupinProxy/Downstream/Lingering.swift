@@ -7,6 +7,9 @@ extension DownstreamConnection {
     /// the client's kernel drop what it has not read yet (RFC 9112 §9.6).
     func linger() async {
         guard channel.isOpen, !channel.isBroken else { return }
+        // Nothing is lost any more with who only doesn't go.
+        headAwaitedSince = resources.loop.now
+        defer { headAwaitedSince = nil }
         let flushDeadline = resources.loop.deadline(in: .seconds(5))
         while (try? channel.flush()) == false, resources.loop.now < flushDeadline,
             !resources.isCut

@@ -111,7 +111,9 @@ extension Exchange {
             switch verdict {
             case .deliver(let reason):
                 attempt.close(status: status, decision: .deliver, reason: reason)
-                if hasMoved { completeLocation(of: obtained.response, attempt) }
+                if hasMoved {
+                    completeLocation(of: obtained.response, from: next.target.origin)
+                }
                 if plan?.resumes == true {
                     obtained.resumable = resumable(obtained, attempt, to: next.target)
                 }

@@ -92,13 +92,14 @@ extension Exchange {
     func clientNumber(in slot: ParkingSlot? = nil) async -> UInt32? {
         if let known = client.number { return known }
         guard let ends = downstream.ends else { return nil }
+        let slot = slot ?? self.slot
         let maker = await resources.shared.processes.user(
             of: ends.peer,
             to: ends.local,
-            slot: slot ?? self.slot
+            slot: slot
         )
         guard let maker else { return nil }
-        let number = await userBehindSiblings(maker)
+        let number = await userBehindSiblings(maker, in: slot)
         if !client.isThroughSibling { client.number = number }
         return number
     }

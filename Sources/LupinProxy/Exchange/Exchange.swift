@@ -80,6 +80,8 @@ final class Exchange: Rostered {
     var upload: BodyRelay?
     var download: BodyRelay?
     var compressedUpload: CompressedBody?
+    /// Whose a private response of the cache is.
+    var cacheOwner = ClientUser.unknown
     /// What the exchange has to do with the cache; nil for nothing.
     var caching: CacheUse?
     /// Why the request goes past the cache at once; nil where it does not.

@@ -105,13 +105,10 @@ package enum HopByHop {
         }
     }
 
-    /// The protocols of Upgrade without `h2c`, which RFC 9113 §3.1 made obsolete.
+    /// The protocols of Upgrade that may be passed on.
     private static func upgrade(in fields: FieldSection) -> String? {
         var protocols: [String] = []
-        fields.forEachMember(of: .upgrade) { member in
-            let name = String(copying: member)
-            if name.lowercased() != "h2c" { protocols.append(name) }
-        }
+        fields.forEachUpgrade { protocols.append(String(copying: $0)) }
         return protocols.isEmpty ? nil : protocols.joined(separator: ", ")
     }
 

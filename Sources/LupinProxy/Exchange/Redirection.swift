@@ -48,8 +48,8 @@ extension Exchange {
     }
 
     /// Makes a relative Location absolute: it is about the URL that was asked last, which the
-    /// client does not know (RFC 9110 §10.2.2).
-    func completeLocation(of response: ParsedResponse, _ attempt: Attempt) {
+    /// client does not know (RFC 9110 §10.2.2); what rules made of that URL it need not know.
+    func completeLocation(of response: ParsedResponse, from origin: Origin) {
         let fields = response.head.fields
         guard fields.count(of: .location) == 1, let line = fields.first(.location),
             let reference = try? URIReference(
@@ -57,8 +57,8 @@ extension Exchange {
             ), reference.scheme == nil
         else { return }
         let base = URIReference(
-            origin: attempt.adapted.origin,
-            pathAndQuery: attempt.adapted.head.pathText
+            origin: origin,
+            pathAndQuery: request.pathText
         )
         response.head.fields.set(name: "Location", value: reference.resolved(against: base).text)
     }

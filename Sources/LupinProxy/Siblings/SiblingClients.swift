@@ -7,20 +7,25 @@ extension Exchange {
     ///
     /// Where another lupin of this user made it, that one says for whom it does. One that does not
     /// answer in time speaks for nobody.
-    func userBehindSiblings(_ user: UInt32) async -> UInt32? {
-        guard user == ProcessOwner.userNumber, client.isLocal, let ends = downstream.ends,
-            let folder = resources.shared.siblingFolder
-        else { return user }
+    func userBehindSiblings(_ user: UInt32, in slot: ParkingSlot) async -> UInt32? {
+        guard user == ProcessOwner.userNumber, let ends = downstream.ends else { return user }
         // A few names in a folder of this machine, and as a rule none but our own.
-        let own = SiblingFolder.socket(of: resources.shared.pseudonym, in: folder)
-        let sockets = SiblingFolder.sockets(in: folder).filter { $0 != own }
-        guard !sockets.isEmpty else { return user }
-        let question = SiblingQuestion(
-            peer: ends.peer,
-            local: ends.local,
-            inode: resources.shared.processes.inode(of: ends.peer, to: ends.local) ?? 0
+        let sockets = SiblingFolder.siblings(
+            of: resources.shared.pseudonym,
+            in: resources.shared.siblingFolders
         )
-        for socket in sockets {
+        guard !sockets.isEmpty else { return user }
+        let processes = resources.shared.processes
+        let holders = await processes.holders(
+            of: ends.peer,
+            to: ends.local,
+            among: Set(sockets.map(SiblingFolder.process)),
+            slot: slot
+        )
+        guard let holders else { return nil }
+        if holders.isEmpty { return user }
+        let question = SiblingQuestion(peer: ends.peer, local: ends.local)
+        for socket in sockets where holders.contains(SiblingFolder.process(of: socket)) {
             switch await ask(question, at: socket) {
             case .other: continue
             case .unknown:
@@ -31,7 +36,8 @@ extension Exchange {
                 return number
             }
         }
-        return user
+        // One that let go of the connection meanwhile says that it is not its own.
+        return await processes.isHeld(ends.peer, to: ends.local, slot: slot) ? user : nil
     }
 
     /// How long another lupin may take, which asks its workers.
@@ -39,8 +45,13 @@ extension Exchange {
 
     private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer {
         let loop = slot.loop
-        // A dead socket belongs to no lupin any more.
-        guard let channel = try? LocalSocket.connect(to: socket, on: loop) else { return .other }
+        let channel: Channel
+        do throws(SystemError) {
+            channel = try LocalSocket.connect(to: socket, on: loop)
+        } catch {
+            // A dead socket belongs to no lupin any more; one that is busy may hold it.
+            return error.isAbsence || error.isRefusal ? .other : .unknown
+        }
         let waiting = ParkingSlot(on: loop)
         defer {
             channel.close()

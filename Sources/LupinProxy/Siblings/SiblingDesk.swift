@@ -32,23 +32,34 @@ final class SiblingDesk {
     /// Begins to answer; without a folder nobody is told.
     /// - Returns: The siblings that have ended without stopping since somebody looked last.
     func open() -> [CrashEvent] {
-        guard let folder = shared.siblingFolder else { return [] }
+        guard !shared.siblingFolders.isEmpty else { return [] }
         let slot = ParkingSlot(on: loop)
-        do throws(LocalSocketProblem) {
-            let listener = try LocalListener(
-                path: SiblingFolder.socket(of: shared.pseudonym, in: folder),
-                makingDirectory: true,
-                on: loop,
-                slot: slot
+        for folder in shared.siblingFolders where listener == nil {
+            do throws(LocalSocketProblem) {
+                let listener = try LocalListener(
+                    path: SiblingFolder.socket(of: shared.pseudonym, in: folder),
+                    makingDirectory: true,
+                    on: loop,
+                    slot: slot
+                )
+                self.listener = (listener, slot)
+            } catch {
+                shared.logger.debug("no socket for other lupins in \(folder): \(error.message)")
+            }
+        }
+        guard listener != nil else {
+            shared.logger.notice(
+                """
+                there is no folder for a socket where other lupins of this user could ask for whom \
+                this one connects: whoever comes to them through it comes as this user
+                """
             )
-            self.listener = (listener, slot)
-        } catch {
-            shared.logger.debug("no socket for other lupins in \(folder): \(error.message)")
             return []
         }
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.accept() }
-        return LocalSocket.removeDead(SiblingFolder.sockets(in: folder)).map {
+        let sockets = shared.siblingFolders.flatMap(SiblingFolder.sockets)
+        return LocalSocket.removeDead(sockets).map {
             CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
         }
     }
@@ -66,8 +77,8 @@ final class SiblingDesk {
         guard let (listener, slot) = listener else { return }
         while !isClosed {
             while underWay >= Self.questionsMax, !isClosed { await awaitEnd() }
-            guard !isClosed, let accepted = try? listener.accept() else { return }
-            switch accepted {
+            guard !isClosed else { return }
+            switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user):
                 // The folder is this user's alone; root reaches it all the same.
                 guard user == ProcessOwner.userNumber || user == 0 else {
@@ -120,13 +131,24 @@ final class SiblingDesk {
     private func answer(_ question: SiblingQuestion) async -> SiblingAnswer {
         var users: Set<ClientUser> = []
         for worker in workers { users.formUnion(await worker.users(of: question)) }
-        if users.isEmpty {
-            let isOurs =
-                question.inode != 0 && shared.processes.holdsSocket(question.inode)
-            return isOurs ? .unknown : .other
-        }
+        if users.isEmpty { return await holds(question) ? .unknown : .other }
         guard users.count == 1, case .number(let number)? = users.first else { return .unknown }
         return .user(number)
+    }
+
+    /// Whether the connection is this lupin's, with nothing under way on it; a test's lupins are
+    /// one process.
+    private func holds(_ question: SiblingQuestion) async -> Bool {
+        guard shared.processes.asksKernel else { return false }
+        let slot = ParkingSlot(on: loop)
+        defer { slot.retire() }
+        let holders = await shared.processes.holders(
+            of: question.peer,
+            to: question.local,
+            among: [ProcessOwner.processNumber],
+            slot: slot
+        )
+        return holders?.isEmpty != true
     }
 }
 

@@ -10,19 +10,31 @@ package enum SiblingFolder {
     /// Sockets that are asked; more are nobody's doing but this user's own.
     private static let socketsMax = 64
 
-    /// `lupin` below `/run/user/NUMBER`, where the system makes that, else
-    /// `.local/state/lupin/siblings` below the user's home; nil where there is neither.
-    package static var ofThisUser: String? {
+    /// `.local/state/lupin/siblings` below the user's home, and `lupin` below `/run/user/NUMBER`,
+    /// where the system makes that: a lupin is in the first where it can be, and looks into both.
+    package static var ofThisUser: [String] {
+        let home = ProcessOwner.home.map { "\($0)/.local/state/lupin/siblings" }
         let runtime = "/run/user/\(ProcessOwner.userNumber)"
-        if LocalSocket.isOwnFolder(runtime) { return "\(runtime)/lupin" }
-        return ProcessOwner.home.map { "\($0)/.local/state/lupin/siblings" }
+        return [home, LocalSocket.isOwnFolder(runtime) ? "\(runtime)/lupin" : nil].compactMap(
+            \.self
+        )
     }
 
-    /// The sockets in it; none where it can't be read.
+    /// The sockets of this machine in it; none where it can't be read.
+    ///
+    /// A home may be that of other machines too.
     static func sockets(in folder: String) -> [String] {
         LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
             .prefix(socketsMax)
             .map { "\(folder)/\($0)" }
+    }
+
+    /// The sockets of the others, without the one of the lupin that is called so in `Via`.
+    static func siblings(of pseudonym: String, in folders: [String]) -> [String] {
+        folders.flatMap { folder in
+            let own = socket(of: pseudonym, in: folder)
+            return sockets(in: folder).filter { $0 != own }
+        }
     }
 
     /// The socket of the lupin that is called so in `Via`.
@@ -38,7 +50,7 @@ package enum SiblingFolder {
         return Int32(truncatingIfNeeded: number)
     }
 
-    private static let suffix = ".sock"
+    private static let suffix = "@\(ProcessOwner.hostName.prefix(16)).sock"
 }
 
 extension SocketAddress {
@@ -95,24 +107,21 @@ struct SiblingQuestion: Equatable, Sendable {
     var peer: SocketAddress
     /// The end of who accepted.
     var local: SocketAddress
-    /// The number of the socket at `peer`, by which the one who holds it knows it.
-    var inode: UInt64
 
     /// One line, without its end.
-    var text: String { "\(peer) \(local) \(inode)" }
+    var text: String { "\(peer) \(local)" }
 
-    init(peer: SocketAddress, local: SocketAddress, inode: UInt64) {
+    init(peer: SocketAddress, local: SocketAddress) {
         self.peer = peer
         self.local = local
-        self.inode = inode
     }
 
     init?(_ text: some StringProtocol) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 3, let peer = SocketAddress(words[0]),
-            let local = SocketAddress(words[1]), let inode = NumberReader.unsigned(words[2])
+        guard words.count == 2, let peer = SocketAddress(words[0]),
+            let local = SocketAddress(words[1])
         else { return nil }
-        self.init(peer: peer, local: local, inode: inode)
+        self.init(peer: peer, local: local)
     }
 
     /// Lines of either kind are no longer.

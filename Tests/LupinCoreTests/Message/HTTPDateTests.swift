@@ -7,6 +7,11 @@ struct HTTPDateTests {
     /// Sun, 22 Nov 2026 00:00:00 GMT.
     private let now: Int64 = 1_795_305_600
 
+    @Test func `a moment that no text can say is the nearest one`() {
+        #expect(HTTPDate.text(.max) == "Fri, 31 Dec 9999 23:59:59 GMT")
+        #expect(HTTPDate.text(.min) == "Sat, 01 Jan 0000 00:00:00 GMT")
+    }
+
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),

@@ -45,6 +45,18 @@ struct OriginHealthTests {
         return budget
     }
 
+    @Test func `a failure that is none in the row keeps an open circuit open`() {
+        var health = OriginHealth(now: 0)
+        var circuit = RetryPolicy.Circuit()
+        circuit.failures = 2
+        for i: UInt64 in 1...2 { health.noteOutcome(isFailure: true, begun: i, i) }
+        // Under way since before the last one that counted, and failed nine seconds later.
+        health.noteOutcome(isFailure: true, begun: 1, 9_000_000)
+        #expect(health.failuresInRow == 2)
+        #expect(health.isOpen(circuit, 18_000_000))
+        #expect(!health.isOpen(circuit, 20_000_000))
+    }
+
     @Test func `it is small`() {
         #expect(MemoryLayout<OriginHealth>.size <= 1024)
     }

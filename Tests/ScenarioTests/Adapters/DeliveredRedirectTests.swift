@@ -48,6 +48,17 @@ struct DeliveredRedirectTests {
         }
     }
 
+    @Test func `what a rule made of the URL asked last stays lupin's`() async throws {
+        let rules =
+            Self.rules("")
+            + "\n  - {name: inner, match: {host: b.test}, request: [{url: {path: /inner/z}}]}"
+        try await run(rules) {
+            try $0.reply(302, "Location: y")
+        } _: { response, _, new in
+            #expect(response["Location"] == "http://\(new.authority("b.test"))/d/y")
+        }
+    }
+
     @Test func `so is that of a response that is no redirect`() async throws {
         try await run(Self.rules("")) {
             try $0.reply(201, "Location: /made")

@@ -34,7 +34,7 @@ struct DiskLinkTests {
         try await story.run { proxy in
             let response = try proxy.client().get(url)
             #expect(response.body == body)
-            #expect(!response.isHit)
+            #expect(response.caching == "lupin; fwd=uri-miss; stored")
         }
         #expect(moved.names.count == 1)
     }

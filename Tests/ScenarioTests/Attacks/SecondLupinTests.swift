@@ -14,6 +14,7 @@ struct SecondLupinTests {
     /// One lupin that keeps a token, and another one that is on the way; `rules` get its address.
     private func run(
         _ rules: @Sendable @escaping (SocketAddress) -> String = { _ in "" },
+        keeper: String = Self.keeper,
         _ body: @Sendable @escaping (Pair) throws -> Void
     ) async throws {
         let folder = NSTemporaryDirectory() + "lupin-siblings-\(UUID().uuidString)"
@@ -25,7 +26,7 @@ struct SecondLupinTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let users = LocalUsers()
         try await ProxyFixture.run(
-            Self.keeper,
+            keeper,
             resolve: ProxyFixture.here,
             identify: users.identify,
             siblings: folder
@@ -135,6 +136,25 @@ struct SecondLupinTests {
         }
     }
 
+    @Test func `what a private cache has of one is not another one's`() async throws {
+        try await run(keeper: everywhere("cache: {mode: private}")) { pair in
+            let origin = try PlayedOrigin()
+            // Each gets their own response; the last two are not known, and share with nobody.
+            let users = [LocalUsers.stranger, LocalUsers.stranger &+ 1, nil, nil]
+            for (i, user) in users.enumerated() {
+                let client = try pair.users.client(pair.way, of: user)
+                let target = "127.0.0.1:\(pair.keeper.address.port)"
+                #expect(try client.connect(target).status == 200)
+                try client.send("GET", origin.url())
+                let connection = try origin.accept()
+                try connection.request()
+                let lifetime = "Cache-Control: private, max-age=600"
+                try connection.reply(200, lifetime, "Connection: close", body: "of \(i)")
+                #expect(try client.response().bodyText == "of \(i)")
+            }
+        }
+    }
+
     @Test func `what a sibling leaves behind that crashed is said and cleared away`() async throws {
         let folder = NSTemporaryDirectory() + "lupin-siblings-\(UUID().uuidString)"
         let manager = FileManager.default
@@ -144,8 +164,10 @@ struct SecondLupinTests {
             attributes: [.posixPermissions: 0o700]
         )
         defer { try? manager.removeItem(atPath: folder) }
-        let dead = "\(folder)/4711-lupin-00000000.sock"
+        let dead = "\(folder)/4711-lupin-00000000@\(ProcessOwner.hostName.prefix(16)).sock"
         try AbandonedSocket.leave(at: dead)
+        let longAgo = Date(timeIntervalSinceNow: -60)
+        try manager.setAttributes([.modificationDate: longAgo], ofItemAtPath: dead)
         try await ProxyFixture.run(siblings: folder) { proxy in
             #expect(!manager.fileExists(atPath: dead))
             #expect(try manager.contentsOfDirectory(atPath: folder).count == 1)
