@@ -325,7 +325,7 @@ extension ProcessLookup {
         return found
     }
 
-    /// The number of the socket at the other end, by which /proc calls it; nil when nobody holds it.
+    /// The number by which /proc calls the socket at the other end; nil when nobody holds it.
     private static func inode(
         _ peer: SocketAddress,
         _ local: SocketAddress,

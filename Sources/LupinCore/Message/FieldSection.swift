@@ -103,8 +103,9 @@ extension FieldSection {
         return found
     }
 
-    /// Calls `body` with each protocol of Upgrade that may be passed on: not with `h2c`, of whatever
-    /// version, which RFC 9113 §3.1 made obsolete.
+    /// Calls `body` with each protocol of Upgrade that may be passed on.
+    ///
+    /// RFC 9113 §3.1 made `h2c` obsolete, of whatever version.
     package func forEachUpgrade(_ body: (Span<UInt8>) -> Void) {
         forEachMember(of: .upgrade) { member in
             var end = 0

@@ -137,7 +137,8 @@ struct SecondLupinTests {
     }
 
     @Test func `what a private cache has of one is not another one's`() async throws {
-        try await run(keeper: everywhere("cache: {mode: private}")) { pair in
+        let keeper = "access: {credentials: any}\n" + everywhere("cache: {mode: private}")
+        try await run(keeper: keeper) { pair in
             let origin = try PlayedOrigin()
             // Each gets their own response; the last two are not known, and share with nobody.
             let users = [LocalUsers.stranger, LocalUsers.stranger &+ 1, nil, nil]
