@@ -1,5 +1,6 @@
 // Programs that lupin runs for a secret: what they are told, hold open, and leave behind.
 import Foundation
+import LupinIO
 import LupinTestKit
 import Synchronization
 import Testing
