@@ -5,7 +5,8 @@
 package struct Attachments: Sendable {
     package private(set) var all: [Attached]
     /// The names of the rules that say so, and the version of their file.
-    private let origin: String
+    private let names: [String]
+    private let version: String
 
     /// - Parameters:
     ///   - plan: nil where no rule matches.
@@ -21,7 +22,8 @@ package struct Attachments: Sendable {
         version: String
     ) {
         all = plan?.attachments ?? []
-        origin = "rules \(version) \(plan?.names ?? [])"
+        names = plan?.names ?? []
+        self.version = version
         // Only where lupin itself speaks TLS with the origin.
         if target.scheme == .https, let files = plan?.clientCertificate ?? defaultCertificate {
             all.append(.clientCertificate(files))
@@ -32,7 +34,8 @@ package struct Attachments: Sendable {
     /// These alone, of a file of that version.
     package init(_ all: [Attached], version: String = "") {
         self.all = all
-        origin = version
+        names = []
+        self.version = version
     }
 
     /// Adds what came up on the way.
@@ -51,7 +54,9 @@ package struct Attachments: Sendable {
     package var partition: String {
         let parts = all.compactMap(\.partition)
         if parts.isEmpty { return "" }
-        let definition = all.contains(where: \.isDefinedByRules) ? [origin] : []
+        // Words for the rules are made here, and not for every request.
+        let isDefined = all.contains(where: \.isDefinedByRules)
+        let definition = isDefined ? ["rules \(version) \(names)"] : []
         return (parts + definition).map { "\($0)\n" }.joined()
     }
 
