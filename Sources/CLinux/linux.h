@@ -281,11 +281,20 @@ static inline ssize_t linux_diagnosis_ask(
     return send(fd, &message, sizeof message, 0);
 }
 
-// Reads an answer: its number, its type, the error of one that is none, who made the socket, and
-// the socket's inode, 0 where no process holds it any more.
+// What the kernel says of a socket: its two ends, who made it, and its inode, 0 where no process
+// holds it any more.
+struct linux_diagnosed_socket {
+    struct sockaddr_storage local;
+    struct sockaddr_storage remote;
+    uint32_t user;
+    uint32_t inode;
+};
+
+// Reads an answer: its number, its type, the error of one that is none, and the socket of one that
+// is about one.
 static inline ssize_t linux_diagnosis_read(
     int fd, uint32_t *_Nonnull number, uint16_t *_Nonnull type, int32_t *_Nonnull error,
-    uint32_t *_Nonnull user, uint32_t *_Nonnull inode
+    struct linux_diagnosed_socket *_Nonnull found
 ) {
     struct {
         struct nlmsghdr head;
@@ -300,8 +309,13 @@ static inline ssize_t linux_diagnosis_read(
     *number = message.head.nlmsg_seq;
     *type = message.head.nlmsg_type;
     *error = message.error.error;
-    *user = message.socket.idiag_uid;
-    *inode = message.socket.idiag_inode;
+    const struct inet_diag_sockid *id = &message.socket.id;
+    int family = message.socket.idiag_family;
+    linux_make_address(family, (const uint8_t *)id->idiag_src, ntohs(id->idiag_sport), &found->local);
+    linux_make_address(
+        family, (const uint8_t *)id->idiag_dst, ntohs(id->idiag_dport), &found->remote);
+    found->user = message.socket.idiag_uid;
+    found->inode = message.socket.idiag_inode;
     return count;
 }
 

@@ -32,10 +32,32 @@ package final class SocketDiagnosis: Sendable {
     /// Answers that may lie before the one that is waited for; more are somebody else's doing.
     private static let answersMax = 8
 
-    /// nil where the kernel has no such sockets, or forbids them.
+    /// nil where the kernel has no such sockets, forbids them, or knows nothing of TCP by them: one
+    /// that was built without that says of every socket that there is none.
     package init?() {
         guard let raw = try? SystemCall.check({ linux_diagnosis_socket() }) else { return nil }
         state = Mutex(State(descriptor: Descriptor(owning: raw)))
+        let loopbacks = [IPAddress.v4(0x7F00_0001), .v6(high: 0, low: 1)]
+        guard loopbacks.contains(where: tellsOfOwnSocket) else { return nil }
+    }
+
+    /// Whether the kernel tells of a socket of ours.
+    ///
+    /// It is connected to itself: both ends of the connection are one, and nobody listens for it.
+    private func tellsOfOwnSocket(at address: IPAddress) -> Bool {
+        let any = SocketAddress(address: address, port: 0)
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard let raw = try? SystemCall.check({ Glibc.socket(any.family, kind, 0) }) else {
+            return false
+        }
+        let socket = Descriptor(owning: raw)
+        // Safety: the kernel's form outlives the calls, which only read it.
+        guard unsafe any.withKernelForm({ unsafe linux_bind(socket.raw, $0, $1) }) == 0,
+            let end = SocketAddress.local(of: socket.raw),
+            unsafe end.withKernelForm({ unsafe linux_connect(socket.raw, $0, $1) }) == 0,
+            case .user(geteuid(), _) = user(of: end, connectedTo: end)
+        else { return false }
+        return true
     }
 
     /// Whose the socket at `local` is that is connected to `remote`.
@@ -69,32 +91,33 @@ package final class SocketDiagnosis: Sendable {
                 }
             }
             guard sent > 0 else { return .unavailable }
-            return Self.answer(to: number, from: descriptor)
+            return Self.answer(to: number, about: (from, to), from: descriptor)
         }
     }
 
-    private static func answer(to number: UInt32, from descriptor: Int32) -> Answer {
+    private static func answer(
+        to number: UInt32,
+        about ends: (SocketAddress, SocketAddress),
+        from descriptor: Int32
+    ) -> Answer {
         for _ in 0..<answersMax {
             var (answered, type, error) = (UInt32(0), UInt16(0), Int32(0))
-            var (user, inode) = (UInt32(0), UInt32(0))
+            var found = linux_diagnosed_socket()
             let count = SystemCall.value {
-                // Safety: the call fills the five values it is given.
-                unsafe linux_diagnosis_read(
-                    descriptor,
-                    &answered,
-                    &type,
-                    &error,
-                    &user,
-                    &inode
-                )
+                // Safety: the call fills the four values it is given.
+                unsafe linux_diagnosis_read(descriptor, &answered, &type, &error, &found)
             }
             guard count > 0 else { return .unavailable }
             // The answer to an earlier question that nobody took.
             if answered != number { continue }
-            if type == LINUX_DIAGNOSIS_SOCKET {
-                return inode == 0 ? .nobody : .user(user, inode: UInt64(inode))
+            guard type == LINUX_DIAGNOSIS_SOCKET else {
+                return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
             }
-            return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
+            // Where no socket has these two ends, the kernel tells of one that listens at the first.
+            guard SocketAddress(found.local)?.unmapped == ends.0,
+                SocketAddress(found.remote)?.unmapped == ends.1
+            else { return .nobody }
+            return found.inode == 0 ? .nobody : .user(found.user, inode: UInt64(found.inode))
         }
         return .unavailable
     }

@@ -48,6 +48,24 @@ struct SocketDiagnosisTests {
         }
     }
 
+    @Test func `who listens at a client's port is not the client, when that has gone`() throws {
+        let diagnosis = try #require(SocketDiagnosis())
+        let server = try PlainListener()
+        let client = try PlainSocket.connect(to: server.address, sharingPort: true)
+        let accepted = try server.accept()
+        let far = try #require(client.address)
+        let everywhere = SocketAddress(address: .v4(0), port: far.port)
+        let listener = try PlainListener(at: everywhere)
+        guard case .user(geteuid(), _) = diagnosis.user(of: far, connectedTo: server.address) else {
+            Issue.record("not found")
+            return
+        }
+        client.reset()
+        #expect(diagnosis.user(of: far, connectedTo: server.address) == .nobody)
+        accepted.close()
+        listener.close()
+    }
+
     @Test func `an end that does not exist is nobody's`() throws {
         let diagnosis = try #require(SocketDiagnosis())
         let nowhere = SocketAddress.loopback(port: 1)

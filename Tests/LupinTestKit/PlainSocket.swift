@@ -36,11 +36,18 @@ package final class PlainSocket: Sendable {
     }
 
     /// Connects; a small `receiveBuffer` (bytes) makes the other side's sends fall short sooner.
+    ///
+    /// With `sharingPort` somebody may listen at its port as well.
     package static func connect(
         to address: SocketAddress,
-        receiveBuffer: Int32? = nil
+        receiveBuffer: Int32? = nil,
+        sharingPort: Bool = false
     ) throws -> PlainSocket {
         let descriptor = try RawSocket.make(for: address)
+        if sharingPort {
+            RawSocket.set(SO_REUSEADDR, to: 1, of: descriptor.raw)
+            try RawSocket.bind(descriptor.raw, to: .loopback(port: 0))
+        }
         if let receiveBuffer {
             RawSocket.set(SO_RCVBUF, to: receiveBuffer, of: descriptor.raw)
         }
