@@ -29,10 +29,14 @@ package protocol ChannelFilter: AnyObject {
     /// The end of the connection is the end of what the peer says, even where `hasEnded` does not
     /// say so.
     var mayEndUnannounced: Bool { get }
+
+    /// The filter has got a part of something of which it can't open the rest yet.
+    var isWithinRecord: Bool { get }
 }
 
 extension ChannelFilter {
     package var mayEndUnannounced: Bool { false }
+    package var isWithinRecord: Bool { false }
 }
 
 /// A filter gave up; what it met is its maker's to tell.
@@ -117,8 +121,11 @@ final class NestedFilter: ChannelFilter {
     /// The outer stream has ended and the inner one has not: whoever ends the outer one, a parent
     /// proxy say, could cut the inner one short.
     private var isCut: Bool {
-        outer.hasEnded && between.isEmpty && !inner.hasEnded && !inner.mayEndUnannounced
+        outer.hasEnded && between.isEmpty && !inner.hasEnded && !isInnerWhole
     }
+
+    /// The inner stream may end where it stands.
+    private var isInnerWhole: Bool { inner.mayEndUnannounced && !inner.isWithinRecord }
 
     func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
         var once: [UInt8] = []
@@ -135,10 +142,14 @@ final class NestedFilter: ChannelFilter {
     }
 
     var hasEnded: Bool {
-        inner.hasEnded || (outer.hasEnded && between.isEmpty && inner.mayEndUnannounced)
+        inner.hasEnded || (outer.hasEnded && between.isEmpty && isInnerWhole)
     }
 
     var mayEndUnannounced: Bool { inner.mayEndUnannounced }
+
+    var isWithinRecord: Bool {
+        outer.isWithinRecord || !between.isEmpty || inner.isWithinRecord
+    }
 
     var holdsPlain: Bool { inner.holdsPlain || outer.holdsPlain || !between.isEmpty || isCut }
 }

@@ -51,8 +51,10 @@ extension Channel {
             // A connection that ends without the filter's own farewell may have been cut; within
             // one of its records it certainly was.
             case .end:
-                if filtered.filter.mayEndUnannounced, filtered.received.isEmpty { return .end }
-                throw .unannouncedEnd
+                guard filtered.filter.mayEndUnannounced, filtered.received.isEmpty,
+                    !filtered.filter.isWithinRecord
+                else { throw .unannouncedEnd }
+                return .end
             }
         }
     }

@@ -321,13 +321,16 @@ package final class TLSSession {
         unsafe SSL_version(ssl) >= TLS1_3_VERSION ? .tls13 : .tls12
     }
 
+    /// Whether whole records only have come.
+    package var isBetweenRecords: Bool { bio.isBetweenRecords }
+
     /// Gives the record buffers back that a handshake message leaves behind: 32 KiB.
     ///
     /// Behind application data OpenSSL does that by itself. It may only be asked between records:
     /// before 3.0.14 it frees a buffer with half a record in it (CVE-2024-4741).
     private func releaseBuffers() {
         // Safety: the SSL is ours, and no record is under way in either direction.
-        guard bio.isBetweenRecords, unsafe SSL_pending(ssl) == 0 else { return }
+        guard isBetweenRecords, unsafe SSL_pending(ssl) == 0 else { return }
         unsafe SSL_free_buffers(ssl)
     }
 

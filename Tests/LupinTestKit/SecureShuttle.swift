@@ -15,8 +15,8 @@ final class SecureShuttle: Sendable {
     private let wire: PlainSocket
     private let plain: PlainSocket
     private let state = Mutex(State())
-    /// Whether FIN follows close_notify.
-    let endsWithNotice = Atomic(true)
+    /// What goes before FIN in the place of close_notify; nil for close_notify.
+    let cut = Mutex<[UInt8]?>(nil)
     let progress = ShuttleProgress()
 
     init(wire: PlainSocket, plain: PlainSocket) {
@@ -65,7 +65,7 @@ final class SecureShuttle: Sendable {
 
     private func carry(_ carrier: Carrier) {
         do throws(TLSFailure) {
-            while try carrier.step(endsWithNotice.load(ordering: .sequentiallyConsistent)) {
+            while try carrier.step(cut.withLock { $0 }) {
                 if let ticket = carrier.ticket { state.withLock { $0.ticket = ticket } }
             }
         } catch {
@@ -153,11 +153,13 @@ private final class Carrier {
     }
 
     /// Waits for something and does it; false when there is nothing more to do.
-    func step(_ endsWithNotice: Bool) throws(TLSFailure) -> Bool {
+    ///
+    /// `cut` goes to the wire in the place of close_notify.
+    func step(_ cut: [UInt8]?) throws(TLSFailure) -> Bool {
         try open()
         flush()
         progress.note(takenCount, isBlocked: !toWire.isEmpty)
-        finish(endsWithNotice)
+        finish(cut)
         if isCut || (isWireFinished && isPlainFinished && hasWireEnded) { return false }
         let wantsWire = hasWireEnded || toPlain.count >= Self.backlogMax ? 0 : POLLIN
         let wantsPlain = hasPlainEnded || toWire.count >= Self.backlogMax ? 0 : POLLIN
@@ -251,9 +253,9 @@ private final class Carrier {
     }
 
     /// Passes ends on, behind everything that came before them.
-    private func finish(_ endsWithNotice: Bool) {
+    private func finish(_ cut: [UInt8]?) {
         if hasPlainEnded, !isWireFinished, toWire.isEmpty {
-            if endsWithNotice { session.close(output: &toWire) }
+            if let cut { toWire = cut } else { session.close(output: &toWire) }
             _ = try? wire.send(toWire)
             toWire = []
             wire.shutdownWrite()

@@ -128,8 +128,10 @@ package final class SecureSocket: Sendable {
     package var failure: TLSFailure? { shuttle.failure }
 
     /// Sends FIN without close_notify, as somebody does who cuts a body short.
-    package func truncate() {
-        shuttle.endsWithNotice.store(false, ordering: .sequentiallyConsistent)
+    ///
+    /// - Parameter bytes: What goes before it as it is, such as the beginning of a record.
+    package func truncate(behind bytes: [UInt8] = []) {
+        shuttle.cut.withLock { $0 = bytes }
         plain.shutdownWrite()
     }
 

@@ -31,6 +31,9 @@ final class TLSFilter: ChannelFilter {
         isDue = true
     }
 
+    /// OpenSSL takes the part of a record that has come.
+    var isWithinRecord: Bool { !session.isBetweenRecords }
+
     var holdsPlain: Bool { isDue || (isEstablished && session.holdsPlaintext) }
 
     func open(

@@ -35,6 +35,21 @@ struct CloseNotifyTests {
         }
     }
 
+    /// A whole record of application data would have 256 bytes behind this header.
+    @Test(arguments: [1, 5, 105])
+    func `an end within a record is a cut, whatever the rule says`(count: Int) async throws {
+        let record = [0x17, 0x03, 0x03, 0x01, 0x00] + [UInt8](repeating: 0x5A, count: 256)
+        try await Inside.run(Self.rule("optional")) { inside in
+            try inside.send()
+            let far = try inside.accept()
+            try far.request()
+            try far.send("HTTP/1.1 200 OK\r\n\r\nhalf of i")
+            far.security?.truncate(behind: Array(record.prefix(count)))
+            _ = try inside.client.stream.untilEnd()
+            #expect(try inside.proxy.record()["outcome"] == "truncated")
+        }
+    }
+
     @Test func `a body with a length is broken all the same`() async throws {
         try await Inside.run(Self.rule("optional")) { inside in
             try inside.send()
