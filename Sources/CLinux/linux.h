@@ -1,11 +1,12 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, rtnetlink, sock_diag, files without a name, reads that don't wait, and who is at the other end of a
-// local socket.
+// inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, and who is at
+// the other end of a local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
+#include <linux/magic.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -22,6 +23,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 // Declared here because the headers show them only under _GNU_SOURCE, which would give types that
@@ -249,6 +251,14 @@ static inline int linux_route_listen(int fd) {
     return bind(fd, (const struct sockaddr *)&address, sizeof address);
 }
 
+// The type of the file system that a path lies on, as linux/magic.h names them.
+static inline int linux_file_system(const char *_Nonnull path, uint32_t *_Nonnull type) {
+    struct statfs status = {0};
+    int result = statfs(path, &status);
+    *type = (uint32_t)status.f_type;
+    return result;
+}
+
 // A socket that asks the kernel about TCP sockets; see sock_diag(7).
 static inline int linux_diagnosis_socket(void) {
     return socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
@@ -311,7 +321,8 @@ static inline ssize_t linux_diagnosis_read(
     *error = message.error.error;
     const struct inet_diag_sockid *id = &message.socket.id;
     int family = message.socket.idiag_family;
-    linux_make_address(family, (const uint8_t *)id->idiag_src, ntohs(id->idiag_sport), &found->local);
+    linux_make_address(
+        family, (const uint8_t *)id->idiag_src, ntohs(id->idiag_sport), &found->local);
     linux_make_address(
         family, (const uint8_t *)id->idiag_dst, ntohs(id->idiag_dport), &found->remote);
     found->user = message.socket.idiag_uid;

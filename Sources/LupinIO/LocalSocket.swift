@@ -143,7 +143,7 @@ package final class LocalListener {
 
     // MARK: The file
 
-    private static func lock(_ directory: Int32) throws(LocalSocketProblem) {
+    fileprivate static func lock(_ directory: Int32) throws(LocalSocketProblem) {
         for _ in 0..<lockAttempts {
             let code = SystemCall.value { Int(flock(directory, LOCK_EX | LOCK_NB)) }
             // Some file systems can't lock; then two starts in the same moment are nobody's worry.
@@ -227,23 +227,54 @@ package enum LocalSocket {
             && status.st_mode & 0o022 == 0
     }
 
-    /// The names in a directory; none where it can't be read.
-    package static func names(in folder: String) -> [String] {
-        ProcessFiles.names(in: folder).sorted()
+    /// The names in a directory; none where there is none, or this user may not see it.
+    /// - Throws: Why they are not known, such as that no descriptor is left.
+    package static func names(in folder: String) throws(SystemError) -> [String] {
+        do throws(SystemError) {
+            return try ProcessFiles.names(in: folder).sorted()
+        } catch {
+            if error.isAbsence || [EACCES, EPERM, ENOTDIR].contains(error.code) { return [] }
+            throw error
+        }
     }
 
-    /// Seconds for which a socket on which nobody listens may be one that is just being made.
-    private static let youth: Int64 = 10
+    /// File systems whose directories are read without a wait: no server is asked.
+    private static let localFileSystems: Set<UInt32> = [
+        UInt32(EXT4_SUPER_MAGIC), UInt32(XFS_SUPER_MAGIC), UInt32(BTRFS_SUPER_MAGIC),
+        UInt32(F2FS_SUPER_MAGIC), UInt32(TMPFS_MAGIC), UInt32(OVERLAYFS_SUPER_MAGIC),
+        // ZFS, which is not one of the kernel's own.
+        0x2FC1_2FC1,
+    ]
 
-    /// Removes the sockets on which nobody listens any more.
+    /// Whether a path lies on one of them; as much of it as there is counts.
+    package static func isOnLocalDisk(_ path: String) -> Bool {
+        var rest = path
+        var type: UInt32 = 0
+        while true {
+            // Safety: the path is NUL-terminated for the call, which fills the number.
+            let code = SystemCall.value { Int(unsafe linux_file_system(rest, &type)) }
+            if code == 0 { return localFileSystems.contains(type) }
+            guard code == -Int(ENOENT), rest.count > 1 else { return false }
+            rest = ProtectedFile.parts(of: rest).folder
+        }
+    }
+
+    /// Removes the sockets in a folder on which nobody listens any more.
     /// - Returns: What of them was removed, and when each was made, in seconds since 1970.
-    package static func removeDead(_ paths: [String]) -> [(path: String, madeAt: Int64)] {
-        paths.compactMap { path in
+    package static func removeDead(
+        _ paths: [String],
+        in folder: String
+    ) -> [(path: String, madeAt: Int64)] {
+        // While one is being made, and nobody listens on it yet, its maker holds the lock.
+        guard let directory = try? ProtectedFile.openDirectory(folder, makingIt: false),
+            (try? LocalListener.lock(directory.raw)) != nil
+        else { return [] }
+        return paths.compactMap { path in
             var status = stat()
             // Safety: the path is NUL-terminated for the calls; lstat fills the struct.
-            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
-                Int64(status.st_mtim.tv_sec) &+ youth < SystemCall.wallMicroseconds() / 1_000_000
-            else { return nil }
+            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
+                return nil
+            }
             do throws(SystemError) {
                 _ = try open(path)
                 return nil

@@ -1,6 +1,7 @@
 // What /proc says about processes: who runs, what each has open, what it is called. It blocks.
 import CLinux
 import Glibc
+import LupinCore
 
 /// Readings of /proc; what cannot be read is as good as absent.
 enum ProcessFiles {
@@ -42,10 +43,18 @@ enum ProcessFiles {
         return numbers
     }
 
-    /// All names of a directory; none when it cannot be read.
-    static func names(in path: String) -> [String] {
-        // Safety: the stream is closed once, at the end, and used before that only.
-        guard let stream = unsafe opendir(path) else { return [] }
+    /// All names of a directory.
+    static func names(in path: String) throws(SystemError) -> [String] {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        // Safety: the path is NUL-terminated for the call.
+        let descriptor = Descriptor(
+            owning: try SystemCall.check { unsafe open(path, flags) }
+        )
+        // Safety: the stream owns the descriptor, and is closed once, at the end.
+        guard let stream = unsafe fdopendir(descriptor.raw) else {
+            throw SystemError(code: ENOMEM)
+        }
+        _ = descriptor.release()
         defer { unsafe closedir(stream) }
         var names: [String] = []
         while let entry = unsafe readdir(stream) { unsafe names.append(name(of: entry)) }
@@ -61,7 +70,8 @@ enum ProcessFiles {
         let prefix = "socket:["
         let target = link.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
         guard target.starts(with: prefix.utf8), target.last == 0x5D else { return nil }
-        return UInt64(String(decoding: target[prefix.utf8.count...].dropLast(), as: UTF8.self))
+        let digits = Array(target[prefix.utf8.count...].dropLast())
+        return NumberReader.unsigned(digits.span)
     }
 
     /// Whether what a process has open can be seen.

@@ -1,7 +1,6 @@
 // Whose program holds the other end of a connection within this machine: /proc on a helper thread.
 import Glibc
 import LupinCore
-import Synchronization
 
 /// Asks the kernel which process a client is, shared by all loops.
 ///
@@ -157,6 +156,14 @@ package final class ProcessLookup: Sendable {
         } ?? nil
     }
 
+    /// What `body` finds, which may block; nil when that takes longer than ``userPatience``.
+    package func ask<Answer: Sendable>(
+        slot: ParkingSlot,
+        _ body: @escaping @Sendable () -> Answer
+    ) async -> Answer? {
+        await wait(Self.userPatience, slot, on: userThread, for: body)
+    }
+
     /// Whether somebody still holds the socket at the other end.
     package func isHeld(
         _ peer: SocketAddress,
@@ -234,9 +241,9 @@ package final class ProcessLookup: Sendable {
 
 extension ProcessLookup {
     /// Bytes of a socket table that are read: some 100,000 sockets.
-    fileprivate static let tableBytesMax = 16 << 20
+    static let tableBytesMax = 16 << 20
     /// A client that uses an IPv6 socket for an IPv4 address stands in the other table.
-    fileprivate static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+    static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
@@ -266,7 +273,7 @@ extension ProcessLookup {
     }
 
     /// A connection within the machine is one over loopback, or one from an address to itself.
-    fileprivate static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
+    static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         let (from, to) = (peer.address.unmapped, local.address.unmapped)
         return from == to || (from.isLoopback && to.isLoopback)
     }
@@ -346,49 +353,5 @@ extension ProcessLookup {
             return nil
         }
         return String(decoding: content.last == 0x0A ? content.dropLast() : content, as: UTF8.self)
-    }
-}
-
-/// The kernel's tables of connections as they were last read: one reading answers all who asked
-/// before it, so a burst of new clients does not wait for a reading each.
-private final class RecentTables: Sendable {
-    private struct Reading {
-        /// In microseconds of the monotonic clock.
-        var begun: UInt64
-        var tables: [[UInt8]]
-    }
-
-    /// The kernel may skip an entry while others come and go.
-    private static let readingsMax = 3
-
-    private let last = Mutex<Reading?>(nil)
-
-    /// What is known of a client's user; it blocks.
-    func user(
-        of peer: SocketAddress,
-        to local: SocketAddress,
-        askedAt: UInt64
-    ) -> ProcessLookup.Finding {
-        guard ProcessLookup.isWithinMachine(peer, local) else { return ProcessLookup.Finding() }
-        for round in 0..<Self.readingsMax {
-            for table in tables(since: round == 0 ? askedAt : nil) {
-                let entry = SocketTableEntry.find(in: table, local: peer, remote: local)
-                if let entry { return ProcessLookup.Finding(user: entry.uid) }
-            }
-        }
-        return ProcessLookup.Finding()
-    }
-
-    /// The tables, read again unless that was begun after `moment`.
-    private func tables(since moment: UInt64?) -> [[UInt8]] {
-        last.withLock { last in
-            if let moment, let last, last.begun > moment { return last.tables }
-            let begun = SystemCall.monotonicMicroseconds()
-            let tables = ProcessLookup.tablePaths.compactMap {
-                ProcessFiles.content(of: $0, bytesMax: ProcessLookup.tableBytesMax)
-            }
-            last = Reading(begun: begun, tables: tables)
-            return tables
-        }
     }
 }

@@ -35,4 +35,17 @@ package enum ProcessOwner {
         let bytes = name.prefix { $0 != 0 && $0 != 0x2E }.map { UInt8(bitPattern: $0) }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// What tells this machine from others, however they are called: machine-id(5), or where there
+    /// is none the kernel's name for this run of it.
+    ///
+    /// It is not to be shown to others; a digest of it may be.
+    package static var machine: String {
+        for path in ["/etc/machine-id", "/proc/sys/kernel/random/boot_id"] {
+            let content = ProcessFiles.content(of: path, bytesMax: 256) ?? []
+            let line = content.prefix { $0 != 0x0A }
+            if line.count >= 32 { return String(decoding: line, as: UTF8.self) }
+        }
+        return hostName
+    }
 }

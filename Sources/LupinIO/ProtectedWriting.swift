@@ -205,7 +205,8 @@ extension ProtectedFile {
         now: Int
     ) {
         let prefix = temporaryPrefix(name)
-        for entry in ProcessFiles.names(in: folder) where entry.hasPrefix(prefix) {
+        let entries = (try? ProcessFiles.names(in: folder)) ?? []
+        for entry in entries where entry.hasPrefix(prefix) {
             var status = stat()
             // Safety: the name is NUL-terminated for the calls; fstatat fills the struct.
             guard unsafe fstatat(directory.raw, entry, &status, AT_SYMLINK_NOFOLLOW) == 0,

@@ -67,7 +67,8 @@ package enum PublicFile {
 
     /// The names in a folder, sorted; none when it can't be read.
     package static func names(in folder: String) -> [String] {
-        ProcessFiles.names(in: folder).filter { $0 != "." && $0 != ".." }.sorted()
+        let names = (try? ProcessFiles.names(in: folder)) ?? []
+        return names.filter { $0 != "." && $0 != ".." }.sorted()
     }
 
     /// The file that a path means when all links are followed; nil if there is none.

@@ -113,7 +113,7 @@ package final class SocketDiagnosis: Sendable {
             guard type == LINUX_DIAGNOSIS_SOCKET else {
                 return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
             }
-            // Where no socket has these two ends, the kernel tells of one that listens at the first.
+            // Where no socket has both ends, the kernel tells of one that listens at the first.
             guard SocketAddress(found.local)?.unmapped == ends.0,
                 SocketAddress(found.remote)?.unmapped == ends.1
             else { return .nobody }

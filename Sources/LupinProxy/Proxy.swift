@@ -112,9 +112,11 @@ public final class Proxy: Sendable {
             maker: maker
         )
         control = await Proxy.makeControl(controlThread.executor, shared, workers, surroundings)
+        await onControl { $0.beginSiblings() }
         do {
             for worker in workers { try await worker.start(listeners) }
         } catch {
+            await onControl { await $0.endSiblings() }
             for thread in threads + [controlThread] { thread.stop() }
             throw StartFailure(message: "\(error)", isBindFailure: false)
         }

@@ -53,8 +53,10 @@ final class Shared: Sendable {
     let tokenThread: HelperThread
     /// The process's variables.
     let environment: [String: String]
-    /// Where the lupins of this user find each other; nil where they can't.
+    /// Where the lupins of this user find each other; empty where they can't.
     let siblingFolders: [String]
+    /// Whether a loop may look into them by itself: no server is asked for what is in them.
+    let isSiblingFolderNear: Bool
     /// What an embedding program does to every request; nil where there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
     /// What it says about redirects that rules follow.
@@ -87,6 +89,7 @@ final class Shared: Sendable {
         hooks: Hooks
     ) {
         self.siblingFolders = siblingFolders
+        isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock
         self.logger = logger
         self.allowsColour = allowsColour

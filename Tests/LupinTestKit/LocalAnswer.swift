@@ -10,14 +10,19 @@ package final class LocalAnswer {
     private let thread: Thread
     private let request = Pipe()
 
-    package init(in folder: String, answer: [UInt8]) throws {
-        let path = "\(folder)/lupin.sock"
+    package convenience init(in folder: String, answer: [UInt8]) throws {
+        try self.init(at: "\(folder)/lupin.sock", answer: answer)
+    }
+
+    /// Without an answer whoever asks waits.
+    package init(at path: String, answer: [UInt8]?) throws {
         self.path = path
         listener = try LocalSocketFile.bound(at: path)
         let raw = listener.raw
         try SystemCall.check { listen(raw, 1) }
         let output = request.fileHandleForWriting
         thread = Thread {
+            guard let answer else { return }
             let accepted = Glibc.accept(raw, nil, nil)
             guard accepted >= 0 else { return }
             let client = FileHandle(fileDescriptor: accepted, closeOnDealloc: true)

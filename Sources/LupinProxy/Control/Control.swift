@@ -36,6 +36,15 @@ final class Control {
         self.surroundings = surroundings
     }
 
+    /// Tells other lupins from now on for whom this one holds its connections.
+    ///
+    /// Before the first connection is made: who comes by it would be this user for the others.
+    func beginSiblings() {
+        let siblings = SiblingDesk(shared, workers, on: loop)
+        for crash in siblings.open() { tell(crash) }
+        self.siblings = siblings
+    }
+
     /// Begins to watch the rules and to answer; neither need be for a proxy to work.
     func start() {
         let desk = AdminDesk(
@@ -51,9 +60,6 @@ final class Control {
         let admin = AdminServer(desk, on: loop)
         admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
         self.admin = admin
-        let siblings = SiblingDesk(shared, workers, on: loop)
-        for crash in siblings.open() { tell(crash) }
-        self.siblings = siblings
         startWatching()
     }
 

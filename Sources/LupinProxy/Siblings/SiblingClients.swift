@@ -9,23 +9,11 @@ extension Exchange {
     /// answer in time speaks for nobody.
     func userBehindSiblings(_ user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard user == ProcessOwner.userNumber, let ends = downstream.ends else { return user }
-        // A few names in a folder of this machine, and as a rule none but our own.
-        let sockets = SiblingFolder.siblings(
-            of: resources.shared.pseudonym,
-            in: resources.shared.siblingFolders
-        )
+        guard let sockets = await siblings(in: slot) else { return nil }
         guard !sockets.isEmpty else { return user }
-        let processes = resources.shared.processes
-        let holders = await processes.holders(
-            of: ends.peer,
-            to: ends.local,
-            among: Set(sockets.map(SiblingFolder.process)),
-            slot: slot
-        )
-        guard let holders else { return nil }
-        if holders.isEmpty { return user }
         let question = SiblingQuestion(peer: ends.peer, local: ends.local)
-        for socket in sockets where holders.contains(SiblingFolder.process(of: socket)) {
+        var silent: Set<Int32> = []
+        for socket in sockets {
             switch await ask(question, at: socket) {
             case .other: continue
             case .unknown:
@@ -34,23 +22,51 @@ extension Exchange {
             case .user(let number):
                 client.isThroughSibling = true
                 return number
+            case nil: silent.insert(SiblingFolder.process(of: socket))
+            }
+        }
+        let processes = resources.shared.processes
+        if !silent.isEmpty {
+            // One that hangs keeps nobody out who does not come through it.
+            let holders = await processes.holders(
+                of: ends.peer,
+                to: ends.local,
+                among: silent,
+                slot: slot
+            )
+            guard holders == [] else {
+                client.isThroughSibling = true
+                return nil
             }
         }
         // One that let go of the connection meanwhile says that it is not its own.
         return await processes.isHeld(ends.peer, to: ends.local, slot: slot) ? user : nil
     }
 
-    /// How long another lupin may take, which asks its workers.
-    private static let siblingPatience = Duration.seconds(5)
+    /// The sockets of the other lupins of this user; nil where they are not known.
+    private func siblings(in slot: ParkingSlot) async -> [String]? {
+        let shared = resources.shared
+        let (pseudonym, folders) = (shared.pseudonym, shared.siblingFolders)
+        if folders.isEmpty { return [] }
+        // A few names, and as a rule none but our own.
+        if shared.isSiblingFolderNear { return SiblingFolder.siblings(of: pseudonym, in: folders) }
+        return await shared.processes.ask(slot: slot) {
+            SiblingFolder.siblings(of: pseudonym, in: folders)
+        } ?? nil
+    }
 
-    private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer {
+    /// How long another lupin may take, which asks its workers.
+    private static let siblingPatience = Duration.seconds(1)
+
+    /// What a sibling says; nil where it says nothing in time.
+    private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer? {
         let loop = slot.loop
         let channel: Channel
         do throws(SystemError) {
             channel = try LocalSocket.connect(to: socket, on: loop)
         } catch {
             // A dead socket belongs to no lupin any more; one that is busy may hold it.
-            return error.isAbsence || error.isRefusal ? .other : .unknown
+            return error.isAbsence || error.isRefusal ? .other : nil
         }
         let waiting = ParkingSlot(on: loop)
         defer {
@@ -62,10 +78,10 @@ extension Exchange {
         channel.slot = waiting
         channel.readableReason = .downstreamReadable
         channel.stage { $0.append(contentsOf: "\(question.text)\n".utf8) }
-        guard (try? channel.flush()) == true else { return .unknown }
+        guard (try? channel.flush()) == true else { return nil }
         let deadline = min(loop.deadline(in: Self.siblingPatience), totalDeadline)
         let line = await channel.line(in: waiting, until: deadline)
-        return line.flatMap { SiblingAnswer($0) } ?? .unknown
+        return line.flatMap { SiblingAnswer($0) }
     }
 
     /// Whether the exchange goes by that connection, or makes it.

@@ -37,7 +37,7 @@ final class SiblingDesk {
         for folder in shared.siblingFolders where listener == nil {
             do throws(LocalSocketProblem) {
                 let listener = try LocalListener(
-                    path: SiblingFolder.socket(of: shared.pseudonym, in: folder),
+                    path: "\(folder)/\(SiblingFolder.socketName(of: shared.pseudonym))",
                     makingDirectory: true,
                     on: loop,
                     slot: slot
@@ -48,19 +48,22 @@ final class SiblingDesk {
             }
         }
         guard listener != nil else {
-            shared.logger.notice(
+            shared.logger.warning(
                 """
-                there is no folder for a socket where other lupins of this user could ask for whom \
-                this one connects: whoever comes to them through it comes as this user
+                no socket for other lupins of this user can be made in \
+                \(shared.siblingFolders.joined(separator: " or ")): whoever comes to them through \
+                this one comes as this user, and gets this user's credentials there
                 """
             )
             return []
         }
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.accept() }
-        let sockets = shared.siblingFolders.flatMap(SiblingFolder.sockets)
-        return LocalSocket.removeDead(sockets).map {
-            CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
+        return shared.siblingFolders.flatMap { folder in
+            let sockets = (try? SiblingFolder.sockets(in: folder)) ?? []
+            return LocalSocket.removeDead(sockets, in: folder).map {
+                CrashEvent(process: SiblingFolder.process(of: $0.path), startSeconds: $0.madeAt)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 // Where the lupins of one user on one machine find each other, whatever their environment says.
 import LupinCore
 import LupinIO
+import LupinTLS
 
 /// A folder with one socket for each lupin of this user that runs.
 ///
@@ -20,26 +21,29 @@ package enum SiblingFolder {
         )
     }
 
-    /// The sockets of this machine in it; none where it can't be read.
-    ///
-    /// A home may be that of other machines too.
-    static func sockets(in folder: String) -> [String] {
-        LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
+    /// The sockets of this machine in it.
+    /// - Throws: Why they are not known.
+    static func sockets(in folder: String) throws(SystemError) -> [String] {
+        try LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
             .prefix(socketsMax)
             .map { "\(folder)/\($0)" }
     }
 
-    /// The sockets of the others, without the one of the lupin that is called so in `Via`.
-    static func siblings(of pseudonym: String, in folders: [String]) -> [String] {
-        folders.flatMap { folder in
-            let own = socket(of: pseudonym, in: folder)
-            return sockets(in: folder).filter { $0 != own }
+    /// The sockets of the others, without the one of the lupin that is called so in `Via`; nil
+    /// where they are not known.
+    static func siblings(of pseudonym: String, in folders: [String]) -> [String]? {
+        try? folders.flatMap { folder in
+            let own = "\(folder)/\(socketName(of: pseudonym))"
+            return try sockets(in: folder).filter { $0 != own }
         }
     }
 
-    /// The socket of the lupin that is called so in `Via`.
-    static func socket(of pseudonym: String, in folder: String) -> String {
-        "\(folder)/\(ProcessOwner.processNumber)-\(pseudonym)\(suffix)"
+    /// What the socket of a lupin is called that `Via` calls so.
+    package static func socketName(
+        of pseudonym: String,
+        process: Int32 = ProcessOwner.processNumber
+    ) -> String {
+        "\(process)-\(pseudonym)\(suffix)"
     }
 
     /// The number of the process that made the socket.
@@ -50,7 +54,15 @@ package enum SiblingFolder {
         return Int32(truncatingIfNeeded: number)
     }
 
-    private static let suffix = "@\(ProcessOwner.hostName.prefix(16)).sock"
+    /// A home may be that of other machines too, whose sockets nobody here can ask.
+    private static let suffix: String = {
+        let digest = MessageDigest.sha256("lupin \(ProcessOwner.machine)".utf8.span)
+        let digits = digest.prefix(6).map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0\(digits)" : digits
+        }
+        return "@\(digits.joined()).sock"
+    }()
 }
 
 extension SocketAddress {

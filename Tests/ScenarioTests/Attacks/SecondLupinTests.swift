@@ -2,6 +2,7 @@
 import Foundation
 import LupinCore
 import LupinIO
+import LupinProxy
 import LupinTestKit
 import Testing
 
@@ -37,7 +38,7 @@ struct SecondLupinTests {
                 identify: users.identify,
                 siblings: folder
             ) { way in
-                let pair = Pair(keeper: keeper, way: way, users: users)
+                let pair = Pair(keeper: keeper, way: way, users: users, folder: folder)
                 try body(pair)
             }
         }
@@ -47,6 +48,8 @@ struct SecondLupinTests {
         let keeper: ProxyFixture
         let way: ProxyFixture
         let users: LocalUsers
+        /// Where the two find each other.
+        let folder: String
     }
 
     /// A client of `user` that asks the keeper in a tunnel of the other one.
@@ -136,6 +139,36 @@ struct SecondLupinTests {
         }
     }
 
+    @Test func `a lupin that says nothing speaks for nobody`() async throws {
+        try await run { pair in
+            // It is there, and hangs.
+            let silent = try LocalAnswer(
+                at: "\(pair.folder)/\(SiblingFolder.socketName(of: "silent", process: 4711))",
+                answer: nil
+            )
+            let origin = try PlayedOrigin()
+            let response = try pair.keeper.client().get(origin.url())
+            #expect(response.status == 403)
+            #expect(response.bodyText.contains("another lupin"))
+            #expect(!origin.hasWaiting)
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test func `one that has ended is not asked`() async throws {
+        try await run { pair in
+            let name = SiblingFolder.socketName(of: "dead", process: 4711)
+            try AbandonedSocket.leave(at: "\(pair.folder)/\(name)")
+            let origin = try PlayedOrigin()
+            let client = try pair.keeper.client()
+            try client.send("GET", origin.url())
+            let far = try origin.accept()
+            #expect(try far.request()["Authorization"] == "Bearer owner-token")
+            try far.reply(204)
+            #expect(try client.response().status == 204)
+        }
+    }
+
     @Test func `what a private cache has of one is not another one's`() async throws {
         let keeper = "access: {credentials: any}\n" + everywhere("cache: {mode: private}")
         try await run(keeper: keeper) { pair in
@@ -165,10 +198,9 @@ struct SecondLupinTests {
             attributes: [.posixPermissions: 0o700]
         )
         defer { try? manager.removeItem(atPath: folder) }
-        let dead = "\(folder)/4711-lupin-00000000@\(ProcessOwner.hostName.prefix(16)).sock"
+        let name = SiblingFolder.socketName(of: "lupin-00000000", process: 4711)
+        let dead = "\(folder)/\(name)"
         try AbandonedSocket.leave(at: dead)
-        let longAgo = Date(timeIntervalSinceNow: -60)
-        try manager.setAttributes([.modificationDate: longAgo], ofItemAtPath: dead)
         try await ProxyFixture.run(siblings: folder) { proxy in
             #expect(!manager.fileExists(atPath: dead))
             #expect(try manager.contentsOfDirectory(atPath: folder).count == 1)
