@@ -4,7 +4,9 @@
 /// One thing that lupin attaches to a request, or keeps for one user.
 ///
 /// Whom it is for, what it makes of a stored response, which responses it parts and what it is
-/// called are exhaustive switches, so a new kind does not compile before it says all of that.
+/// called are exhaustive switches, so a new kind does not compile before it says all of that. What
+/// it does to shared connections and TLS sessions is another one: the engine's `NextHop`, which
+/// these are kept by.
 package enum Attached: Sendable, Hashable {
     /// The credential of a token: an `auth` step, or `${token:…}` in a value.
     case token(String)
@@ -83,22 +85,6 @@ package enum Attached: Sendable, Hashable {
         // The file is what it is, whoever names it.
         case .cookies, .clientCertificate: false
         case .parentIdentity, .privateResponses, .followedRedirect: false
-        }
-    }
-
-    /// What it identifies its sender to the origin by.
-    package enum Scope: Sendable {
-        /// Every message by itself: connections and TLS sessions may be shared with other messages.
-        case message
-        /// The whole connection: the `NextHop` that connections, HTTP/2 streams and TLS sessions
-        /// are kept by holds it.
-        case connection
-    }
-
-    package var scope: Scope {
-        switch self {
-        case .clientCertificate, .parentIdentity: .connection
-        case .token, .secret, .cookies, .privateResponses, .followedRedirect: .message
         }
     }
 

@@ -115,6 +115,7 @@ extension Exchange {
             by: base.hop.connectedParent?.proxy,
             version: snapshot.version
         )
+        assert(attachments.all.allSatisfy(base.hop.isApart))
         let key = CacheKey(
             base.head,
             to: base.origin,
@@ -126,8 +127,8 @@ extension Exchange {
 
     /// Whose responses these are: everybody's, or those of whoever has these credentials.
     ///
-    /// A private cache parts by user and Authorization; by Cookie only where Vary names it. Only a
-    /// keyed digest of all that is kept.
+    /// A private cache parts by user and Authorization; by Cookie only where Vary names it, or
+    /// nobody knows the user. Only a keyed digest of all that is kept.
     private func partition(
         _ policy: CachePolicy,
         _ base: AdaptedRequest,
@@ -137,6 +138,10 @@ extension Exchange {
         if !policy.isShared {
             text += "\(owner)\n"
             for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
+            if cacheOwner == .unknown {
+                // Behind one address there may be many users, as behind a bridge of containers.
+                for value in base.head.fields.values(of: "Cookie") { text += "cookie \(value)\n" }
+            }
         }
         if text.isEmpty { return "" }
         let digest = resources.shared.responses.partitions.sha256(text.utf8.span)

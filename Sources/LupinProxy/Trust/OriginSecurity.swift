@@ -20,15 +20,19 @@ final class OriginSecurity: Hashable, Sendable {
     let context: TLSContext
     let anchors: TrustAnchors
     let closeNotify: TLSOverrides.CloseNotify
+    /// What lupin shows, where the origin asks.
+    let clientCertificate: CertificateFiles?
 
     init(
         trust: NamedTrustPolicy,
         context: TLSContext,
         anchors: TrustAnchors,
-        closeNotify: TLSOverrides.CloseNotify = .required
+        closeNotify: TLSOverrides.CloseNotify = .required,
+        clientCertificate: CertificateFiles? = nil
     ) {
         self.trust = trust
         self.closeNotify = closeNotify
+        self.clientCertificate = clientCertificate
         self.context = context
         self.anchors = anchors
     }
@@ -57,7 +61,8 @@ final class OriginSecurities: Sendable {
             trust: demand.trust,
             context: try context(for: demand),
             anchors: try anchors.load(),
-            closeNotify: demand.tls.closeNotify ?? .required
+            closeNotify: demand.tls.closeNotify ?? .required,
+            clientCertificate: demand.clientCertificate
         )
         return ready.withLock { ready in
             if let known = ready[demand] { return known }

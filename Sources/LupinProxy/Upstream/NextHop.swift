@@ -58,6 +58,26 @@ enum NextHop: Hashable, Sendable {
     }
 }
 
+extension NextHop {
+    /// Whether connections and TLS sessions are kept apart by what is attached, where they must be:
+    /// where it says who the sender is for the whole connection.
+    func isApart(by attached: Attached) -> Bool {
+        switch attached {
+        case .clientCertificate(let files):
+            if case .secure(_, let security, _) = self {
+                security.clientCertificate == files
+            } else {
+                false
+            }
+        case .parentIdentity(let proxy): connectedParent?.proxy == proxy
+        // Every message says it by itself.
+        case .token, .secret, .cookies: true
+        // Nothing of it is sent.
+        case .privateResponses, .followedRedirect: true
+        }
+    }
+}
+
 /// A parent proxy and how it is reached.
 struct ParentHop: Hashable, Sendable {
     let proxy: ParentProxy

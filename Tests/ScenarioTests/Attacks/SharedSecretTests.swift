@@ -117,6 +117,26 @@ struct SharedSecretTests {
         }
     }
 
+    /// Many users may come from one address: behind a bridge of containers all do.
+    @Test func `clients that nobody knows don't share what came for another one's Cookie`()
+        async throws
+    {
+        let users = LocalUsers()
+        let rules = everywhere("cache: {mode: private}", "access: {credentials: any}")
+        try await ProxyFixture.run(rules, identify: users.identify) { proxy in
+            let lifetime = "Cache-Control: private, max-age=600"
+            let (flaky, origin) = try proxy.flaky(
+                .answer(200, [lifetime], "one"),
+                .answer(200, [lifetime], "two")
+            )
+            for (cookie, body) in [("a", "one"), ("b", "two"), ("a", "one"), ("b", "two")] {
+                let client = try users.client(proxy, of: nil)
+                #expect(try client.get(origin.url(), "Cookie: id=\(cookie)").bodyText == body)
+            }
+            #expect(flaky.asked == 2)
+        }
+    }
+
     @Test func `what two identities at a parent proxy brought is kept apart`() async throws {
         let parent = try PlayedOrigin()
         let (one, two) = ("one:first1@\(parent.authority)", "two:second2@\(parent.authority)")
