@@ -9,20 +9,32 @@ struct Reading {
     /// up: that depends on the cut, and no valid message of few pieces comes near it.
     var isMiscounted = false
 
-    /// What must not depend on the cut: all but the payload of messages that came to no good end,
-    /// of which a piece may be there before it is known that the whole is too long; and what comes
-    /// behind GOAWAY, which nghttp2 reads to the end of the piece and no further.
+    /// What must not depend on the cut.
+    ///
+    /// That is all but the payload of messages that came to no good end, of which a piece may be
+    /// there before it is known that the whole is too long; and what comes behind GOAWAY, which
+    /// nghttp2 reads to the end of the piece and no further. DATA of a stream that lies together,
+    /// when all that is gone, is one event, however it came.
     var settled: [String] {
         let events = (events + (isOver ? ["over"] : [])).prefix { !$0.hasPrefix("goaway") }
         let ended = Set(events.filter { $0.hasPrefix("end ") }.map { $0.split(separator: " ")[1] })
-        return events.filter { event in
+        return events.reduce(into: []) { settled, event in
             let words = event.split(separator: " ", maxSplits: 2)
-            return words[0] != "data" || ended.contains(words[1])
+            guard words[0] == "data" else {
+                settled.append(event)
+                return
+            }
+            guard ended.contains(words[1]) else { return }
+            if settled.last?.hasPrefix("data \(words[1]) ") == true {
+                settled[settled.count - 1] += " \(words[2])"
+            } else {
+                settled.append(event)
+            }
         }
     }
 }
 
-/// Feeds the pieces to a new connection; DATA that lies together is one event, however it came.
+/// Feeds the pieces to a new connection.
 ///
 /// Nothing is sent while reading: what one cut would answer in between, another would not.
 func read(_ pieces: [ArraySlice<UInt8>], _ role: HTTP2Connection.Role) -> Reading {
@@ -54,13 +66,7 @@ extension Reading {
             events.append(describe(event))
             return
         }
-        let prefix = "data \(stream) :"
-        let text = bytes[range].map { " \($0)" }.joined()
-        if events.last?.hasPrefix(prefix) == true {
-            events[events.count - 1] += text
-        } else {
-            events.append(prefix + text)
-        }
+        events.append("data \(stream)" + bytes[range].map { " \($0)" }.joined())
     }
 
     private func describe(_ event: HTTP2Event) -> String {

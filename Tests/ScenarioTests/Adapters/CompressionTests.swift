@@ -159,7 +159,7 @@ struct CompressionTests {
             try clock.advance(by: .seconds(2))
             try proxy.settle()
             #expect(!origin.hasWaiting)
-            try clock.advance(by: .seconds(2))
+            try proxy.advance(by: .seconds(2), until: "the request") { origin.hasWaiting }
             let connection = try origin.accept()
             try connection.request()
             try connection.reply(200, "Server: x", "X-Gone-A: 1", "X-Kept: 1", body: "b")
