@@ -64,10 +64,6 @@ struct MatchDecoder {
             context.unknownKey(entry, in: "match", known: keys.map(\.key))
             return false
         }
-        if case .later(let what) = known.availability {
-            context.unavailable(entry.key, what, atKey: entry)
-            return false
-        }
         if entry.key != "not", isEmptyList(node) {
             context.error(
                 .type,

@@ -259,9 +259,7 @@ package enum SchemaDocument {
         _ forms: [String: [(String, JSON)]]
     ) -> [(String, JSON)] {
         keys.map { key in
-            let isNow = key.availability == .now
-            let remark = isNow ? key.sentence : notYet(key.sentence)
-            return (key.key, described("\(remark); such as \(key.form)", forms[key.key] ?? []))
+            (key.key, described("\(key.sentence); such as \(key.form)", forms[key.key] ?? []))
         }
     }
 

@@ -56,14 +56,8 @@ struct StepDecoder {
                 hint: "begin a new item: - \(entries[1].key): …"
             )
         }
-        guard let known = keys.first(where: { $0.key == entry.key }) else {
+        guard keys.contains(where: { $0.key == entry.key }) else {
             tellUnknown(entry)
-            return []
-        }
-        if case .later(let what) = known.availability {
-            if !context.isOff(entry.value, known.offValues) {
-                context.unavailable(entry.key, what, atKey: entry)
-            }
             return []
         }
         switch entry.key {

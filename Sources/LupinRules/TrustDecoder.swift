@@ -341,7 +341,7 @@ extension TrustPolicy {
     }
 
     /// Whether some part of it looks at a path to an anchor.
-    fileprivate var demandsPath: Bool {
+    package var demandsPath: Bool {
         switch self {
         case .revocation: true
         case .all(let policies), .any(let policies): policies.contains(where: \.demandsPath)

@@ -44,7 +44,7 @@ enum SettingsPage {
         for (title, keys) in places {
             lines += ["", title]
             for key in keys {
-                lines += entry(key.key, key.form, key.sentence, key.availability)
+                lines += entry(key.key, key.form, key.sentence)
             }
         }
         return lines.joined(separator: "\n")
@@ -52,18 +52,16 @@ enum SettingsPage {
 
     private static func entry(_ name: String, _ setting: Setting) -> [String] {
         let kind = setting.typeText + (setting.rangeText.map { ", \($0)" } ?? "")
-        let sentence = "\(setting.sentence) (\(kind))"
-        return entry(name, setting.defaultText, sentence, setting.availability)
+        var sentence = "\(setting.sentence) (\(kind))"
+        if case .later = setting.availability { sentence += " — not in this version" }
+        return entry(name, setting.defaultText, sentence)
     }
 
     private static func entry(
         _ name: String,
         _ value: String,
-        _ sentence: String,
-        _ availability: Setting.Availability
+        _ sentence: String
     ) -> [String] {
-        var sentence = sentence
-        if case .later = availability { sentence += " — not in this version" }
         let gap = String(repeating: " ", count: max(2, 32 - name.count))
         return ["  \(name)\(gap)\(value)"] + wrapped(sentence)
     }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRules
 import LupinTLS
 
 struct TrustEvaluateCommand: ParsableCommand {
@@ -70,7 +71,14 @@ struct TrustEvaluateCommand: ParsableCommand {
 
     func run() throws {
         var policy = try namedPolicy()
-        if let depth { policy.policy = .limited(policy.policy, intermediatesMax: depth) }
+        if let depth {
+            guard policy.policy.demandsPath else {
+                throw ValidationError(
+                    "--depth is for paths, and the policy \"\(policy.name)\" demands none"
+                )
+            }
+            policy.policy = .limited(policy.policy, intermediatesMax: depth)
+        }
         let chainText = try TrustFile.content(chain)
         for file in roots where file != TrustFile.system { _ = try TrustFile.content(file) }
         let report = report(policy, chainText)

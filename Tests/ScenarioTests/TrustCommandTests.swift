@@ -140,6 +140,28 @@ struct TrustCommandTests {
         #expect(unknown.errors.contains("there are: right, strict, system, wrong"))
     }
 
+    @Test func `a depth is no demand on a policy without paths`() throws {
+        let leaf = try root.leaf("a.example")
+        let text = """
+            lupin: 1
+            trust: {bare: {pins: ["\(pin(leaf.certificate))"], chain: false}}
+            rules: [{match: a.example, trust: bare}]
+
+            """
+        let rules = try files.write(Array(text.utf8), "lupin.yaml")
+        func verdict(_ more: String...) throws -> Lupin.Result {
+            let chain = try files.write(leaf.certificateText, "chain.pem")
+            return try Lupin.run(
+                ["trust", "evaluate", "--chain", chain, "--roots", roots, "--host", "a.example"]
+                    + ["--rules", rules, "--policy", "bare"] + more
+            )
+        }
+        #expect(try verdict().code == 0)
+        let result = try verdict("--depth", "1")
+        #expect(result.code == 64)
+        #expect(result.errors.contains("the policy \"bare\" demands none"))
+    }
+
     @Test func `the depth that is asked for limits the path`() throws {
         let leaf = try root.intermediate("One").intermediate("Two").leaf("a.example")
         #expect(try evaluate(leaf.certificateText, "--depth", "2").code == 0)

@@ -1,7 +1,7 @@
 // Where a known secret stands in some text, whatever it was encoded with on the way.
 
-/// Finds secrets and what codings make of them in bytes, in one pass whose cost does not grow with
-/// their number.
+/// Finds secrets and what codings make of them in bytes, in one pass; up to some hundred secrets
+/// its cost does not depend on their number.
 ///
 /// Hexadecimal and base64 are searched for as patterns. Escapes are undone before another search,
 /// twice where there are two layers of them, so that every way to escape a byte is covered.

@@ -78,26 +78,20 @@ package enum NumberReader {
     /// The hexadecimal number that `text` is, in either case; nil where it is none or larger than
     /// `max`.
     package static func hexadecimal(_ text: Span<UInt8>, max: UInt64 = .max) -> UInt64? {
-        number(text, radix: 16, max: max)
+        guard !text.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for i in text.indices {
+            guard let digit = text[i].hexDigit,
+                let next = adding(digit, to: value, radix: 16, max: max)
+            else { return nil }
+            value = next
+        }
+        return value
     }
 
     /// As of bytes.
     package static func hexadecimal(_ text: some StringProtocol, max: UInt64 = .max) -> UInt64? {
         hexadecimal(Array(text.utf8).span, max: max)
-    }
-
-    /// The number that `text` is in `radix`, which is 2 to 16; nil where it is none or larger than
-    /// `max`.
-    package static func number(_ text: Span<UInt8>, radix: UInt64, max: UInt64 = .max) -> UInt64? {
-        guard !text.isEmpty else { return nil }
-        var value: UInt64 = 0
-        for i in text.indices {
-            guard let digit = text[i].hexDigit, digit < radix,
-                let next = adding(digit, to: value, radix: radix, max: max)
-            else { return nil }
-            value = next
-        }
-        return value
     }
 
     /// The number of exactly `digits` decimal digits from `start` on; nil where others stand there.

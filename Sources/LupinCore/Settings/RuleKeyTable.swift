@@ -6,9 +6,6 @@ package struct DocumentedKey: Sendable {
     /// What stands behind the key, in words or as an example.
     package var form: String
     package var sentence: String
-    package var availability = Setting.Availability.now
-    /// Values that are accepted while the key is not available, because they ask for nothing.
-    package var offValues: [String] = []
 }
 
 /// The keys of rules, in the order of the documentation.

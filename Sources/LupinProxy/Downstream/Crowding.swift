@@ -86,7 +86,7 @@ extension WorkerResources {
     }
 
     /// Counts a new connection for its holder; what it is refused with where they have their share
-    /// of connections already, all of them busy.
+    /// of connections already, and all that this worker has of them are busy.
     func admit(_ connection: DownstreamConnection) -> LupinError? {
         let limit = connectionLimit
         guard Crowding.isCrowded(shared.connections.count, limit: limit) else {

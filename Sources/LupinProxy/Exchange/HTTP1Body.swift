@@ -41,11 +41,11 @@ extension LupinError {
 }
 
 extension LupinError {
-    /// An origin under TLS closed the connection without the alert close_notify.
+    /// An origin or a parent proxy under TLS closed the connection without the alert close_notify.
     fileprivate static let endWithoutCloseNotify = LupinError(
         .connectionTerminated,
-        detail: "The origin ended TLS without close_notify, so what came may be incomplete; "
-            + "tls: {close_notify: optional} in a rule takes it as the end."
+        detail: "TLS was ended without close_notify, so what came may be incomplete; "
+            + "tls: {close_notify: optional} in a rule takes that as an origin's end."
     )
 }
 
