@@ -51,6 +51,8 @@ package final class SocketDiagnosis: Sendable {
             return false
         }
         let socket = Descriptor(owning: raw)
+        // Its port is free at once when it closes.
+        _ = linux_set_linger_zero(socket.raw)
         // Safety: the kernel's form outlives the calls, which only read it.
         guard unsafe any.withKernelForm({ unsafe linux_bind(socket.raw, $0, $1) }) == 0,
             let end = SocketAddress.local(of: socket.raw),

@@ -45,8 +45,9 @@ package final class PlainSocket: Sendable {
     ) throws -> PlainSocket {
         let descriptor = try RawSocket.make(for: address)
         if sharingPort {
-            RawSocket.set(SO_REUSEADDR, to: 1, of: descriptor.raw)
+            // In this order: else the kernel could choose a port that another test keeps.
             try RawSocket.bind(descriptor.raw, to: .loopback(port: 0))
+            RawSocket.set(SO_REUSEADDR, to: 1, of: descriptor.raw)
         }
         if let receiveBuffer {
             RawSocket.set(SO_RCVBUF, to: receiveBuffer, of: descriptor.raw)

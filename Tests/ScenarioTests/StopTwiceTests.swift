@@ -4,7 +4,7 @@ import LupinTestKit
 import Testing
 
 struct StopTwiceTests {
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(20)))
     func `a second stop comes back like the first`() async throws {
         try await ProxyFixture.run { proxy in
             await proxy.beginStopping().value

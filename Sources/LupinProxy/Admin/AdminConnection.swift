@@ -11,8 +11,6 @@ final class AdminConnection {
     private let guarded: AdminGuard
     private let desk: AdminDesk
     private var isCut = false
-    /// When it came, in microseconds of the loop's clock.
-    let begun: UInt64
     /// It came by TCP.
     let isRemote: Bool
     /// A request has shown that its client may ask.
@@ -34,7 +32,6 @@ final class AdminConnection {
         self.guarded = guarded
         self.desk = desk
         slot = ParkingSlot(on: channel.loop)
-        begun = channel.loop.now
         if case .remote = guarded { isRemote = true } else { isRemote = false }
         var limits = HTTP1Limits()
         limits.requestLineBytes = 8 << 10

@@ -10,7 +10,10 @@ final class AdminServer {
     private let loop: EventLoop
     private var socket: (LocalListener, ParkingSlot)?
     private var http: (ListeningSocket, Listener, ParkingSlot)?
-    private var connections: [ObjectIdentifier: AdminConnection] = [:]
+    /// In the order in which they came.
+    private var connections: [Int: AdminConnection] = [:]
+    /// How many came so far.
+    private var arrivals = 0
     /// Who waits until a connection has ended.
     private var waiting: [ParkingSlot] = []
     private var isClosed = false
@@ -130,8 +133,8 @@ final class AdminServer {
 
     /// Makes room for who may know the token.
     private func cutOldestUnproven() {
-        let unproven = connections.values.filter { $0.isRemote && !$0.isProven }
-        unproven.min { $0.begun < $1.begun }?.cut()
+        let unproven = connections.filter { $0.value.isRemote && !$0.value.isProven }
+        unproven.min { $0.key < $1.key }?.value.cut()
     }
 
     /// Asks for no connection for a while: there are no descriptors.
@@ -147,17 +150,19 @@ final class AdminServer {
 
     private func serve(_ channel: Channel, _ guarded: AdminGuard) {
         let connection = AdminConnection(channel, guarded, desk)
-        connections[ObjectIdentifier(connection)] = connection
+        arrivals += 1
+        let number = arrivals
+        connections[number] = connection
         let local = LoopLocal((self, connection), of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
             let (server, connection) = local.value
             await connection.serve()
-            server.remove(connection)
+            server.remove(number)
         }
     }
 
-    private func remove(_ connection: AdminConnection) {
-        connections[ObjectIdentifier(connection)] = nil
+    private func remove(_ number: Int) {
+        connections[number] = nil
         for slot in waiting { slot.wake(.answered) }
         waiting = []
     }

@@ -7,15 +7,9 @@ import Testing
 struct AdminHTTPTests {
     private static let token = "0123456789abcdef"
 
-    /// A port that the kernel gives to nobody else.
-    private static func freePort() throws -> UInt16 {
-        let listener = try PlainListener()
-        defer { listener.close() }
-        return listener.address.port
-    }
-
     @Test func `name and token decide, and in that order`() async throws {
-        let port = try Self.freePort()
+        let reserved = try ReservedPort()
+        let port = reserved.number
         let rules = "admin: {socket: off, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}"
         try await ProxyFixture.run(rules) { proxy in
             let rows: [(String, String, Int)] = [
@@ -42,7 +36,8 @@ struct AdminHTTPTests {
     }
 
     @Test func `silent connections keep out nobody who knows the token`() async throws {
-        let port = try Self.freePort()
+        let reserved = try ReservedPort()
+        let port = reserved.number
         let rules = """
             admin: {socket: DIR/s, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}
             """
@@ -63,7 +58,8 @@ struct AdminHTTPTests {
     }
 
     @Test func `a client without a token has five seconds for its first head`() async throws {
-        let port = try Self.freePort()
+        let reserved = try ReservedPort()
+        let port = reserved.number
         let clock = VirtualClock()
         let rules = "admin: {socket: off, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}"
         try await ProxyFixture.run(rules, clock: clock) { proxy in

@@ -14,11 +14,11 @@ struct AdminAttackTests {
     private func run(
         _ body: @Sendable @escaping (ProxyFixture, UInt16) throws -> Void
     ) async throws {
-        let listener = try PlainListener()
-        let port = listener.address.port
-        listener.close()
-        let http = "http: {address: 127.0.0.1:\(port), token: \(Self.token)}"
-        try await ProxyFixture.run("admin: {socket: off, \(http)}") { try body($0, port) }
+        let reserved = try ReservedPort()
+        let http = "http: {address: 127.0.0.1:\(reserved.number), token: \(Self.token)}"
+        try await ProxyFixture.run("admin: {socket: off, \(http)}") {
+            try body($0, reserved.number)
+        }
     }
 
     private static func ask(
