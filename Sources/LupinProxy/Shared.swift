@@ -169,10 +169,6 @@ final class Snapshot: Sendable {
     let logLevel: LogSettings.Level
     /// Whether a rule or the log wants to know the client's program.
     let needsProgram: Bool
-    /// Whether equal requests of any two clients are for the rules the same.
-    let repeatsRequests: Bool
-    /// Whether a rule has something stored.
-    let caches: Bool
     /// Whether any CONNECT may be more than a tunnel.
     let mayIntercept: Bool
     /// No origin is spoken to under TLS of which no rule says whom to trust.
@@ -233,8 +229,6 @@ final class Snapshot: Sendable {
         logLevel =
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
-        repeatsRequests = !needsProgram && !configuration.rules.testsClient
-        caches = configuration.rules.rules.contains { ($0.cache ?? nil) != nil }
         mayIntercept = configuration.rules.mayIntercept(configuration.settings.intercept)
         demandsTrustRule = configuration.settings.upstream.tls.demandsTrustRule
         addsVia = configuration.settings.upstream.via

@@ -94,26 +94,14 @@ actor Worker {
     func tally() -> Tally { resources?.tally ?? Tally() }
 
     /// How many exchanges are under way here.
-    func liveCount() -> Int { (resources?.live.count ?? 0) + (resources?.forwards.count ?? 0) }
+    func liveCount() -> Int { resources?.live.count ?? 0 }
 
     /// The exchanges under way here.
-    func liveExchanges() async -> [LiveExchange] {
-        guard let resources else { return [] }
-        if resources.forwards.count > 0 {
-            resources.forwards.handOverAll()
-            // Their tasks begin behind this one.
-            await ParkingSlot(on: resources.loop).giveWay()
-        }
-        return resources.liveExchanges()
-    }
+    func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
 
     /// For whom exchanges go by a connection; none where none does.
     func users(of question: SiblingQuestion) async -> Set<ClientUser> {
         guard let resources else { return [] }
-        if resources.forwards.count > 0 {
-            resources.forwards.handOverAll()
-            await ParkingSlot(on: resources.loop).giveWay()
-        }
         let slot = ParkingSlot(on: resources.loop)
         defer { slot.retire() }
         var users: Set<ClientUser> = []

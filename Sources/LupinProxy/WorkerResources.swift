@@ -14,10 +14,6 @@ final class WorkerResources {
     /// The snapshot that new exchanges begin with: this worker's copy of `shared.snapshot`.
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
-    let repeatedHits = RepeatedHits()
-    let repeatedForwards = RepeatedForwards()
-    /// The requests under way that have no exchange.
-    let forwards: ForwardsUnderWay
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
     /// Who waits for a network.
     let networkWaiters: NetworkWaiters
@@ -62,7 +58,6 @@ final class WorkerResources {
         )
         loop.pipes.limit(directionBytes: settings.limits.streamBufferBytes)
         networkWaiters = NetworkWaiters(on: loop)
-        forwards = ForwardsUnderWay(on: loop)
         resolver = Resolver(on: loop, threads: shared.resolver)
         sink = RecordSink(
             writer: shared.records,
@@ -76,8 +71,6 @@ final class WorkerResources {
     /// Begins new exchanges by another snapshot from now on.
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
-        repeatedHits.forgetAll()
-        repeatedForwards.forgetAll()
         // Those that came up since are added when something is said.
         knownSecrets = 0
         let settings = snapshot.settings
@@ -241,7 +234,6 @@ final class WorkerResources {
     /// Idle connections end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true
-        forwards.handOverAll()
         sweepConnections()
         for connection in connections.all { connection.drain() }
     }
@@ -256,7 +248,6 @@ final class WorkerResources {
     func close() {
         isClosed = true
         flushTimer?.wake(.cut)
-        forwards.close()
         sink.flush()
         pool.closeAll()
     }

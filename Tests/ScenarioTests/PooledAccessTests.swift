@@ -44,7 +44,6 @@ struct PooledAccessTests {
             let client = try proxy.client()
             try client.send("GET", origin.url())
             let connection = try origin.accept()
-            // Often enough to be forwarded without an exchange in the end.
             for i in 0..<5 {
                 if i > 0 { try client.send("GET", origin.url()) }
                 try connection.request()

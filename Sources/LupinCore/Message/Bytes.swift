@@ -105,40 +105,6 @@ extension Span where Element == UInt8 {
         return difference == 0
     }
 
-    /// A number for the bytes; others may have the same.
-    @inlinable package var digest: Int {
-        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
-        var i = 0
-        while count &- i >= 8 {
-            digest = (digest ^ word(at: i)) &* 0x9E37_79B9_7F4A_7C15
-            digest ^= digest &>> 32
-            i &+= 8
-        }
-        while i < count {
-            digest = (digest ^ UInt64(self[i])) &* 0x0000_0100_0000_01B3
-            i &+= 1
-        }
-        return Int(truncatingIfNeeded: digest ^ digest &>> 32)
-    }
-
-    /// Where the first empty line ends; nil where there is none.
-    ///
-    /// Lines end with CR LF.
-    package var endOfHead: Int? {
-        var i = 3
-        while i < count {
-            // The last byte of four tells how far the next place is at least.
-            switch self[i] {
-            case 0x0A where self[i - 1] == 0x0D && self[i - 2] == 0x0A && self[i - 3] == 0x0D:
-                return i + 1
-            case 0x0A: i += 2
-            case 0x0D: i += 1
-            default: i += 4
-            }
-        }
-        return nil
-    }
-
     /// Whether the bytes are exactly those of `text`.
     package func equals(_ text: StaticString) -> Bool {
         text.utf8CodeUnitCount == count && String(copying: self) == text.description

@@ -92,9 +92,6 @@ package struct Match: Sendable {
             && programs == nil && users == nil && not.isEmpty
     }
 
-    /// Whether it asks where the client is.
-    package var testsClient: Bool { clients != nil || not.contains(where: \.testsClient) }
-
     /// Whether it asks for the client's program, which costs a look-up per connection.
     package var testsProgram: Bool {
         programs != nil || not.contains(where: \.testsProgram)

@@ -8,8 +8,6 @@ package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
-    /// Whether some rule tests where the client is.
-    package let testsClient: Bool
     /// What decides whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
@@ -19,7 +17,6 @@ package struct RuleSet: Sendable {
     package init(_ rules: [Rule]) {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
-        testsClient = rules.contains { $0.matches.contains(where: \.testsClient) }
         index = RuleIndex(rules, at: rules.indices)
         interceptionIndex = InterceptionIndex(rules)
         steps = rules.enumerated().map { index, rule in

@@ -7,16 +7,11 @@ import Synchronization
 /// An exchange pays one append under a lock; what it made of itself is kept as it is, secrets too,
 /// and becomes text without them when somebody asks.
 final class ExchangeHistory: Sendable {
-    /// An exchange in full.
-    final class Original: Sendable {
+    /// An exchange that has ended.
+    final class Entry: Sendable {
         let record: ExchangeRecord
         /// The request as adapters have left it; nil where there was none.
-        let changed: RequestHead?
-
-        init(_ record: consuming ExchangeRecord) {
-            self.record = record
-            changed = nil
-        }
+        private let changed: RequestHead?
 
         /// Takes the record, which is moved and not copied.
         init(taking record: inout ExchangeRecord, changed: RequestHead?) {
@@ -25,102 +20,13 @@ final class ExchangeHistory: Sendable {
             self.record = taken
             self.changed = changed
         }
-    }
 
-    /// An exchange that has ended.
-    struct Entry: Sendable {
-        private var original: Original
-        /// Whether it is another exchange than the original.
-        private var isOther = false
-        private var difference = Difference()
-
-        var id: ExchangeID { isOther ? difference.id : original.record.id }
-
-        var record: ExchangeRecord {
-            var record = original.record
-            if isOther { difference.apply(to: &record) }
-            return record
-        }
+        var id: ExchangeID { record.id }
 
         /// The request as it went upstream; nil where nothing did.
         var sent: RequestHead? {
-            if let changed = original.changed { return changed }
-            return original.record.attempts.isEmpty ? nil : original.record.request
-        }
-
-        /// `changed` is the request as adapters have left it; nil where there was none.
-        init(taking record: inout ExchangeRecord, changed: RequestHead?) {
-            original = Original(taking: &record, changed: changed)
-        }
-
-        fileprivate init(_ original: Original) { self.original = original }
-
-        /// Makes it one that was answered as `original` was, and returns the original that it had.
-        ///
-        /// In place, since it is long.
-        fileprivate mutating func become(
-            like original: Original,
-            _ record: borrowing ExchangeRecord,
-            date: String?
-        ) -> Original {
-            var former = original
-            swap(&former, &self.original)
-            isOther = true
-            difference.note(record, date: date)
-            return former
-        }
-    }
-
-    /// What differs in exchanges that were answered alike.
-    fileprivate struct Difference: Sendable {
-        private(set) var id = ExchangeID(high: 0, low: 0)
-        private var startMicroseconds: Int64 = 0
-        private var address: IPAddress?
-        private var port: UInt16 = 0
-        private var stream: UInt32?
-        private var bytes = ByteCounts()
-        private var wait: Int64?
-        private var total: Int64?
-        private var peer: IPAddress?
-        private var peerPort: UInt16 = 0
-        private var attemptStream: UInt32?
-        private var date: String?
-
-        mutating func note(_ record: borrowing ExchangeRecord, date: String?) {
-            id = record.id
-            startMicroseconds = record.startMicroseconds
-            address = record.client.address
-            port = record.client.port
-            stream = record.stream
-            bytes = record.bytes
-            wait = record.timing.wait
-            total = record.timing.total
-            self.date = date
-            let attempts = record.attempts.span
-            guard let last = attempts.indices.last else { return }
-            peer = attempts[last].peer
-            peerPort = attempts[last].peerPort
-            attemptStream = attempts[last].stream
-        }
-
-        func apply(to record: inout ExchangeRecord) {
-            record.id = id
-            record.startMicroseconds = startMicroseconds
-            record.client.address = address
-            record.client.port = port
-            record.stream = stream
-            record.bytes = bytes
-            record.timing.wait = wait
-            record.timing.total = total
-            if let last = record.attempts.indices.last {
-                record.attempts[last].timing.wait = wait
-                record.attempts[last].stream = attemptStream
-                if let peer {
-                    record.attempts[last].peer = peer
-                    record.attempts[last].peerPort = peerPort
-                }
-            }
-            if let date { record.response?.fields.set(date: date) }
+            if let changed { return changed }
+            return record.attempts.isEmpty ? nil : record.request
         }
     }
 
@@ -128,16 +34,6 @@ final class ExchangeHistory: Sendable {
         var entries: [Entry] = []
         /// Where the next one goes, once all places are taken.
         private(set) var next = 0
-
-        /// The place of the next one, which has to be filled at once; `original` is kept there
-        /// where nothing was.
-        mutating func takePlace(of limit: Int, _ original: Original) -> Int {
-            guard entries.count == limit else {
-                entries.append(Entry(original))
-                return entries.count - 1
-            }
-            return takeNext(of: limit)
-        }
 
         /// The place of the oldest one, once all places are taken.
         mutating func takeNext(of limit: Int) -> Int {
@@ -156,19 +52,6 @@ final class ExchangeHistory: Sendable {
     }
 
     var isOn: Bool { limit > 0 }
-
-    /// Keeps an exchange that was answered as `original` was; the oldest gives way.
-    ///
-    /// `record` says when, and to whom; `date` is what the response had for Date, if that is
-    /// another one.
-    func append(like original: Original, _ record: borrowing ExchangeRecord, date: String? = nil) {
-        guard limit > 0 else { return }
-        // What gives way is let go of outside the lock.
-        _ = ring.withLock { ring in
-            let place = ring.takePlace(of: limit, original)
-            return ring.entries[place].become(like: original, record, date: date)
-        }
-    }
 
     /// Keeps an exchange; the oldest gives way.
     func append(_ entry: Entry) {

@@ -41,9 +41,6 @@ extension Exchange {
         guard let storing else {
             dropOutdated(use)
             if use.status.forward != .method { use.status.detail = refusal?.token }
-            // A handler may think otherwise the next time.
-            isRefusedByStore =
-                use.status.forward == .uriMiss && request.method == .get && refusal != .handler
             // A method that is never stored says nothing of those that are.
             land(use, .released, isAlone: request.method == .get)
             return try await deliverPast(use, obtained)

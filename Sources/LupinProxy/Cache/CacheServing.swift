@@ -23,9 +23,6 @@ extension Exchange {
         )
         let source = isBodiless ? BytesBody([]) : try source(content, served)
         try await relay(from: source, to: sink)
-        if renewed == nil, case .memory(let content) = content {
-            repeatable = repeatable(use, cached, content, served)
-        }
     }
 
     private func source(

@@ -167,10 +167,4 @@ extension Exchange {
         record.cache = use.text
         note(.cached(use.text))
     }
-
-    /// The same for a request that goes past the cache.
-    func noteCache(_ passed: PassedStatus) {
-        record.cache = passed.text
-        note(.cached(passed.text))
-    }
 }

@@ -13,7 +13,6 @@ final class CachedResponse: Sendable {
     let content: StoredContent?
     /// Where it lies on disk; nil for what is kept in memory only.
     let place: DiskPlace?
-    private let sole = Atomic<Bool>(false)
 
     init(
         id: UInt64,
@@ -30,11 +29,6 @@ final class CachedResponse: Sendable {
         self.content = content
         self.place = place
     }
-
-    /// Whether it lies on its shelf, and alone: a request that matches it gets it.
-    var isSole: Bool { sole.load(ordering: .acquiring) }
-
-    func note(isSole: Bool) { sole.store(isSole, ordering: .releasing) }
 
     /// What it costs besides its content.
     static let overheadBytes = 1024

@@ -65,7 +65,6 @@ struct Shelves {
         shelves[key, default: []].append(response)
         keys[response.id] = key
         listings[key.listing, default: []].insert(key)
-        noteWhoIsSole(on: key)
         for id in queue.insert(response.id, bytes: response.bytes) { evict(id) }
     }
 
@@ -75,9 +74,7 @@ struct Shelves {
         _ change: (CachedResponse) -> CachedResponse
     ) {
         guard let i = index(of: response), let old = shelves[response.key]?[i] else { return }
-        old.note(isSole: false)
         shelves[response.key]?[i] = change(old)
-        noteWhoIsSole(on: response.key)
     }
 
     mutating func remove(_ response: CachedResponse) {
@@ -96,23 +93,11 @@ struct Shelves {
     private mutating func unlist(_ response: CachedResponse) {
         let key = response.key
         keys[response.id] = nil
-        response.note(isSole: false)
-        shelves[key]?.removeAll { old in
-            guard old.id == response.id else { return false }
-            // Somebody may hold the same as another policy saw it.
-            old.note(isSole: false)
-            return true
-        }
-        noteWhoIsSole(on: key)
+        shelves[key]?.removeAll { $0.id == response.id }
         guard shelves[key]?.isEmpty == true else { return }
         shelves[key] = nil
         let listing = key.listing
         listings[listing]?.remove(key)
         if listings[listing]?.isEmpty == true { listings[listing] = nil }
-    }
-
-    private func noteWhoIsSole(on key: CacheKey) {
-        guard let shelf = shelves[key] else { return }
-        for response in shelf { response.note(isSole: shelf.count == 1) }
     }
 }

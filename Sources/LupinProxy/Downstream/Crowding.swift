@@ -152,7 +152,7 @@ extension DownstreamConnection {
     var waitingSince: UInt64? {
         if isEvicted { return nil }
         if let http2 { return http2.waitingSince }
-        if isResting { return forwardUnderWay == nil ? restsSince : nil }
+        if isResting { return restsSince }
         return headAwaitedSince
     }
 

@@ -53,19 +53,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private var idleDeadline = UInt64.max
     /// Nothing came for a moment: the task need not wait for more.
     private var isAtRest = false
-    /// What is known of requests that were equal to this one.
-    var repeating = Repeating()
-    /// The next request is an exchange, whatever is known of equal ones.
-    var leavesForwards = false
-    /// A request that was forwarded without a task; then the connection rests.
-    var forwardUnderWay: ForwardUnderWay?
-    var forwardPlace = ForwardsUnderWay.nowhere
     /// Where it stands among the worker's connections.
     var place = DownstreamConnection.nowhere
-    /// What the next task begins with.
-    var unfinishedForward: UnfinishedForward?
-    /// All that was to be answered was: the next task closes.
-    var isLastAnswered = false
     /// There is no task; whatever happens on the channel makes a new one.
     private(set) var isResting = false
     /// The client is among those that `limits.client_connections` counts.
@@ -176,11 +165,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         if let (exchange, interception) = beginning {
             beginning = nil
             ending = await enclose(exchange, interception)
-        } else if isLastAnswered {
-            ending = .close
-        } else if let unfinished = unfinishedForward.take() {
-            ending = await finish(unfinished)
-            idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
         }
         var turn = 0
         while ending == .keep {
@@ -315,20 +299,12 @@ final class DownstreamConnection: ChannelPump, Rostered {
             http2.sweep()
             return false
         }
-        if forwardUnderWay != nil {
-            if isStopping { handOverForward(begunBefore: .max) }
-            return false
-        }
         // Nobody may have looked yet at what it begins with.
         if isResting, isStopping, isFresh, !channel.isQuiet(asksKernel: true) {
             channelIsReady(channel)
             return false
         }
-        guard isResting, isStopping || resources.loop.now >= idleDeadline else {
-            // One whose requests are forwarded without a task never comes to rest by itself.
-            if isResting, !isAtRest { giveMemoryBack() }
-            return false
-        }
+        guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
         end()
         return true
     }
@@ -343,23 +319,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     /// Something came, or the client left.
     func channelIsReady(_ ready: Channel) {
-        guard ready === channel else { return forwardIsAnswered() }
-        guard isResting else { return }
-        if forwardUnderWay != nil {
-            if channel.hasHungUp { handOverForward(begunBefore: .max) }
-            return
-        }
-        guard channel.isReadableNow || http1.holdsBytes else { return }
-        if forwardRepeat() { return }
-        // It may have been a false alarm.
-        if channel.isReadableNow || http1.holdsBytes { resumeTask() }
-    }
-
-    /// Waits for what comes next, without a task as before.
-    func restAgain() {
-        restsSince = resources.loop.now
-        idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
-        channelIsReady(channel)
+        guard isResting, channel.isReadableNow || http1.holdsBytes else { return }
+        resumeTask()
     }
 
     /// A new task sees to what came.
@@ -377,11 +338,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         let request: ParsedRequest
         do throws(LupinError) {
             guard let next = try await nextRequest() else {
-                if repeating.forward != nil { return .rest }
-                if let ending = await repeatAnswer() {
-                    idleDeadline = resources.loop.deadline(in: resources.snapshot.waits.clientIdle)
-                    return ending
-                }
                 if isAgreedUponHTTP2 { return .multiplexed }
                 return isAtRest ? .rest : .gone
             }
@@ -396,26 +352,16 @@ final class DownstreamConnection: ChannelPump, Rostered {
             client.isAdmitted = snapshot.access.admits(client: client.address)
         }
         if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
-        let exchange = exchange(request, by: snapshot)
-        exchange.passed = repeating.pass
-        leavesForwards = false
-        return await run(exchange)
+        return await run(exchange(request, by: snapshot))
     }
 
-    /// Runs an exchange, and keeps what equal requests have of it.
-    func run(_ exchange: Exchange) async -> Ending {
-        if repeating.digest != nil {
-            http1.keepsAnswer = repeating.head != nil
-            exchange.notes.wanted =
-                !http1.keepsAnswer ? .answer : repeating.isForwardWanted ? .all : .none
-        }
+    private func run(_ exchange: Exchange) async -> Ending {
         // Who is inside has proved on the CONNECT who he is.
         var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
         if ending == .enclose, let interception = exchange.interception {
             ending = await enclose(exchange, interception)
         }
         client.number = exchange.client.number
-        rememberAnswer(of: exchange)
         http1.recycle(exchange.takeFields())
         idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
         return ending
@@ -434,10 +380,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         while true {
             if resources.isDraining, !http1.hasBegun { return nil }
             if isFresh, try beginsHTTP2() { return nil }
-            if !isFresh {
-                if try isRepetition() { return nil }
-                if let request = try http1.nextRequest() { return request }
-            }
+            if !isFresh, let request = try http1.nextRequest() { return request }
             if http1.hasEnded { return nil }
             // Unlike a stop, it takes the requests that are there already.
             if gate.isClosed, !http1.hasBegun, !http1.holdsBytes { return nil }
@@ -482,27 +425,13 @@ final class DownstreamConnection: ChannelPump, Rostered {
         return false
     }
 
-    /// Whether the next request, of which something may be there, is one in HTTP/1.1.
-    ///
-    /// Otherwise, and where that can't be said yet, it is for a task to see to it.
-    func beginsHTTP1() -> Bool {
-        guard isFresh else { return true }
-        guard entrance.protocols.contains(.http1) else { return false }
-        return (try? beginsHTTP2()) == false && !isFresh
-    }
-
     /// Answers something that never became a request.
     private func refuse(_ error: LupinError) async -> Ending {
         if error == .clientGone { return .gone }
         return await exchange(nil, by: resources.snapshot).refuse(error)
     }
 
-    /// An exchange of this client; `underWay` is what was begun of it without one.
-    func exchange(
-        _ request: ParsedRequest?,
-        by snapshot: Snapshot,
-        _ underWay: ForwardUnderWay? = nil
-    ) -> Exchange {
+    private func exchange(_ request: ParsedRequest?, by snapshot: Snapshot) -> Exchange {
         Exchange(
             request,
             from: client,
@@ -511,8 +440,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
             resources,
             snapshot,
             enclosure,
-            bytesBefore: underWay?.clientBytes.received ?? http1.bytesBeforeRequest,
-            begun: underWay?.begun
+            bytesBefore: http1.bytesBeforeRequest
         )
     }
 

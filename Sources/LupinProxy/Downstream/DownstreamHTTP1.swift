@@ -30,11 +30,6 @@ final class DownstreamHTTP1: Downstream {
     /// The bytes that had been consumed when the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
 
-    /// The next response's head is kept as it goes out.
-    var keepsAnswer = false
-    /// The head that was kept.
-    private(set) var keptAnswer: [UInt8] = []
-
     private(set) var isCommitted = false
     /// Whether the connection may carry another request after this exchange.
     private(set) var mayPersist = false
@@ -228,78 +223,9 @@ final class DownstreamHTTP1: Downstream {
             options.date = body.date
         }
         options.via = body.via
-        if keepsAnswer {
-            keptAnswer = []
-            ResponseSerializer.append(head, options, to: &keptAnswer)
-        }
         channel.stage { ResponseSerializer.append(head, options, to: &$0) }
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer
-    }
-
-    // MARK: Repeated requests
-
-    /// How many bytes the next request's head has, if all of it is there, none was parsed, and its
-    /// method may be GET: no other is repeated.
-    func wholeHead() throws(LupinError) -> Int? {
-        guard !parser.hasBegun else { return nil }
-        if channel.input.isEmpty {
-            guard try receive() == .bytes else { return nil }
-        }
-        let input = channel.input
-        // Empty lines before it are the parser's to skip.
-        guard input.bytes[0] == UInt8(ascii: "G") else { return nil }
-        return input.bytes.endOfHead
-    }
-
-    /// Takes the head of `count` bytes that is next for read, without parsing it.
-    func skip(_ count: Int) { channel.input.discard(count) }
-
-    /// Answers the request that was skipped, which was the client's last if it said so.
-    /// - Returns: How many bytes of `content` left.
-    func answer(
-        with answer: [UInt8],
-        _ content: Span<UInt8>,
-        isLast: Bool
-    ) throws(LupinError) -> Int {
-        begin(answer, isLast: isLast)
-        return try writer.push(content, isLast: true)
-    }
-
-    func answer(
-        with answer: [UInt8],
-        _ content: StoredPiece,
-        isLast: Bool
-    ) throws(LupinError) -> Int {
-        begin(answer, isLast: isLast)
-        return try content.push(0..<content.count, to: writer, isLast: true)
-    }
-
-    /// The request with that head, which was skipped; nil where it is not whole.
-    func request(_ head: [UInt8]) -> ParsedRequest? {
-        guard (try? parser.feed(head.span)) != nil, parser.isComplete else { return nil }
-        return begin(parser.take())
-    }
-
-    /// Takes what is left of it.
-    var bodySink: any BodySink { writer }
-
-    /// All of an answer has left: whatever comes next has one of its own.
-    func endAnswer() { isCommitted = false }
-
-    private func begin(_ answer: [UInt8], isLast: Bool) {
-        method = .get
-        isHTTP10 = false
-        mayHalfClose = false
-        keepsAlive = !isLast
-        isLastRequest = isLast
-        reader.begin(.none)
-        isCommitted = true
-        mayPersist = !isLast
-        sendsBody = true
-        endsWithConnection = false
-        channel.stage { $0.append(contentsOf: answer) }
-        writer.begin(.length(0), sendsTrailers: false)
     }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {

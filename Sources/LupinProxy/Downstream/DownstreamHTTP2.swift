@@ -1,4 +1,4 @@
-// A client's HTTP/2 connection: a stream is an exchange with a task of its own, or needs neither.
+// A client's HTTP/2 connection: a stream is an exchange with a task of its own.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -116,20 +116,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     // MARK: The link's news
 
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {
-        var repetition = StreamRepetition()
-        if named == nil {
-            guard let known = forwardRepeat(request, on: stream) else { return }
-            repetition = known
-        }
         beginExchange()
-        start(
-            Arrival(
-                stream: stream,
-                request: request,
-                protocolName: named,
-                repetition: repetition
-            )
-        )
+        start(Arrival(stream: stream, request: request, protocolName: named))
     }
 
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {
@@ -165,18 +153,10 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         var request: ParsedRequest?
         var problem: MessageProblem?
         var protocolName: String?
-        var repetition = StreamRepetition()
-        /// It was forwarded without an exchange, which has to go on.
-        var unfinished: UnfinishedForward?
-    }
-
-    /// Takes back the memory of a request that nobody needs any longer.
-    func recycle(_ request: ParsedRequest) {
-        link.recycle(request.takeFields())
     }
 
     /// Counts what `endExchange` ends.
-    func beginExchange() { exchanges += 1 }
+    private func beginExchange() { exchanges += 1 }
 
     private func start(_ arrival: Arrival) {
         let service = StreamService(owner: self, arrival)
@@ -186,75 +166,42 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         }
     }
 
-    /// Gives a request an exchange that was forwarded without one.
-    func goOn(_ unfinished: UnfinishedForward, _ request: ParsedRequest?, on stream: HTTP2Stream) {
-        var arrival = Arrival(stream: stream, request: request)
-        arrival.unfinished = unfinished
-        start(arrival)
-    }
-
     fileprivate func serve(_ arrival: Arrival) async {
         let (stream, request) = (arrival.stream, arrival.request)
         let slot = ParkingSlot(on: resources.loop)
         let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
-        if let unfinished = arrival.unfinished {
-            await finish(unfinished, request, downstream, slot)
+        let snapshot = resources.snapshot
+        if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
+        let exchange = exchange(request, downstream, slot, snapshot)
+        let ending = await run(exchange, arrival)
+        context.client.number = exchange.client.number
+        if ending == .enclose, let interception = exchange.interception {
+            // The exchange lives on inside.
+            await enclose(exchange, interception, stream, slot)
         } else {
-            let snapshot = resources.snapshot
-            if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
-            let exchange = exchange(request, downstream, slot, snapshot)
-            let ending = await begin(exchange, arrival, downstream)
-            context.client.number = exchange.client.number
-            if ending == .enclose, let interception = exchange.interception {
-                // The exchange lives on inside.
-                await enclose(exchange, interception, stream, slot)
-            } else {
-                link.recycle(exchange.takeFields())
-            }
+            link.recycle(exchange.takeFields())
         }
         downstream.leave()
         slot.retire()
         endExchange()
     }
 
-    private func begin(
-        _ exchange: Exchange,
-        _ arrival: Arrival,
-        _ downstream: DownstreamStream
-    ) async -> Ending {
+    private func run(_ exchange: Exchange, _ arrival: Arrival) async -> Ending {
         if let problem = arrival.problem {
             return await exchange.refuse(Side.downstream.problem(problem))
         }
         // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
         if arrival.stream.isGone { return await exchange.refuse(.clientGone) }
         exchange.protocolName = arrival.protocolName
-        return await run(exchange, downstream, arrival.repetition)
-    }
-
-    /// Runs an exchange, and keeps what equal requests have of it.
-    func run(
-        _ exchange: Exchange,
-        _ downstream: DownstreamStream,
-        _ repetition: StreamRepetition
-    ) async -> Ending {
-        if repetition.digest != nil {
-            downstream.keepsAnswer = repetition.head != nil
-            exchange.notes.wanted = downstream.keepsAnswer ? .all : .answer
-        }
         let isInside = context.enclosure != nil
-        let ending = await exchange.run(
-            behind: isInside ? nil : context.gate.entrance.authenticator
-        )
-        remember(exchange, downstream.keptAnswer, repetition)
-        return ending
+        return await exchange.run(behind: isInside ? nil : context.gate.entrance.authenticator)
     }
 
-    func exchange(
+    private func exchange(
         _ request: ParsedRequest?,
         _ downstream: DownstreamStream,
         _ slot: ParkingSlot,
-        _ snapshot: Snapshot,
-        begun: UInt64? = nil
+        _ snapshot: Snapshot
     ) -> Exchange {
         if snapshot.number != admittedBy {
             admittedBy = snapshot.number
@@ -268,16 +215,14 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             resources,
             snapshot,
             context.enclosure,
-            bytesBefore: 0,
-            begun: begun
+            bytesBefore: 0
         )
         exchange.record.version = .http2
         exchange.record.stream = UInt32(bitPattern: downstream.stream.id)
         return exchange
     }
 
-    /// An exchange is over, or what needed none.
-    func endExchange() {
+    private func endExchange() {
         exchanges -= 1
         guard exchanges == 0 else { return }
         idleSince = resources.loop.now

@@ -10,10 +10,6 @@ final class DownstreamStream: Downstream {
     private let method: Method
     private let acceptsTrailers: Bool
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
-    /// The final response's head is kept as it goes out.
-    var keepsAnswer = false
-    /// The head that was kept.
-    private(set) var keptAnswer: PreparedHead?
     private(set) var isCommitted = false
     /// What a response that breaks off is reset with.
     private var breakCode = HTTP2ErrorCode.internalError
@@ -73,15 +69,9 @@ final class DownstreamStream: Downstream {
         options.via = body.via
         let hasBody = isTunnel || !(isBodiless || body.framing.isEmpty)
         submit(head, options, hasBody: hasBody)
-        if keepsAnswer {
-            keptAnswer = PreparedHead(head, options, hasBody: hasBody)
-        }
         stream.sendsTrailers = acceptsTrailers
         return stream
     }
-
-    /// Goes on behind a head, and some of a body, that have left already.
-    func takeOver() { isCommitted = true }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {
         isCommitted = true

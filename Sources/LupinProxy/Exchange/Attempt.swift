@@ -67,14 +67,8 @@ final class Attempt {
         {
             facts.url = target
         }
-        let sent = exchange.holdSent()
-        let upstream: any Upstream
-        if let sent {
-            upstream = sent
-        } else {
-            upstream = try await connect()
-            exchange.hold(upstream)
-        }
+        let upstream = try await connect()
+        exchange.hold(upstream)
         facts.peer = upstream.peer?.address
         facts.peerPort = upstream.peer?.port ?? 0
         facts.isReused = upstream.isReused
@@ -83,10 +77,8 @@ final class Attempt {
             exchange.record.trust = secured.trust
         }
         do throws(LupinError) {
-            if sent == nil { try upstream.begin(adapted.head, options()) }
-            noteRequest(to: upstream)
+            try upstream.begin(adapted.head, options())
             try startUpload(to: upstream)
-            if sent != nil { sentAt = exchange.begun }
             exchange.note(.sent(upstream))
             return try await awaitResponse(from: upstream)
         } catch {
@@ -98,23 +90,6 @@ final class Attempt {
             }
             throw isStale ? error.onReusedConnection : error
         }
-    }
-
-    /// Notes for equal requests what was sent, and has noted what comes.
-    private func noteRequest(to upstream: any Upstream) {
-        guard exchange.notes.wanted != .none else { return }
-        exchange.notes.target = adapted.known
-        guard exchange.notes.wanted == .all,
-            let upstream = upstream as? any RepeatingUpstream
-        else { return }
-        if upstream.version == .http2 {
-            exchange.notes.sent = .message(PreparedHead(adapted.head, options()), adapted.hop)
-        } else {
-            var bytes: [UInt8] = []
-            RequestSerializer.append(adapted.head, options(), to: &bytes)
-            exchange.notes.sent = .bytes(bytes)
-        }
-        upstream.keepsHead = true
     }
 
     /// Whether every byte of the body that was consumed can be sent again.

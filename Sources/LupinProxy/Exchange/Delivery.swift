@@ -38,7 +38,7 @@ extension Exchange {
         )
         // An answer that comes before the whole request: the client may never send the rest.
         body.closes = resources.isDraining || !isUploadDone
-        if let status = caching?.field ?? passed?.field {
+        if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
         }
         if let steps = plan?.responseSteps, !steps.isEmpty { try change(&head, by: steps) }

@@ -84,18 +84,6 @@ final class Exchange: Rostered {
     var cacheOwner = ClientUser.unknown
     /// What the exchange has to do with the cache; nil for nothing.
     var caching: CacheUse?
-    /// Why the request goes past the cache at once; nil where it does not.
-    var passed: PassedStatus?
-    /// Nothing was stored of the URL, and the response could not be either, for what it says.
-    var isRefusedByStore = false
-    /// What an equal request may be answered with.
-    var repeatable: RepeatedHit.Made?
-    /// What is noted for requests that are equal.
-    var notes = RepetitionNotes()
-    /// How equal requests may be forwarded.
-    private(set) var repeatableForward: RepeatedForward.Known?
-    /// The record as it was written, where an equal request may have the same answer.
-    private(set) var writtenRecord: ExchangeRecord?
     /// The origin's side of a response that is delivered from the store while it comes.
     var filling: BodyRelay?
     /// What is downloaded does not come from upstream.
@@ -127,8 +115,7 @@ final class Exchange: Rostered {
         _ resources: WorkerResources,
         _ snapshot: Snapshot,
         _ enclosure: Enclosure?,
-        bytesBefore: UInt64,
-        begun: UInt64? = nil
+        bytesBefore: UInt64
     ) {
         self.client = client
         self.downstream = downstream
@@ -142,13 +129,9 @@ final class Exchange: Rostered {
         acceptsTrailers = request?.acceptsTrailers ?? false
         waits = snapshot.waits
         logLevel = snapshot.logLevel
-        let now = resources.loop.now
-        self.begun = begun ?? now
+        begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
-        record = ExchangeRecord(
-            id: resources.nextID(),
-            startMicroseconds: resources.wallNow &- Int64(now &- self.begun)
-        )
+        record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
         hasRequest = request != nil
@@ -184,10 +167,9 @@ final class Exchange: Rostered {
                     return .enclose
                 }
                 try await tunnel(to: known.origin)
-            } else if let policy = plan?.cache, passed == nil {
+            } else if let policy = plan?.cache {
                 try await answerThroughCache(policy, to: known)
             } else {
-                if let passed { noteCache(passed) }
                 let obtained = try await obtainResponse(to: known)
                 if let obtained, obtained.response.status == 101 {
                     try await upgrade(obtained.response)
@@ -259,36 +241,6 @@ final class Exchange: Rostered {
         }
     }
 
-    /// Goes on with an answer that is like the one of `former`, and of which everything before
-    /// `rest` has left.
-    func goOn(
-        as former: ExchangeRecord?,
-        with rest: any BodySource,
-        to sink: any BodySink,
-        bytesSentBefore: UInt64,
-        _ failure: LupinError?
-    ) async -> Ending {
-        downstream.attach(self)
-        resources.live.add(self)
-        if let former {
-            let (id, start) = (record.id, record.startMicroseconds)
-            record = former
-            (record.id, record.startMicroseconds) = (id, start)
-            record.client = ClientRecord()
-            request = former.request ?? RequestHead()
-            hasRequest = true
-        }
-        bytesBefore.sent = bytesSentBefore
-        passedAtOnce = (record.responseBodyBytes ?? 0) &- (rest.knownLength ?? 0)
-        do throws(LupinError) {
-            if let failure { throw failure }
-            try await relay(from: rest, to: sink)
-        } catch {
-            await fail(error)
-        }
-        return finish()
-    }
-
     /// Cuts the exchange short: the client sees a broken connection or stream.
     func cancel() {
         isCancelled = true
@@ -310,9 +262,6 @@ final class Exchange: Rostered {
     func finish() -> Ending {
         downstream.attach(nil)
         resources.live.remove(self)
-        // It never came to its attempt.
-        if let sent = notes.underWay.take() { sent.upstream.abort() }
-        if notes.wanted != .none { repeatableForward = knownForRepeats }
         let lastUpstream = upstream
         if let upstream { noteEnd(of: upstream) }
         releaseUpstream()
@@ -323,9 +272,6 @@ final class Exchange: Rostered {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
-        if repeatable != nil || (repeatableForward != nil && notes.wanted == .all), outcome == .ok {
-            writtenRecord = finished
-        }
         if resources.keepsHistory, finished.isDue {
             // Kept as it is, so its memory serves nobody else.
             resources.shared.history.append(.init(taking: &finished, changed: sentHead))
@@ -438,14 +384,6 @@ final class Exchange: Rostered {
         self.upstream = upstream
         upstreamBytesBefore = (upstream.bytesReceived, upstream.bytesSent)
         upstream.attach(slot, self)
-    }
-
-    /// Holds the connection on which the request has left already, if it has.
-    func holdSent() -> (any Upstream)? {
-        guard let sent = notes.underWay.take() else { return nil }
-        hold(sent.upstream)
-        upstreamBytesBefore = sent.upstreamBytes
-        return sent.upstream
     }
 
     /// Goes on with the connection of another exchange, as if it had always been this one's.

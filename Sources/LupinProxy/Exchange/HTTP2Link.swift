@@ -418,24 +418,6 @@ final class HTTP2Link: ChannelPump {
         return opened(connection.submit(head, options, protocolName: protocolName))
     }
 
-    /// The stream that a request of ours opens which was prepared.
-    func open(_ head: PreparedHead) -> HTTP2Stream? {
-        guard !hasEnded else { return nil }
-        stageFrames()
-        var id: Int32?
-        var count = 0
-        channel.stage { output in
-            let before = output.count
-            id = connection.open(head, into: &output)
-            count = output.count - before
-        }
-        guard let id else { return nil }
-        let stream = open(id, HTTP2Event.MessageFacts())
-        stream.bytesSent = UInt64(count)
-        wantFlush()
-        return stream
-    }
-
     private func opened(_ id: Int32?) -> HTTP2Stream? {
         guard let id else { return nil }
         let stream = open(id, HTTP2Event.MessageFacts())
@@ -449,26 +431,6 @@ final class HTTP2Link: ChannelPump {
         stageFrames()
         submit(connection)
         stage(for: stream) { connection.drain(into: &$0) }
-    }
-
-    /// Sends a head that was prepared on a stream of the peer's, and as much as can leave of all
-    /// of its body behind it.
-    func answer(
-        on stream: HTTP2Stream,
-        with head: PreparedHead,
-        _ payload: Span<UInt8>
-    ) -> (taken: Int, isOver: Bool) {
-        guard !hasEnded else { return (0, false) }
-        stageFrames()
-        if head.hasBody, channel.unsentCount >= Self.backlogMax {
-            stage(for: stream) {
-                _ = connection.answer(head, Span(), isLast: false, on: stream.id, into: &$0)
-            }
-            return push(payload, isLast: true, trailers: nil, on: stream)
-        }
-        return send(payload.count, isLast: true, on: stream) {
-            connection.answer(head, payload, isLast: true, on: stream.id, into: &$0)
-        }
     }
 
     /// Has `write` make bytes of what is sent on a stream, at once: so it can be told whose they

@@ -185,8 +185,6 @@ final class HTTP2Stream {
     /// Gets ready for the body that comes.
     func begin(receiving framing: BodyFraming) { self.framing = framing }
 
-    /// The response head that comes next, if it is there.
-    var firstResponse: ParsedResponse? { response }
     /// Payload that came and nobody took.
     var heldBytes: Int { lent?.count ?? queue?.count ?? 0 }
     /// Where it begins, as far as it lies together.
@@ -196,9 +194,6 @@ final class HTTP2Stream {
         let block = queue.block
         return (block, 0..<block.count)
     }
-
-    /// Where the last bytes are that came, which lie together.
-    var lastHeld: (buffer: InputBuffer, place: Range<Int>) { held ?? (link.channel.input, 0..<0) }
 
     /// Takes `count` bytes of what is held, and has the peer send as much more.
     func discardHeld(_ count: Int) {
@@ -287,15 +282,6 @@ extension HTTP2Stream: BodySink {
         guard !(payload.isEmpty && !isLast) else { return 0 }
         let result = link.push(payload, isLast: isLast, trailers: nil, on: self)
         if isLast { note(result, of: payload.count) }
-        return result.taken
-    }
-
-    /// Answers a request with a head and all of a body.
-    /// - Returns: How many bytes of the body left; `hasSentAll` says whether its end did.
-    func answer(with answer: PreparedHead, _ body: Span<UInt8>) throws(LupinError) -> Int {
-        if isGone, let failure { throw failure }
-        let result = link.answer(on: self, with: answer, body)
-        note(result, of: body.count)
         return result.taken
     }
 

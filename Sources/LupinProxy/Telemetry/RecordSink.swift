@@ -87,17 +87,6 @@ package final class RecordSink {
         note(pending.add(record, dropped: writer.takeDropped()))
     }
 
-    /// The part of a record's line that may be given to `record(_:repeating:)`.
-    func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
-        pending.repeatedPart(of: record)
-    }
-
-    /// Formats the line of a record that ended well, of which `part` is known.
-    func record(_ record: borrowing ExchangeRecord, repeating part: borrowing RepeatedPart) {
-        guard !isOff, record.isDue else { return }
-        note(pending.add(record, repeating: part, dropped: writer.takeDropped()))
-    }
-
     /// Formats the line of a stage; a failure gets its line where the log is off too.
     package func write(_ stage: StageRecord, isFailure: Bool = false) {
         guard isFailure || !isOff else { return }
@@ -165,22 +154,6 @@ private struct PendingLines {
             let summary = RecordSummary(record, dropped: dropped, redactor: format.redactor)
             text.append(summary, to: &line.bytes)
         }
-        return line.bytes.count
-    }
-
-    mutating func repeatedPart(of record: borrowing ExchangeRecord) -> RepeatedPart {
-        style == .json ? format.repeatedPart(of: record) : RepeatedPart.none
-    }
-
-    /// Formats the line of a record, of which `part` is known, and returns the bytes that wait now.
-    mutating func add(
-        _ record: borrowing ExchangeRecord,
-        repeating part: borrowing RepeatedPart,
-        dropped: Int
-    ) -> Int {
-        guard style == .json else { return add(record, dropped: dropped) }
-        announced += dropped
-        format.appendJSON(record, repeating: part, dropped: dropped, to: &line)
         return line.bytes.count
     }
 

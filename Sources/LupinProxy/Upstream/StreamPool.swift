@@ -9,22 +9,16 @@ import LupinIO
 /// origin has its own rules and trust policy, and the hop says both.
 final class StreamPool {
     /// The connections to one hop.
-    final class Shelf {
-        fileprivate var connections: [UpstreamHTTP2] = []
-        /// Whether requests share them: the origin may want HTTP/1.1 all the same.
-        fileprivate var isShared = true
-        /// False once the pool has forgotten the shelf.
-        fileprivate var isListed = true
+    private final class Shelf {
+        var connections: [UpstreamHTTP2] = []
 
         /// The first one with room for one more stream.
-        fileprivate var withRoom: UpstreamHTTP2? { connections.first { $0.streamsLeft > 0 } }
+        var withRoom: UpstreamHTTP2? { connections.first { $0.streamsLeft > 0 } }
     }
 
     private let loop: EventLoop
     private let tickets: TicketStore
     private var shelves: [NextHop: Shelf] = [:]
-    /// Connections so far.
-    private var count = 0
     /// Hops to which somebody makes a connection that others may share.
     private var dialled: Set<NextHop> = []
     private var failed: [NextHop: Int] = [:]
@@ -55,7 +49,6 @@ final class StreamPool {
         guard hop.isSecure else { return }
         if speakHTTP1.count >= Self.memoriesMax { speakHTTP1 = [:] }
         speakHTTP1[hop] = wantsHTTP1 || speakHTTP1[hop] == true
-        shelves[hop]?.isShared = false
     }
 
     // MARK: Connections
@@ -66,29 +59,12 @@ final class StreamPool {
         return shelves[hop]?.connections.first { $0.streamsLeft > 0 && $0.takesExtendedConnect }
     }
 
-    /// One that others have used and nobody doubts: what an ordinary request would go by at once.
-    func knownConnection(for forward: RepeatedForward) -> UpstreamHTTP2? {
-        if forward.shelf?.isListed != true {
-            guard case .message(_, let hop) = forward.known.request else { return nil }
-            forward.shelf = shelves[hop]
-        }
-        guard let shelf = forward.shelf, shelf.isShared, let connection = shelf.withRoom,
-            connection.isKnown
-        else {
-            return nil
-        }
-        return connection
-    }
-
     func keep(_ connection: UpstreamHTTP2) {
         connection.pool = self
         // It may have ended in the very turn that made it.
         guard connection.link.isOpen else { return }
-        count += 1
-        connection.number = count
         let shelf = shelves[connection.hop] ?? Shelf()
         shelf.connections.append(connection)
-        shelf.isShared = true
         shelves[connection.hop] = shelf
         speakHTTP1[connection.hop] = nil
     }
@@ -96,10 +72,7 @@ final class StreamPool {
     func forget(_ connection: UpstreamHTTP2) {
         if let shelf = shelves[connection.hop] {
             shelf.connections.removeAll { $0 === connection }
-            if shelf.connections.isEmpty {
-                shelf.isListed = false
-                shelves[connection.hop] = nil
-            }
+            if shelf.connections.isEmpty { shelves[connection.hop] = nil }
         }
         roomChanged(at: connection.hop)
     }

@@ -6,7 +6,7 @@ import LupinWire
 /// An upstream connection.
 ///
 /// It carries one exchange at a time and outlives it when both sides agree.
-final class UpstreamHTTP1: RepeatingUpstream {
+final class UpstreamHTTP1: Upstream {
     let channel: Channel
     let hop: NextHop
     /// TLS with the origin; nil in clear.
@@ -31,8 +31,6 @@ final class UpstreamHTTP1: RepeatingUpstream {
     /// The response lets the connection live on.
     private(set) var mayPersist = false
     private var responseHasBegun = false
-    var keepsHead = false
-    private(set) var keptHead = KeptHead()
 
     init(
         _ channel: Channel,
@@ -76,26 +74,18 @@ final class UpstreamHTTP1: RepeatingUpstream {
     func isQuiet(asksKernel: Bool) -> Bool { channel.isQuiet(asksKernel: asksKernel) }
 
     func begin(_ head: RequestHead, _ options: RequestOptions) {
-        beginRequest(head.method)
-        channel.stage { RequestSerializer.append(head, options, to: &$0) }
-        writer.begin(options.framing, sendsTrailers: true)
-    }
-
-    private func beginRequest(_ method: Method) {
-        self.method = method
+        method = head.method
         mayPersist = false
         responseHasBegun = false
-        keepsHead = false
+        channel.stage { RequestSerializer.append(head, options, to: &$0) }
+        writer.begin(options.framing, sendsTrailers: true)
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
         while true {
             if !input.isEmpty {
-                let isFirst = !responseHasBegun
                 responseHasBegun = true
-                let consumed = try feed()
-                if keepsHead { keepHead(consumed, isWhole: isFirst && parser.isComplete) }
-                input.discard(consumed)
+                input.discard(try feed())
                 if parser.isComplete { return take() }
             }
             switch try receive() {
@@ -111,53 +101,6 @@ final class UpstreamHTTP1: RepeatingUpstream {
                 )
             }
         }
-    }
-
-    // MARK: Repeated requests
-
-    var source: ObjectIdentifier { ObjectIdentifier(channel) }
-    var windowBytes: Int { InputBuffer.capacity }
-
-    func attach(_ pump: any ChannelPump) { channel.pump = pump }
-
-    func begin(_ head: SentHead) throws(LupinError) -> Bool {
-        guard case .bytes(let bytes) = head else { preconditionFailure("a head of HTTP/1.1") }
-        beginRequest(.get)
-        writer.begin(.none, sendsTrailers: false)
-        let sent = try writer.push(bytes.span, isLast: true)
-        if sent == bytes.count { return true }
-        channel.stage { $0.append(contentsOf: bytes[sent...]) }
-        return false
-    }
-
-    func holdsResponse(of forward: RepeatedForward) -> Bool? {
-        while true {
-            let input = input
-            let bytes = input.bytes
-            guard forward.agrees(with: bytes) else { return false }
-            if bytes.count >= forward.responseBytes { return bytes.count == forward.responseBytes }
-            switch try? receive() {
-            case .bytes: continue
-            case .blocked: return nil
-            case .end, .full, nil: return false
-            }
-        }
-    }
-
-    func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>) {
-        (input, (input.count - forward.known.bodyBytes)..<input.count)
-    }
-
-    func tellDate(to forward: RepeatedForward, second: Int64) {
-        let input = input
-        forward.takeDate(of: input.bytes, second: second)
-    }
-
-    func endRepeat(to pool: UpstreamPool) {
-        input.discard(input.count)
-        mayPersist = true
-        // No reader has seen anything of it, so none has to say that it is done.
-        if !channel.hasStaged, !channel.hasHungUp { pool.keep(self) } else { channel.close() }
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {
@@ -186,12 +129,6 @@ final class UpstreamHTTP1: RepeatingUpstream {
     /// With RST: a FIN would wait behind all that the peer has not read yet, and to the other end
     /// of a tunnel it would look like the proper end.
     func abort() { channel.close(reset: true) }
-
-    private func keepHead(_ count: Int, isWhole: Bool) {
-        let input = input
-        keptHead =
-            isWhole ? KeptHead([UInt8](copying: input.bytes.extracting(first: count))) : KeptHead()
-    }
 
     private func feed() throws(LupinError) -> Int {
         let input = input

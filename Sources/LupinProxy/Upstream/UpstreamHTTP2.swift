@@ -10,8 +10,6 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     let peer: SocketAddress?
     let link: HTTP2Link
     var reach = Reach()
-    /// Which of the pool's it is; 0 before it is in the pool.
-    var number = 0
     /// Streams that `upstream.pool.streams` allows.
     private let streamsMax: Int
     /// Whom to tell that the connection is over, or takes requests again.
@@ -56,9 +54,6 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     var isDoubtful: Bool {
         link.loop.now &- link.lastReceived >= Self.silence && !link.hasStreams
     }
-
-    /// Whether a request went by it before, and it is none to ask first.
-    var isKnown: Bool { hasServed && link.hasSettings && !isDoubtful }
 
     /// How long a connection is silent before it is doubted, in microseconds.
     private static let silence: UInt64 = 15_000_000

@@ -52,15 +52,6 @@ final class UpstreamPool {
         return lease(from: shelf, asksKernel: asksKernel)
     }
 
-    /// The same for a request that may be lost, by the direct way to a target: where the shelf is
-    /// known the hop is not even copied.
-    func lease(for target: KnownTarget) -> UpstreamHTTP1? {
-        guard let shelf = target.shelf, shelf.isListed else {
-            return lease(for: target.directHop, known: target, asksKernel: false)
-        }
-        return lease(from: shelf, asksKernel: false)
-    }
-
     private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
         // Who leases a connection attaches himself as its pump, before he waits for anything.
         while let connection = shelf.top.take() {

@@ -4,7 +4,7 @@ import LupinIO
 import LupinWire
 
 /// One exchange's hold on an HTTP/2 connection; its stream opens with the request.
-final class UpstreamStream: RepeatingUpstream {
+final class UpstreamStream: Upstream {
     let connection: UpstreamHTTP2
     let isReused: Bool
     private var stream: HTTP2Stream?
@@ -12,15 +12,12 @@ final class UpstreamStream: RepeatingUpstream {
     private var responseHasBegun = false
     /// The key of the WebSocket that was asked for.
     private var webSocketKey: String?
-    var keepsHead = false
-    private(set) var keptHead = KeptHead()
 
     init(on connection: UpstreamHTTP2, isReused: Bool) {
         self.connection = connection
         self.isReused = isReused
     }
 
-    var source: ObjectIdentifier { ObjectIdentifier(connection.link.channel) }
     var channel: Channel { connection.link.channel }
     var peer: SocketAddress? { connection.peer }
     var secured: SecuredConnection? { connection.secured }
@@ -76,9 +73,6 @@ final class UpstreamStream: RepeatingUpstream {
     func nextHead() throws(LupinError) -> ParsedResponse? {
         let stream = body
         if let response = stream.nextResponse() {
-            if keepsHead {
-                keptHead = responseHasBegun ? KeptHead() : KeptHead(response.head.fields)
-            }
             responseHasBegun = true
             if !response.isInterim { stream.begin(receiving: response.framing) }
             return webSocketKey == nil ? response : switched(response)
@@ -106,46 +100,6 @@ final class UpstreamStream: RepeatingUpstream {
         )
         response.head = head
         return response
-    }
-
-    // MARK: Repeated requests
-
-    var windowBytes: Int { connection.link.connection.windowBytes }
-
-    func attach(_ pump: any ChannelPump) { body.pump = pump }
-
-    func begin(_ head: SentHead) throws(LupinError) -> Bool {
-        guard case .message(let head, _) = head else { preconditionFailure("a head for streams") }
-        try take(connection.link.open(head)).noteSentAll()
-        return true
-    }
-
-    func holdsResponse(of forward: RepeatedForward) -> Bool? {
-        let stream = body
-        guard let response = stream.firstResponse else {
-            return stream.isGone || stream.hasPeerEnded ? false : nil
-        }
-        let bodyBytes = forward.known.bodyBytes
-        guard stream.heldBytes <= bodyBytes, response.withFieldBytes({ forward.isHead($0) }) else {
-            return false
-        }
-        guard stream.hasPeerEnded else { return stream.isGone ? false : nil }
-        return stream.heldBytes == bodyBytes && stream.trailers.isEmpty
-    }
-
-    func body(of forward: RepeatedForward) -> (buffer: InputBuffer, place: Range<Int>) {
-        body.lastHeld
-    }
-
-    func tellDate(to forward: RepeatedForward, second: Int64) {
-        body.firstResponse?.withFieldBytes { forward.takeDate(of: $0, second: second) }
-    }
-
-    func endRepeat(to pool: UpstreamPool) {
-        let stream = body
-        if let response = stream.nextResponse() { recycle(response.takeHead().fields) }
-        stream.discardHeld(stream.heldBytes)
-        letGo()
     }
 
     func openTunnel() -> (source: any BodySource, sink: any BodySink) {

@@ -41,11 +41,6 @@ package final class ParsedRequest {
     package var acceptsTrailers: Bool { meaning.acceptsTrailers }
     package var method: Method { unsafe contents.method }
     package var version: ProtocolVersion { unsafe contents.version }
-    /// A GET for which nothing but its head is sent.
-    package var isPlainGet: Bool {
-        guard case .none = meaning.framing, unsafe contents.method == .get else { return false }
-        return true
-    }
 
     /// The head; reading it makes a copy, which `takeHead` does not.
     package var head: RequestHead {
@@ -58,50 +53,6 @@ package final class ParsedRequest {
         var taken = RequestHead()
         unsafe swap(&taken, &contents)
         return taken
-    }
-
-    /// A number for the bytes of the head; others may have the same.
-    package var digest: Int {
-        let storage = unsafe contents.fields.storage
-        return storage.span.digest
-    }
-
-    /// Whether the head, which came on a stream, has every part in the same place as that of
-    /// `other` and the same bytes.
-    ///
-    /// Bytes alone don't tell: values of pseudo-fields lie there without their names, one behind
-    /// the other. Lines behind them can't be told apart from others, since no name has a colon and
-    /// no value an end of a line (RFC 9113 §8.2.1).
-    package func hasHead(of other: ParsedRequest) -> Bool {
-        // Part by part: a head as a whole would be copied.
-        guard unsafe contents.methodRange == other.contents.methodRange,
-            unsafe contents.authority == other.contents.authority,
-            unsafe contents.pathAndQuery == other.contents.pathAndQuery,
-            unsafe contents.scheme == other.contents.scheme,
-            unsafe contents.form == other.contents.form,
-            unsafe contents.version == other.contents.version
-        else { return false }
-        let (lines, others) = unsafe (contents.fields.lines, other.contents.fields.lines)
-        let (bytes, known) = unsafe (contents.fields.storage, other.contents.fields.storage)
-        guard lines.count == others.count, lines.first?.name == others.first?.name,
-            bytes.count == known.count
-        else { return false }
-        return bytes.span.begins(known.span)
-    }
-
-    /// Moves the fields out, whose memory serves another head.
-    package func takeFields() -> FieldSection {
-        var taken = FieldSection()
-        unsafe swap(&taken, &contents.fields)
-        return taken
-    }
-
-    /// One that says the same.
-    package func copy() -> ParsedRequest {
-        let copy = ParsedRequest()
-        copy.meaning = meaning
-        unsafe copy.contents = contents
-        return copy
     }
 
     /// What the fields say together.

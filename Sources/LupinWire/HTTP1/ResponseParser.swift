@@ -42,12 +42,6 @@ package final class ParsedResponse {
         return taken
     }
 
-    /// Lends the bytes that the head's fields point into.
-    package func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
-        let storage = unsafe contents.fields.storage
-        return body(storage.span)
-    }
-
     /// What the fields say together.
     private struct Meaning {
         var framing = BodyFraming.none

@@ -26,8 +26,6 @@ package final class HTTP2Connection {
     private var nextEventIndex = 0
     @exclusivity(unchecked) var output: [UInt8] = []
     @exclusivity(unchecked) var outgoing = Outgoing()
-    /// Prepared heads that nghttp2 may still read.
-    @exclusivity(unchecked) private var keptHeads: [PreparedHead] = []
     var resets: RateCounter
     var control: RateCounter
     var now: UInt64 = 0
@@ -249,24 +247,13 @@ package final class HTTP2Connection {
         return stream > 0 ? stream : nil
     }
 
-    /// Opens a stream with a request that was prepared, and writes it and what waits before it.
-    ///
-    /// nil where that can't be done.
-    package func open(_ head: PreparedHead, into bytes: inout [UInt8]) -> Int32? {
-        let awaited = AwaitedMethod(head.method)
-        let stream = unsafe head.lend { unsafe submit($0, hasBody: false, awaited) }
-        guard stream > 0 else { return nil }
-        finish(head, into: &bytes)
-        return stream
-    }
-
     /// The stream that a request opens; 0 or less where that can't be done.
     private func submit(
         _ fields: UnsafeBufferPointer<nghttp2_nv>,
         hasBody: Bool,
         _ awaited: AwaitedMethod
     ) -> Int32 {
-        // Safety: nghttp2 copies the provider, and the fields or, of a prepared head, their list.
+        // Safety: nghttp2 copies the provider and the fields.
         let stream = unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
             unsafe nghttp2_submit_request(
                 session,
@@ -279,39 +266,6 @@ package final class HTTP2Connection {
         }
         if stream > 0 { streamCount += 1 }
         return stream
-    }
-
-    /// Answers a stream with a head that was prepared, and writes it, what waits before it and as
-    /// much of `payload` as the peer takes now; with `isLast` the end goes out behind the last
-    /// byte.
-    ///
-    /// - Returns: How much of `payload` was taken, and whether the end was.
-    package func answer(
-        _ head: PreparedHead,
-        _ payload: Span<UInt8>,
-        isLast: Bool,
-        on stream: Int32,
-        into bytes: inout [UInt8]
-    ) -> (taken: Int, isOver: Bool) {
-        _ = unsafe head.lend { unsafe submit($0, hasBody: head.hasBody, on: stream) }
-        guard head.hasBody else {
-            finish(head, into: &bytes)
-            return (payload.count, true)
-        }
-        return lend(payload, isLast: isLast, trailers: nil, on: stream) {
-            finish(head, into: &bytes)
-        }
-    }
-
-    /// Writes everything that waits, a prepared head too, whose texts nghttp2 does not copy.
-    private func finish(_ head: PreparedHead, into bytes: inout [UInt8]) {
-        drain(into: &bytes)
-        // As a rule nothing is left, and nghttp2 will read none of them again.
-        if unsafe nghttp2_session_get_outbound_queue_size(session) > 0 {
-            unsafe keptHeads.append(head)
-        } else if unsafe !keptHeads.isEmpty {
-            unsafe keptHeads = []
-        }
     }
 
     /// Answers a stream; without a body that is all of the answer.
@@ -334,7 +288,7 @@ package final class HTTP2Connection {
         hasBody: Bool,
         on stream: Int32
     ) -> Int32 {
-        // Safety: nghttp2 copies the provider, and the fields or, of a prepared head, their list.
+        // Safety: nghttp2 copies the provider and the fields.
         unsafe HTTP2Callbacks.withProvider(hasBody) { provider in
             unsafe nghttp2_submit_response(
                 session,

@@ -4,8 +4,7 @@ import LupinCore
 
 /// Writes header blocks; kept by its connection for the memory.
 ///
-/// nghttp2 copies names and values when a message is submitted, and turns names to lower case; for
-/// a ``PreparedHead``, which is lent the block instead, that does both.
+/// nghttp2 copies names and values when a message is submitted, and turns names to lower case.
 @safe
 final class HTTP2FieldWriter {
     typealias Submit = (UnsafeBufferPointer<nghttp2_nv>) -> Int32

@@ -169,7 +169,7 @@ struct HostileOriginTests {
         }
     }
 
-    /// What is forwarded without an exchange is read as strictly as the first response was.
+    /// Every response on a connection is read as strictly as the first.
     @Test(arguments: HostileResponse.all)
     func `an ambiguous head behind equal ones is a 502 too`(
         response: HostileResponse

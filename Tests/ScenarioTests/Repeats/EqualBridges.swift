@@ -1,10 +1,10 @@
-// A client and an origin, both of HTTP/2, that have said the same so often that lupin knows it.
+// A client and an origin, both of HTTP/2, that say the same again and again.
 import LupinTestKit
 import Testing
 
 /// One GET on stream after stream, and what `origin.test` says to it on streams inside TLS.
 ///
-/// After `warmUps` of them lupin forwards the next without an exchange.
+/// `warmUps` of them go before each story.
 struct EqualBridges: Sendable {
     static let warmUps = 4
     static let date: HTTP2Fields = ["date": EqualRequests.date]
@@ -79,22 +79,6 @@ struct EqualBridges: Sendable {
     /// The record behind those of the warm-up and of `count` more requests.
     func record(after count: Int = 0) throws -> RecordLine {
         try proxy.records(Self.warmUps + count + 1)[Self.warmUps + count]
-    }
-
-    /// Asks once more, and has the head of the answer come alone.
-    ///
-    /// An exchange passes it on at once; who compares answers waits for all of it. Only where time
-    /// stands still nobody gets tired of that.
-    func isForwarded(as other: Answer? = nil) throws -> Bool {
-        let answer = other ?? usual
-        let (stream, beyond) = try ask()
-        try far.frames.send(.headers(beyond, answer.head))
-        for _ in 0..<2 { try far.frames.expectAlive() }
-        try client.frames.expectAlive()
-        let hasCome = client.frames.unasked.contains { $0.stream == stream && $0.isOfMessage }
-        try far.frames.send(.data(beyond, answer.body, end: true))
-        #expect(try client.response(on: stream).bodyText == answer.body)
-        return !hasCome
     }
 }
 

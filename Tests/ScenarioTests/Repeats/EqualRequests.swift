@@ -1,11 +1,10 @@
-// A client and an origin that have said the same so often that lupin knows it by heart.
+// A client and an origin that say the same again and again.
 import LupinTestKit
 import Testing
 
 /// One GET, again and again, and what the origin says to it.
 ///
-/// Seen on a new connection, seen again on an old one, remembered, repeated: after `warmUps` of
-/// them lupin forwards the next without an exchange.
+/// `warmUps` of them go before each story.
 struct EqualRequests {
     static let warmUps = 4
     static let date = "Sun, 22 Nov 2026 09:30:00 GMT"

@@ -1,10 +1,10 @@
-// A client of HTTP/2 and an origin that have said the same so often that lupin knows it by heart.
+// A client of HTTP/2 and an origin that say the same again and again.
 import LupinTestKit
 import Testing
 
 /// One GET on stream after stream, and what the origin says to it.
 ///
-/// After `warmUps` of them lupin forwards the next without an exchange.
+/// `warmUps` of them go before each story.
 struct EqualStreams {
     static let warmUps = 4
     static let date = EqualRequests.date

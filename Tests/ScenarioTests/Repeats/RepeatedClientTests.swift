@@ -1,4 +1,4 @@
-// What a client does while its request, equal to those before, is forwarded.
+// What a client does while its request, equal to those before, is under way.
 import LupinIO
 import LupinProxy
 import LupinTestKit

@@ -1,4 +1,4 @@
-// Requests that are equal byte for byte: forwarded without a second thought, and still all of them.
+// Requests that are equal byte for byte: each has its answer and its record.
 import LupinTestKit
 import Testing
 

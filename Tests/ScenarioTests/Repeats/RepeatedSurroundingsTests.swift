@@ -1,4 +1,4 @@
-// What else goes on while equal requests are forwarded: reloads, stops, listeners, who may what.
+// What else goes on while equal requests come: reloads, stops, listeners, who may what.
 import LupinCore
 import LupinIO
 import LupinProxy

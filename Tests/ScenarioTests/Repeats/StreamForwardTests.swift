@@ -1,4 +1,4 @@
-// Requests on streams that are equal: forwarded without a second thought, and still all of them.
+// Requests on streams that are equal: each has its answer and its record.
 import LupinTestKit
 import Testing
 
