@@ -1,4 +1,5 @@
 // Which TCP sockets a proxy in this process holds: what it must not leave when it has stopped.
+import Foundation
 import Glibc
 import Synchronization
 
@@ -33,12 +34,13 @@ package struct OpenSocket: Sendable, CustomStringConvertible {
         _ = ofTheKit.withLock { $0.insert(inode) }
     }
 
-    /// The internet sockets among the descriptors below 8192, without the kit's.
+    /// The internet sockets among this process's descriptors, without the kit's.
     ///
     /// The descriptors are asked one by one: the kernel's table of connections also holds
     /// thousands that wait for their time to be over.
     package static func all() -> [OpenSocket] {
-        let found = (0..<8192).compactMap { OpenSocket($0) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let found = names.compactMap { Int32($0).flatMap { OpenSocket($0) } }
         return ofTheKit.withLock { own in found.filter { !own.contains($0.inode) } }
     }
 

@@ -142,7 +142,7 @@ struct HostileOriginTests {
             let client = try proxy.client()
             try client.send("GET", origin.url())
             let text = String(decoding: try client.stream.untilEnd().bytes, as: UTF8.self)
-            #expect(!text.hasSuffix("0\r\n\r\n"))
+            #expect(!text.hasSuffix("\r\n0\r\n\r\n"))
             #expect(!text.uppercased().contains(size))
             let next = try proxy.client().get(origin.url())
             #expect(next.bodyText == "good")
