@@ -16,7 +16,16 @@ struct SourceFile: Sendable {
     /// As the user gave it.
     let name: String
     let text: String
-    private let lines: [Substring.UnicodeScalarView]
+    private let lines: [Line]
+
+    private struct Line {
+        var scalars: Substring.UnicodeScalarView
+        /// Where every `landmarkScalars`th scalar begins: a list of 100,000 hosts on one line has
+        /// as many places, and nobody walks to each from the line's beginning.
+        var landmarks: [String.Index] = []
+    }
+
+    private static let landmarkScalars = 64
 
     init(name: String, text: String) {
         self.name = name
@@ -28,14 +37,15 @@ struct SourceFile: Sendable {
 
     /// The scalars of a line without its break; nil when there is no such line.
     func line(_ number: Int) -> Substring.UnicodeScalarView? {
-        number >= 1 && number <= lines.count ? lines[number - 1] : nil
+        number >= 1 && number <= lines.count ? lines[number - 1].scalars : nil
     }
 
     /// Where such a scalar stands first; the start of the file when it is nowhere.
     func place(where isWanted: (Unicode.Scalar) -> Bool) -> Place {
         for (index, line) in lines.enumerated() {
-            guard let found = line.firstIndex(where: isWanted) else { continue }
-            let column = line.distance(from: line.startIndex, to: found) + 1
+            let scalars = line.scalars
+            guard let found = scalars.firstIndex(where: isWanted) else { continue }
+            let column = scalars.distance(from: scalars.startIndex, to: found) + 1
             return Place(line: index + 1, column: column)
         }
         return Place(line: 1, column: 1)
@@ -43,16 +53,22 @@ struct SourceFile: Sendable {
 
     /// The rest of the line from `place` on.
     func rest(at place: Place) -> Substring.UnicodeScalarView {
-        guard let line = line(place.line), place.column >= 1 else {
+        guard place.line >= 1, place.line <= lines.count, place.column >= 1 else {
             return Substring().unicodeScalars
         }
-        return line.dropFirst(place.column - 1)
+        let line = lines[place.line - 1]
+        let offset = place.column - 1
+        let passed = min(offset / Self.landmarkScalars, line.landmarks.count)
+        let start = passed == 0 ? line.scalars.startIndex : line.landmarks[passed - 1]
+        return line.scalars[start...].dropFirst(offset - passed * Self.landmarkScalars)
     }
 
     /// libyaml breaks lines at CR, LF, CRLF, NEL, LS and PS; so do we, or marks would not fit.
-    private static func split(_ text: String) -> [Substring.UnicodeScalarView] {
+    private static func split(_ text: String) -> [Line] {
         let scalars = text.unicodeScalars
-        var result: [Substring.UnicodeScalarView] = []
+        var result: [Line] = []
+        var landmarks: [String.Index] = []
+        var count = 0
         var start = scalars.startIndex
         var index = start
         while index < scalars.endIndex {
@@ -60,16 +76,19 @@ struct SourceFile: Sendable {
             let next = scalars.index(after: index)
             guard isBreak(scalar) else {
                 index = next
+                count += 1
+                if count % landmarkScalars == 0 { landmarks.append(index) }
                 continue
             }
-            result.append(scalars[start..<index])
+            result.append(Line(scalars: scalars[start..<index], landmarks: landmarks))
+            (landmarks, count) = ([], 0)
             index = next
             if scalar == "\r", index < scalars.endIndex, scalars[index] == "\n" {
                 index = scalars.index(after: index)
             }
             start = index
         }
-        result.append(scalars[start...])
+        result.append(Line(scalars: scalars[start...], landmarks: landmarks))
         return result
     }
 

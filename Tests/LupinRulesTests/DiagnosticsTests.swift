@@ -43,6 +43,17 @@ struct DiagnosticsTests {
         )
     }
 
+    /// Around 64 and its multiples, where the search for a place begins anew.
+    @Test(arguments: Array(0..<12) + Array(60..<70) + Array(120..<132) + [640, 2000])
+    func `a place is found however far along its line`(width: Int) {
+        let before = "log: {path: " + String(repeating: "ü", count: width)
+        let text = "\(before), to: !mine x}"
+        let problem = decode(text).errors.first { $0.message.contains("!mine") }
+        #expect(problem?.line == 2)
+        #expect(problem?.column == before.count + 7)
+        #expect(problem?.caretCount == 5)
+    }
+
     @Test func `all problems come at once, in the order of the file`() {
         let lines = decode(
             """
