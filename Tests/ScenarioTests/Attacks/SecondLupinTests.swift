@@ -60,6 +60,15 @@ struct SecondLupinTests {
         return client
     }
 
+    /// A request of `client` comes to the origin with the owner's token.
+    private func expectToken(from client: ScriptedClient, at origin: PlayedOrigin) throws {
+        try client.send("GET", origin.url())
+        let far = try origin.accept()
+        #expect(try far.request()["Authorization"] == "Bearer owner-token")
+        try far.reply(204)
+        #expect(try client.response().status == 204)
+    }
+
     @Test func `a stranger in a tunnel of one gets no credentials of the other`() async throws {
         try await run { pair in
             let origin = try PlayedOrigin()
@@ -98,12 +107,7 @@ struct SecondLupinTests {
     @Test func `a client that comes straight is who the kernel says`() async throws {
         try await run { pair in
             let origin = try PlayedOrigin()
-            let client = try pair.keeper.client()
-            try client.send("GET", origin.url())
-            let far = try origin.accept()
-            #expect(try far.request()["Authorization"] == "Bearer owner-token")
-            try far.reply(204)
-            #expect(try client.response().status == 204)
+            try expectToken(from: try pair.keeper.client(), at: origin)
         }
     }
 
@@ -160,12 +164,7 @@ struct SecondLupinTests {
             let name = SiblingFolder.socketName(of: "dead", process: 4711)
             try AbandonedSocket.leave(at: "\(pair.folder)/\(name)")
             let origin = try PlayedOrigin()
-            let client = try pair.keeper.client()
-            try client.send("GET", origin.url())
-            let far = try origin.accept()
-            #expect(try far.request()["Authorization"] == "Bearer owner-token")
-            try far.reply(204)
-            #expect(try client.response().status == 204)
+            try expectToken(from: try pair.keeper.client(), at: origin)
         }
     }
 
