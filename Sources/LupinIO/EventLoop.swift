@@ -159,7 +159,7 @@ package final class EventLoop {
         for channel in channels where channel.lookAtGathered() { look(at: channel) }
     }
 
-    /// Moves the entries out and back: accesses that nothing can meet are not checked at run time.
+    /// Moves the entries out and back, which spares run-time checks of exclusivity.
     @inline(__always)
     private func change<Result>(_ change: (inout [Entry]) -> Result) -> Result {
         var entries: [Entry] = []

@@ -78,8 +78,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 
 /// A FIFO of jobs: a ring of a power of two that grows and never shrinks.
 ///
-/// The ring is moved out and back when it changes: accesses that nothing can meet are not checked
-/// at run time.
+/// The ring is moved out and back when it changes, which spares run-time checks of exclusivity.
 private final class JobQueue {
     private var ring: [UnownedJob?] = Array(repeating: nil, count: 1024)
     private var head = 0

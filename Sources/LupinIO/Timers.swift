@@ -77,7 +77,7 @@ package final class TimerWheel {
         return -1
     }
 
-    /// Moves the buckets out and back: accesses that nothing can meet are not checked at run time.
+    /// Moves the buckets out and back, which spares run-time checks of exclusivity.
     @inline(__always)
     private func change<Result>(_ change: (inout [[ParkingSlot]]) -> Result) -> Result {
         var buckets: [[ParkingSlot]] = []

@@ -12,8 +12,8 @@ extension Rostered {
 
 /// Members in no order; coming and going takes a few stores.
 ///
-/// What it holds is moved out and back for every change: accesses that nothing can meet are not
-/// checked at run time.
+/// What it holds is moved out and back for every change, which spares run-time checks of
+/// exclusivity.
 final class Roster<Member: Rostered> {
     private var members: [Member] = []
 

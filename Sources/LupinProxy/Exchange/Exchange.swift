@@ -310,7 +310,7 @@ final class Exchange: Rostered {
         changeAttempts { change(&$0[$0.count - 1]) }
     }
 
-    /// Moves the attempts out and back: accesses that nothing can meet are not checked at run time.
+    /// Moves the attempts out and back, which spares run-time checks of exclusivity.
     private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
         var attempts: [AttemptRecord] = []
         swap(&attempts, &self.attempts)

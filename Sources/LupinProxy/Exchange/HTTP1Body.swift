@@ -52,7 +52,7 @@ extension LupinError {
 /// Reads the body of the message whose head was just read from `channel`.
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
-    // The channel's: what is reached by way of others is counted as used, each time.
+    // The channel's, kept here: reaching it through the channel costs a retain and a release.
     private let input: InputBuffer
     private let side: Side
     private let decoder: BodyDecoder

@@ -455,7 +455,7 @@ final class HTTP2Link: ChannelPump {
         return stream
     }
 
-    /// Moves the streams out and back: accesses that nothing can meet are not checked at run time.
+    /// Moves the streams out and back, which spares run-time checks of exclusivity.
     @inline(__always)
     private func changeStreams<Result>(
         _ change: (inout StreamTable<HTTP2Stream>) -> Result

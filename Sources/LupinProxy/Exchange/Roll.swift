@@ -2,8 +2,8 @@
 
 /// What was noted since somebody last took all of it, in that order.
 ///
-/// What it holds is moved out and back for every change: accesses that nothing can meet are not
-/// checked at run time.
+/// What it holds is moved out and back for every change, which spares run-time checks of
+/// exclusivity.
 final class Roll<Element> {
     private var elements: [Element] = []
 

@@ -119,7 +119,7 @@ package final class RecordSink {
 
 /// Lines that were not handed over yet, and what makes them.
 ///
-/// One value, so that a record is one access that is checked at run time, at 120 instructions each.
+/// One value, so that a record costs one run-time check of exclusivity (120 instructions).
 private struct PendingLines {
     private(set) var format: RecordFormat
     private(set) var style: RecordStyle

@@ -20,7 +20,7 @@ final class UpstreamHTTP1: Upstream {
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
 
-    // The channel's: what is reached by way of others is counted as used, each time.
+    // The channel's, kept here: reaching it through the channel costs a retain and a release.
     private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
