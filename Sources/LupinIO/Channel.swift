@@ -170,6 +170,9 @@ package final class Channel {
     /// connection it is too soon, as a rule, to ask for bytes.
     func waitForNews() { isReadable = false }
 
+    /// Has the next attempt to receive ask the kernel, whatever events have told.
+    package func expectBytes() { isReadable = true }
+
     /// Whether an attempt to receive would bring something: bytes, the end or an error.
     package var isReadableNow: Bool {
         if let filtered { return isReadable || holdsReceived(filtered) }
@@ -215,7 +218,7 @@ package final class Channel {
     /// and no event can be on its way unseen.
     package func isQuiet(asksKernel: Bool) -> Bool {
         guard open, !hungUp, input.isEmpty else { return false }
-        if asksKernel { isReadable = true }
+        if asksKernel { expectBytes() }
         guard isReadableNow else { return true }
         return (try? receive()) == .blocked
     }

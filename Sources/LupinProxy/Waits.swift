@@ -21,6 +21,8 @@ struct Waits: Sendable {
     let total: UInt64?
     /// Bytes that a request body must make per second; nil is off.
     let minRateBytesPerSecond: Int?
+    /// Nothing that an exchange waits for is over before a task can look after it.
+    let isPatient: Bool
 
     init(_ timeouts: Timeouts) {
         clientIdle = timeouts.clientIdle.microseconds
@@ -35,5 +37,9 @@ struct Waits: Sendable {
         tunnelIdle = timeouts.tunnelIdle.microseconds
         total = timeouts.total?.microseconds
         minRateBytesPerSecond = timeouts.minRateBytesPerSecond
+        isPatient = min(responseHeader, idle, total ?? .max) >= Self.patienceMin
     }
+
+    /// Microseconds after which an exchange that began without a task has one for certain.
+    static let patienceMin: UInt64 = 200_000
 }

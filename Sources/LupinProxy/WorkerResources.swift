@@ -40,6 +40,8 @@ final class WorkerResources {
     private(set) var isCut = false
     private(set) var isClosed = false
     private var flushTimer: ParkingSlot?
+    /// Where it is waited for exchanges without a task; nil where there were none lately.
+    var attendant: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
     private var wall: (askedAt: UInt64, offset: Int64)
 
@@ -242,12 +244,14 @@ final class WorkerResources {
     func cutConnections() {
         isCut = true
         for connection in connections.all { connection.cut() }
+        for exchange in live.all { exchange.cut() }
         for slot in Array(ownWork.values) { slot.wake(.cut) }
     }
 
     func close() {
         isClosed = true
         flushTimer?.wake(.cut)
+        attendant?.wake(.cut)
         sink.flush()
         pool.closeAll()
     }

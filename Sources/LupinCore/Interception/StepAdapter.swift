@@ -16,14 +16,29 @@ package struct StepAdapter: RequestAdapter {
         _ request: consuming UpstreamRequest,
         using state: RequestAdapterState
     ) async throws -> UpstreamRequest {
+        try applied(
+            to: request,
+            original: state.original,
+            id: state.id,
+            tokens: state.tokens
+        )
+    }
+
+    /// The same, which needs no wait: whatever is to be fetched is in `tokens` already.
+    package func applied(
+        to request: consuming UpstreamRequest,
+        original: RequestHead,
+        id: ExchangeID,
+        tokens: [String: String]
+    ) throws(StepProblem) -> UpstreamRequest {
         var request = request
         request.steps = try RequestSteps.apply(
             steps,
             summaries: summaries,
             to: &request.head,
-            original: state.original,
-            id: state.id,
-            tokens: state.tokens,
+            original: original,
+            id: id,
+            tokens: tokens,
             origin: &request.origin
         )
         return request

@@ -59,6 +59,8 @@ package final class Plan: Sendable {
     package let tls: TLSOverrides
     /// The file of the cookie jar, by the last matching rule that has one or says `off`.
     package let cookieJar: String?
+    /// What all of that asks of an exchange.
+    package let demands: Demands
 
     /// The plan of the rules at `matched`, which ascend.
     ///
@@ -111,16 +113,31 @@ package final class Plan: Sendable {
         clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
+        var demands: Demands = []
+        for key in RuleKey.allCases {
+            switch key {
+            // They say whom it concerns, which way it goes and how it is told of.
+            case .name, .match, .stop, .intercept, .log, .timeouts, .proxy: break
+            case .trust, .clientCert, .tls, .response: break
+            case .request: for steps in traits { demands.formUnion(steps.demands) }
+            case .retry: demands.formUnion(retry.demands)
+            case .cache: if cache != nil { demands.insert(.storing) }
+            case .validate: demands.formUnion(self.validation?.demands ?? [])
+            case .respond: if respond != nil { demands.insert(.answering) }
+            case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }
+            case .resume: if resumes { demands.insert(.resuming) }
+            case .throttle: if !throttle.isEmpty { demands.insert(.throttling) }
+            case .cookies: if cookieJar != nil { demands.formUnion([.adapting, .judging]) }
+            }
+        }
+        self.demands = demands
     }
 
     /// Whether no adapter changes the request.
-    package var isPassive: Bool { steps.isEmpty && cookieJar == nil }
+    package var isPassive: Bool { !demands.contains(.adapting) }
 
     /// Whether what is thought of a response may lead to the request being sent again.
-    package var mayRepeatBody: Bool {
-        !auth.isEmpty || !namedTokens.isEmpty || redirect != nil || compress != nil
-            || validation?.action == .retry
-    }
+    package var mayRepeatBody: Bool { demands.contains(.repeating) }
 
     /// Whether a response with that status may lead to another attempt.
     package func minds(_ status: UInt16) -> Bool { status >= 400 && retry.minds(status) }
@@ -131,7 +148,5 @@ package final class Plan: Sendable {
     }
 
     /// Whether somebody has to look at every response, whatever its status is.
-    package var judgesResponses: Bool {
-        mayRepeatBody || validation != nil || cookieJar != nil || retry.holdBytes > 0
-    }
+    package var judgesResponses: Bool { demands.contains(.judging) }
 }

@@ -2,6 +2,8 @@
 
 /// Worked out once for each plan.
 struct StepTraits: Sendable {
+    /// There are none.
+    let isEmpty: Bool
     var auth: [String] = []
     var namedTokens: [String] = []
     /// A value holds a secret that is no token's credential.
@@ -10,6 +12,7 @@ struct StepTraits: Sendable {
     var compress: CompressStep?
 
     init(_ steps: [RequestStep]) {
+        isEmpty = steps.isEmpty
         for step in steps {
             switch step {
             case .auth(let token):

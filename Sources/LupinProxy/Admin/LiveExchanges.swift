@@ -13,6 +13,9 @@ final class LiveExchanges {
 
     var count: Int { roster.count }
 
+    /// Whether one is under way without a task.
+    var holdsUnattended: Bool { all.contains { $0.isUnattended } }
+
     /// The one of that name.
     func find(_ id: ExchangeID) -> Exchange? { all.first { $0.record.id == id } }
 

@@ -30,7 +30,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     let channel: Channel
     let resources: WorkerResources
     private(set) var http1: DownstreamHTTP1
-    /// Set once the client speaks HTTP/2: from then on the connection needs no task.
+    /// Set once the client speaks HTTP/2: from then on its streams are served.
     private(set) var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still begin HTTP/2.
     private(set) var isFresh = true
@@ -49,13 +49,15 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private var beginning: (exchange: Exchange, interception: Interception)?
     private var isClientLookedUp = false
     private var hasBegun = false
+    /// What a task is to begin with; nil for what `hasBegun` and `beginning` say.
+    private var arrival: Arrival?
     /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
     private var idleDeadline = UInt64.max
-    /// Nothing came for a moment: the task need not wait for more.
-    private var isAtRest = false
+    /// It rests, and has given back what it keeps for speed.
+    private var isLight = true
     /// Where it stands among the worker's connections.
     var place = DownstreamConnection.nowhere
-    /// There is no task; whatever happens on the channel makes a new one.
+    /// There is neither a task nor an exchange: whatever happens on the channel begins one.
     private(set) var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
@@ -141,45 +143,45 @@ final class DownstreamConnection: ChannelPump, Rostered {
         self.refusal = refusal
         guard entrance.tls == nil, limit == nil, refusal == nil else { return resumeTask() }
         hasBegun = true
-        isAtRest = true
         rest()
     }
 
-    /// Serves the connection until it rests or ends; an ended one is closed.
+    /// Does with a task what needs one, until the connection rests or ends; an ended one is closed.
     func serve() async {
         var ending = Ending.keep
         if !hasBegun {
             hasBegun = true
-            if let limit = resources.snapshot.limits.clientConnections {
-                isCounted = resources.shared.connections.admit(client.address, limit: limit)
-                if !isCounted { refusal = .tooManyConnections(limit) }
-            }
-            // A client that expects TLS could not read a refusal in clear.
-            if let tls = entrance.tls, await !secure(with: tls) {
-                ending = .gone
-            } else if let refusal {
-                // Who agreed upon HTTP/2 could not read an answer in HTTP/1.1.
-                ending = isAgreedUponHTTP2 ? .close : await refuse(refusal)
-            }
+            ending = await open()
         }
         if let (exchange, interception) = beginning {
             beginning = nil
             ending = await enclose(exchange, interception)
         }
-        var turn = 0
-        while ending == .keep {
-            turn += 1
-            if turn % Self.turnRequests == 0 { await slot.giveWay() }
-            ending = await serveOne()
-        }
-        if ending == .rest {
-            if isAtRest { giveMemoryBack() }
-            return rest()
-        }
-        if ending == .multiplexed { return beginHTTP2() }
+        if ending == .keep, let arrival = arrival.take() { ending = await serve(arrival) }
         if ending == .close, !http1.mayCloseAtOnce { await linger() }
-        channel.close(reset: ending == .reset)
-        endAll()
+        settle(ending)
+    }
+
+    /// What has to be done before the first request.
+    private func open() async -> Ending {
+        if let limit = resources.snapshot.limits.clientConnections {
+            isCounted = resources.shared.connections.admit(client.address, limit: limit)
+            if !isCounted { refusal = .tooManyConnections(limit) }
+        }
+        // A client that expects TLS could not read a refusal in clear.
+        if let tls = entrance.tls, await !secure(with: tls) { return .gone }
+        guard let refusal else { return .keep }
+        // Who agreed upon HTTP/2 could not read an answer in HTTP/1.1.
+        return isAgreedUponHTTP2 ? .close : await refuse(refusal)
+    }
+
+    /// Goes on as `ending` says, without a task.
+    private func settle(_ ending: Ending) {
+        switch ending {
+        case .keep: isAgreedUponHTTP2 ? beginHTTP2() : rest()
+        case .multiplexed: beginHTTP2()
+        case .close, .reset, .gone, .enclose: close(reset: ending == .reset)
+        }
     }
 
     /// Makes TLS with the client of an HTTPS proxy; false when it comes to nothing.
@@ -267,25 +269,28 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     // MARK: Resting
 
-    /// How long a connection is silent before its task ends.
-    private static let restDelay: UInt64 = 5_000
-
-    /// Ends the task between two requests.
-    ///
-    /// A task keeps the memory of its deepest call, 10 KiB, for as long as it lives; the connection
-    /// alone needs a fifth of that.
+    /// Waits for the next request, without a task.
     private func rest() {
         isResting = true
         restsSince = resources.loop.now
-        channel.slot = nil
+        http1.expectRequest()
         channel.pump = self
-        // What came between the last look and now makes no new event.
-        channelIsReady(channel)
+        if channel.isReadableNow || http1.holdsBytes {
+            // No event will tell of it. Others have their turn before: a client that pipelines
+            // without end and reads as fast would never let them.
+            resources.loop.later { [self] in channelIsReady(channel) }
+        } else if isLeaving {
+            end()
+        }
     }
 
-    /// A connection that comes to rest needs little.
+    /// Microseconds of rest after which the next request is not expected at once.
+    private static let restDelay: UInt64 = 5_000
+
+    /// A connection that has rested for a while needs little.
     private func giveMemoryBack() {
-        isAtRest = true
+        guard !isLight, resources.loop.now &- restsSince >= Self.restDelay else { return }
+        isLight = true
         http1.rest()
         resources.connectionRests()
     }
@@ -304,15 +309,21 @@ final class DownstreamConnection: ChannelPump, Rostered {
             channelIsReady(channel)
             return false
         }
-        guard isResting, isStopping || resources.loop.now >= idleDeadline else { return false }
+        guard isResting else { return false }
+        guard isStopping || resources.loop.now >= idleDeadline else {
+            giveMemoryBack()
+            return false
+        }
         end()
         return true
     }
 
     /// Closes a resting connection for good.
-    func end() {
+    func end() { close(reset: false) }
+
+    private func close(reset: Bool) {
         isResting = false
-        channel.close()
+        channel.close(reset: reset)
         endAll()
         resources.remove(self)
     }
@@ -320,85 +331,155 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// Something came, or the client left.
     func channelIsReady(_ ready: Channel) {
         guard isResting, channel.isReadableNow || http1.holdsBytes else { return }
-        resumeTask()
+        isLight = false
+        do throws(LupinError) {
+            switch try look() {
+            case .request(let request): begin(request)
+            case .multiplexed:
+                isResting = false
+                beginHTTP2()
+            case .nothing: if isLeaving { end() }
+            case .beginning: resumeTask(for: .head)
+            case .over: end()
+            }
+        } catch {
+            resumeTask(for: .failure(error))
+        }
     }
 
-    /// A new task sees to what came.
+    /// A new task sees to what there is to do.
     func resumeTask() {
         isResting = false
         channel.pump = nil
-        channel.slot = slot
         resources.resume(self)
     }
 
     // MARK: Requests
 
-    /// Waits for a request and serves it.
-    private func serveOne() async -> Ending {
-        let request: ParsedRequest
+    /// What a task sees to.
+    private enum Arrival {
+        /// A head has begun, and its rest has not come yet.
+        case head
+        /// A request whose client has to be looked up.
+        case request(ParsedRequest)
+        /// What came is no request.
+        case failure(LupinError)
+        /// An exchange that needs a task from there on.
+        case exchange(Exchange, Exchange.Entry)
+        /// The client has yet to read our last words.
+        case farewell
+    }
+
+    private func resumeTask(for arrival: Arrival) {
+        self.arrival = arrival
+        resumeTask()
+    }
+
+    private func serve(_ arrival: Arrival) async -> Ending {
         do throws(LupinError) {
-            guard let next = try await nextRequest() else {
-                if isAgreedUponHTTP2 { return .multiplexed }
-                return isAtRest ? .rest : .gone
+            switch arrival {
+            case .head:
+                switch try await awaitHead() {
+                case .request(let request): return await serve(request)
+                case .multiplexed: return .multiplexed
+                case .nothing, .beginning, .over: return .gone
+                }
+            case .request(let request): return await serve(request)
+            case .failure(let error): throw error
+            case .exchange(let exchange, let entry): return await run(exchange, from: entry)
+            case .farewell: return .close
             }
-            request = next
         } catch {
             noteRejection()
             return await refuse(error)
         }
+    }
+
+    private func serve(_ request: ParsedRequest) async -> Ending {
+        let snapshot = adoptSnapshot()
+        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
+        let exchange = exchange(request, by: snapshot)
+        exchange.enter()
+        return await run(exchange, from: .request(behind: authenticator))
+    }
+
+    private func run(_ exchange: Exchange, from entry: Exchange.Entry) async -> Ending {
+        var ending = await exchange.run(from: entry)
+        if ending == .enclose, let interception = exchange.interception {
+            ending = await enclose(exchange, interception)
+        }
+        noteEnd(of: exchange)
+        return ending
+    }
+
+    /// Serves a request without a task, as far as that goes.
+    private func begin(_ request: ParsedRequest) {
+        isResting = false
+        let snapshot = adoptSnapshot()
+        if !isClientLookedUp, snapshot.needsProgram { return resumeTask(for: .request(request)) }
+        exchange(request, by: snapshot).begin(for: self, behind: authenticator)
+    }
+
+    private func noteEnd(of exchange: Exchange) {
+        client.number = exchange.client.number
+        http1.recycle(exchange.takeFields())
+        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
+    }
+
+    /// Who is inside has proved on the CONNECT who he is.
+    private var authenticator: Authenticator? {
+        enclosure == nil ? entrance.authenticator : nil
+    }
+
+    /// The snapshot by which the next exchange goes.
+    private func adoptSnapshot() -> Snapshot {
         let snapshot = resources.snapshot
         if snapshot.number != admittedBy {
             admittedBy = snapshot.number
             client.isAdmitted = snapshot.access.admits(client: client.address)
         }
-        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
-        return await run(exchange(request, by: snapshot))
+        return snapshot
     }
 
-    private func run(_ exchange: Exchange) async -> Ending {
-        // Who is inside has proved on the CONNECT who he is.
-        var ending = await exchange.run(behind: enclosure == nil ? entrance.authenticator : nil)
-        if ending == .enclose, let interception = exchange.interception {
-            ending = await enclose(exchange, interception)
-        }
-        client.number = exchange.client.number
-        http1.recycle(exchange.takeFields())
-        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
-        return ending
+    /// What there is when somebody looks for a request.
+    private enum Found {
+        case request(ParsedRequest)
+        /// Not a byte.
+        case nothing
+        /// Some of its bytes.
+        case beginning
+        /// HTTP/2.
+        case multiplexed
+        /// The end: no request will come.
+        case over
     }
 
-    /// The next request; nil when there will be none, or none soon (`isAtRest`).
+    /// Looks for a request among what has come.
     /// - Throws: What is wrong with it, to be answered.
-    private func nextRequest() async throws(LupinError) -> ParsedRequest? {
-        http1.expectRequest()
-        isAtRest = false
-        if isAgreedUponHTTP2 { return nil }
+    private func look() throws(LupinError) -> Found {
+        if resources.isDraining, !http1.hasBegun { return .over }
+        if isFresh, try beginsHTTP2() { return .multiplexed }
+        if !isFresh, let request = try http1.nextRequest() { return .request(request) }
+        if http1.hasEnded { return .over }
+        return http1.hasBegun || http1.holdsBytes ? .beginning : .nothing
+    }
+
+    /// Waits for the rest of a head that has begun.
+    /// - Throws: What is wrong with it, to be answered.
+    private func awaitHead() async throws(LupinError) -> Found {
         headAwaitedSince = resources.loop.now
         defer { headAwaitedSince = nil }
-        var deadline = min(idleDeadline, resources.loop.deadline(in: Self.restDelay))
-        var hasBegun = false
+        // Absolute from the first byte: dripping does not buy time.
+        let deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
         while true {
-            if resources.isDraining, !http1.hasBegun { return nil }
-            if isFresh, try beginsHTTP2() { return nil }
-            if !isFresh, let request = try http1.nextRequest() { return request }
-            if http1.hasEnded { return nil }
-            // Unlike a stop, it takes the requests that are there already.
-            if gate.isClosed, !http1.hasBegun, !http1.holdsBytes { return nil }
-            if http1.hasBegun || http1.holdsBytes, !hasBegun {
-                // Absolute from the first byte: dripping does not buy time.
-                hasBegun = true
-                deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
-            }
             let woken = await slot.park(
                 for: .downstreamReadable | .draining | .cut,
                 until: deadline
             )
-            if woken.meets(.cut) { return nil }
-            if resources.loop.now >= deadline {
-                guard hasBegun else {
-                    isAtRest = resources.loop.now < idleDeadline && !isLeaving
-                    return nil
-                }
+            if woken.meets(.cut) { return .over }
+            let found = try look()
+            guard case .beginning = found else { return found }
+            guard resources.loop.now < deadline else {
                 throw .request(
                     status: 408,
                     detail: "The request's head was not complete in time."
@@ -413,9 +494,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private func beginsHTTP2() throws(LupinError) -> Bool {
         switch try http1.beginsHTTP2() {
         case nil: return false
-        case true? where entrance.protocols.contains(.http2):
-            isAgreedUponHTTP2 = true
-            return true
+        case true? where entrance.protocols.contains(.http2): return true
         default: break
         }
         isFresh = false
@@ -464,10 +543,19 @@ final class DownstreamConnection: ChannelPump, Rostered {
         client.program = owner?.program
         client.pid = owner?.pid
     }
+}
 
-    /// Requests served before others get their turn: a client that pipelines without end and reads
-    /// as fast never makes the task wait.
-    private static let turnRequests = 64
+extension DownstreamConnection: ExchangeKeeper {
+    func exchangeEnded(_ exchange: Exchange, _ ending: Ending) {
+        noteEnd(of: exchange)
+        if ending == .close, !http1.mayCloseAtOnce { return resumeTask(for: .farewell) }
+        settle(ending)
+    }
+
+    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
+        arrival = .exchange(exchange, entry)
+        resources.resume(self)
+    }
 }
 
 /// How an exchange leaves the connection.
@@ -480,8 +568,6 @@ enum Ending: Equatable {
     case reset
     /// Nobody is there any more.
     case gone
-    /// Nothing to do for now.
-    case rest
     /// A CONNECT was granted that lupin answers itself.
     case enclose
     /// The client speaks HTTP/2 from here on.

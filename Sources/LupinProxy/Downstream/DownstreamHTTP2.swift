@@ -1,4 +1,4 @@
-// A client's HTTP/2 connection: a stream is an exchange with a task of its own.
+// A client's HTTP/2 connection: a stream is an exchange, with a task where it needs one.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -160,41 +160,76 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     private func start(_ arrival: Arrival) {
         let service = StreamService(owner: self, arrival)
-        let local = LoopLocal(service, of: resources.loop.executor)
-        Task.immediate(executorPreference: resources.loop.executor) {
-            await local.value.run()
-        }
-    }
-
-    fileprivate func serve(_ arrival: Arrival) async {
-        let (stream, request) = (arrival.stream, arrival.request)
-        let slot = ParkingSlot(on: resources.loop)
-        let downstream = DownstreamStream(stream, request, slot, ends: context.ends)
-        let snapshot = resources.snapshot
-        if awaitsClient != nil, snapshot.needsProgram { await lookUpClient(slot) }
-        let exchange = exchange(request, downstream, slot, snapshot)
-        let ending = await run(exchange, arrival)
-        context.client.number = exchange.client.number
-        if ending == .enclose, let interception = exchange.interception {
-            // The exchange lives on inside.
-            await enclose(exchange, interception, stream, slot)
-        } else {
-            link.recycle(exchange.takeFields())
-        }
-        downstream.leave()
-        slot.retire()
-        endExchange()
-    }
-
-    private func run(_ exchange: Exchange, _ arrival: Arrival) async -> Ending {
-        if let problem = arrival.problem {
-            return await exchange.refuse(Side.downstream.problem(problem))
-        }
+        let mustAsk = awaitsClient != nil && resources.snapshot.needsProgram
         // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
-        if arrival.stream.isGone { return await exchange.refuse(.clientGone) }
-        exchange.protocolName = arrival.protocolName
-        let isInside = context.enclosure != nil
-        return await exchange.run(behind: isInside ? nil : context.gate.entrance.authenticator)
+        guard let request = arrival.request, !arrival.stream.isGone, !mustAsk else {
+            return attend { await service.run() }
+        }
+        exchange(for: service, request).begin(for: service, behind: authenticator)
+    }
+
+    /// Gives a stream a task.
+    fileprivate func attend(_ work: @escaping () async -> Void) {
+        let local = LoopLocal(work, of: resources.loop.executor)
+        Task.immediate(executorPreference: resources.loop.executor) { await local.value() }
+    }
+
+    /// Who is inside a CONNECT has said there who he is.
+    private var authenticator: Authenticator? {
+        context.enclosure == nil ? context.gate.entrance.authenticator : nil
+    }
+
+    private func exchange(for service: StreamService, _ request: ParsedRequest?) -> Exchange {
+        let exchange = exchange(request, service.downstream, service.slot, resources.snapshot)
+        exchange.protocolName = service.arrival.protocolName
+        return exchange
+    }
+
+    /// Serves what needs a task from the start.
+    fileprivate func serve(_ service: StreamService) async {
+        let arrival = service.arrival
+        if awaitsClient != nil, resources.snapshot.needsProgram {
+            await lookUpClient(service.slot)
+        }
+        let exchange = exchange(for: service, arrival.request)
+        let ending: Ending
+        if let problem = arrival.problem {
+            ending = await exchange.refuse(Side.downstream.problem(problem))
+        } else if arrival.stream.isGone {
+            ending = await exchange.refuse(.clientGone)
+        } else {
+            exchange.enter()
+            ending = await exchange.run(from: .request(behind: authenticator))
+        }
+        await end(exchange, ending, of: service)
+    }
+
+    /// Has an exchange go on inside a CONNECT, or ends it.
+    fileprivate func end(
+        _ exchange: Exchange,
+        _ ending: Ending,
+        of service: StreamService
+    ) async {
+        guard ending == .enclose, let interception = exchange.interception else {
+            return end(exchange, of: service)
+        }
+        context.client.number = exchange.client.number
+        // The exchange lives on inside.
+        await enclose(exchange, interception, service.arrival.stream)
+        leave(service)
+    }
+
+    /// Ends an exchange that wrote its record.
+    fileprivate func end(_ exchange: Exchange, of service: StreamService) {
+        context.client.number = exchange.client.number
+        link.recycle(exchange.takeFields())
+        leave(service)
+    }
+
+    private func leave(_ service: StreamService) {
+        service.downstream.leave()
+        service.slot.retire()
+        endExchange()
     }
 
     private func exchange(
@@ -267,8 +302,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private func enclose(
         _ exchange: Exchange,
         _ interception: Interception,
-        _ stream: HTTP2Stream,
-        _ slot: ParkingSlot
+        _ stream: HTTP2Stream
     ) async {
         guard let (inner, outer) = try? Channel.pair(on: resources.loop) else {
             exchange.leave()
@@ -290,15 +324,32 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 }
 
-/// One stream's task.
-private final class StreamService {
+/// One stream, with a task or without.
+private final class StreamService: ExchangeKeeper {
     private let owner: DownstreamHTTP2
-    private let arrival: DownstreamHTTP2.Arrival
+    let arrival: DownstreamHTTP2.Arrival
+    let slot: ParkingSlot
+    let downstream: DownstreamStream
 
     init(owner: DownstreamHTTP2, _ arrival: DownstreamHTTP2.Arrival) {
         self.owner = owner
         self.arrival = arrival
+        slot = ParkingSlot(on: owner.resources.loop)
+        downstream = DownstreamStream(
+            arrival.stream,
+            arrival.request,
+            slot,
+            ends: owner.context.ends
+        )
     }
 
-    func run() async { await owner.serve(arrival) }
+    func run() async { await owner.serve(self) }
+
+    func exchangeEnded(_ exchange: Exchange, _ ending: Ending) { owner.end(exchange, of: self) }
+
+    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
+        owner.attend { [self] in
+            await owner.end(exchange, exchange.run(from: entry), of: self)
+        }
+    }
 }

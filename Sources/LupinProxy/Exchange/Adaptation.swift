@@ -75,17 +75,48 @@ extension Exchange {
         let original = request
         markHopByHop(for: clientHop)
         let state = try await adapterState(original)
-        var adapted: UpstreamRequest
+        let adapted: UpstreamRequest
         do {
             adapted = try await runAdapters(
                 on: UpstreamRequest(head: request, origin: target.origin),
                 state
             )
         } catch {
-            let failure = adaptationFailure(error)
-            note(.failedToAdapt(failure))
-            throw failure
+            throw noteFailure(error)
         }
+        return try directed(adapted, from: target, by: clientHop)
+    }
+
+    /// The same where nothing has to be waited for: steps alone, and cookies.
+    func adaptAtOnce(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
+        let clientHop = try nextHop(to: target)
+        let original = request
+        markHopByHop(for: clientHop)
+        var adapted: UpstreamRequest
+        do throws(StepProblem) {
+            adapted = try StepAdapter(plan).applied(
+                to: UpstreamRequest(head: request, origin: target.origin),
+                original: original,
+                id: record.id,
+                tokens: [:]
+            )
+        } catch {
+            throw noteFailure(error)
+        }
+        attachCookies(to: &adapted)
+        noteSteps(of: adapted)
+        let directed = try directed(adapted, from: target, by: clientHop)
+        if resources.keepsHistory { sentHead = directed.head }
+        return directed
+    }
+
+    /// A request that was adapted, on the way to wherever it goes now.
+    private func directed(
+        _ adapted: consuming UpstreamRequest,
+        from target: KnownTarget,
+        by clientHop: NextHop
+    ) throws(LupinError) -> AdaptedRequest {
+        var adapted = adapted
         let isElsewhere = adapted.origin != target.origin
         if isElsewhere, let denial = snapshot.access.denial(ofName: adapted.origin.host) {
             throw denial
@@ -132,10 +163,14 @@ extension Exchange {
             noteSteps(of: request)
             return AdaptedRequest(request, hop: adapted.hop, known: adapted.known)
         } catch {
-            let failure = adaptationFailure(error)
-            note(.failedToAdapt(failure))
-            throw failure
+            throw noteFailure(error)
         }
+    }
+
+    private func noteFailure(_ error: any Error) -> LupinError {
+        let failure = adaptationFailure(error)
+        note(.failedToAdapt(failure))
+        return failure
     }
 
     private func adapterState(

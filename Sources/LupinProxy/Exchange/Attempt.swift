@@ -16,6 +16,8 @@ final class Attempt {
     var isEveryAddressRefused = false
     private var compressed: CompressedBody?
     private var hasSentBytes = false
+    /// The request's body waits for 100 (Continue).
+    private var holdsBody = false
     private var interimBytes = 0
     /// It is in the record.
     private(set) var isClosed = false
@@ -36,6 +38,11 @@ final class Attempt {
         // An attempt that ends before its body begins passes on what it was given.
         self.replay = replay
         begun = exchange.slot.loop.now
+        if adapted.origin != exchange.record.origin || exchange.hasMoved
+            || adapted.request.steps.isTargetChanged
+        {
+            facts.url = target
+        }
     }
 
     /// Belongs to another exchange from now on: the one that it ran for.
@@ -62,12 +69,18 @@ final class Attempt {
             exchange.tryDeadline = exchange.slot.loop.deadline(in: perTry)
         }
         defer { exchange.tryDeadline = .max }
-        if adapted.origin != exchange.record.origin || exchange.hasMoved
-            || adapted.request.steps.isTargetChanged
-        {
-            facts.url = target
-        }
         let upstream = try await connect()
+        do throws(LupinError) {
+            try send(over: upstream)
+            return try await awaitResponse(from: upstream)
+        } catch {
+            throw failure(error, on: upstream)
+        }
+    }
+
+    /// Sends the request over a connection that is there.
+    /// - Throws: What `failure` has to be asked about.
+    func send(over upstream: any Upstream) throws(LupinError) {
         exchange.hold(upstream)
         facts.peer = upstream.peer?.address
         facts.peerPort = upstream.peer?.port ?? 0
@@ -76,20 +89,30 @@ final class Attempt {
             facts.tls = secured.filter.session.version
             exchange.record.trust = secured.trust
         }
+        try upstream.begin(adapted.head, options())
+        try startUpload(to: upstream)
+        exchange.note(.sent(upstream))
+    }
+
+    /// Waits for the final response's head of a request that was sent already.
+    func goOn() async throws(LupinError) -> ParsedResponse {
+        guard let upstream = exchange.upstream else { throw .stopping }
         do throws(LupinError) {
-            try upstream.begin(adapted.head, options())
-            try startUpload(to: upstream)
-            exchange.note(.sent(upstream))
             return try await awaitResponse(from: upstream)
         } catch {
-            hasSentBytes = exchange.hasSentUpstream
-            // A stream that was reset came over a connection that lives.
-            let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
-            if upstream.reset == .http11Required {
-                exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
-            }
-            throw isStale ? error.onReusedConnection : error
+            throw failure(error, on: upstream)
         }
+    }
+
+    /// What a failure means on the connection on which it came.
+    func failure(_ error: LupinError, on upstream: any Upstream) -> LupinError {
+        hasSentBytes = exchange.hasSentUpstream
+        // A stream that was reset came over a connection that lives.
+        let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
+        if upstream.reset == .http11Required {
+            exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
+        }
+        return isStale ? error.onReusedConnection : error
     }
 
     /// Whether every byte of the body that was consumed can be sent again.
@@ -272,26 +295,14 @@ final class Attempt {
     private func awaitResponse(
         from upstream: any Upstream
     ) async throws(LupinError) -> ParsedResponse {
-        var holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
+        holdsBody = exchange.upload == nil && !exchange.framing.isEmpty
         let expectDeadline = exchange.slot.loop.deadline(in: exchange.waits.expect)
         var rate = UploadRate(
             exchange.waits.minRateBytesPerSecond,
             now: exchange.slot.loop.now
         )
         while true {
-            if let response = try upstream.nextHead() {
-                if !response.isInterim { return try received(response) }
-                try count(interim: response.head)
-                if response.head.status == 100, holdsBody {
-                    holdsBody = false
-                    try exchange.downstream.sendInterim(response.head)
-                    try beginUpload(to: upstream)
-                } else {
-                    try forward(interim: response.head)
-                }
-                continue
-            }
-            try checkUpload()
+            if let response = try receive(from: upstream) { return response }
             var deadline = min(waitDeadline(), exchange.attemptDeadline)
             if holdsBody { deadline = min(deadline, expectDeadline) }
             deadline = min(deadline, rate.deadline(exchange.upload))
@@ -315,6 +326,24 @@ final class Attempt {
             }
             try rate.check(exchange.upload, now: now)
         }
+    }
+
+    /// The final response's head, if it is there; passes on what comes before it.
+    /// - Throws: Among others why the request's body will never be whole.
+    func receive(from upstream: any Upstream) throws(LupinError) -> ParsedResponse? {
+        while let response = try upstream.nextHead() {
+            if !response.isInterim { return try received(response) }
+            try count(interim: response.head)
+            if response.head.status == 100, holdsBody {
+                holdsBody = false
+                try exchange.downstream.sendInterim(response.head)
+                try beginUpload(to: upstream)
+            } else {
+                try forward(interim: response.head)
+            }
+        }
+        try checkUpload()
+        return nil
     }
 
     private func received(_ response: ParsedResponse) throws(LupinError) -> ParsedResponse {

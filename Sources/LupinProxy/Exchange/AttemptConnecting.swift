@@ -16,22 +16,9 @@ extension Attempt {
         var isConnected = false
         defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
         // After a failure a fresh connection is taken: whatever closed the one may have closed all.
-        // A request that can't be sent twice must not be lost on a connection that the origin has
-        // just closed: then one look at the socket is worth its price.
-        let isDelicate = !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
-        if !wantsOwnConnection, exchange.attempts.last?.error == nil,
-            let pooled = pool.lease(
-                for: adapted.hop,
-                known: adapted.target,
-                asksKernel: isDelicate
-            )
-        {
-            pooled.reach = current(pooled.reach, at: pooled.peer)
-            if mayUse(pooled.reach, at: pooled.peer) {
-                isConnected = true
-                return pooled
-            }
-            pool.keep(pooled)
+        if !wantsOwnConnection, exchange.attempts.last?.error == nil, let pooled = pooled() {
+            isConnected = true
+            return pooled
         }
         let notes = ConnectionNotes()
         exchange.note(.connecting(adapted.hop))
@@ -59,6 +46,46 @@ extension Attempt {
             isEveryAddressRefused = error.isEveryAddressRefused
             throw error.error
         }
+    }
+
+    /// A connection for a first attempt, if there is one that it need not wait for.
+    func connectAtOnce() -> (any Upstream)? {
+        let streams = exchange.resources.pool.streams
+        guard streams.mayShare(adapted.hop) else { return pooled() }
+        while let shared = streams.connection(to: adapted.hop, forWebSocket: false) {
+            if isDelicate { shared.link.look() }
+            guard shared.link.isOpen else { continue }
+            return mayUse(shared) && !shared.isDoubtful ? shared.lease() : nil
+        }
+        return streams.isDialing(adapted.hop) ? nil : pooled()
+    }
+
+    /// Whether the request can't be sent twice: it must not be lost on a connection that the origin
+    /// has just closed, and one look at the socket is worth its price.
+    private var isDelicate: Bool {
+        !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
+    }
+
+    /// An idle connection that the request may use.
+    private func pooled() -> UpstreamHTTP1? {
+        let pool = exchange.resources.pool
+        guard
+            let pooled = pool.lease(
+                for: adapted.hop,
+                known: adapted.target,
+                asksKernel: isDelicate
+            )
+        else { return nil }
+        pooled.reach = current(pooled.reach, at: pooled.peer)
+        if mayUse(pooled.reach, at: pooled.peer) { return pooled }
+        pool.keep(pooled)
+        return nil
+    }
+
+    /// Whether the access rules of now let the request use a connection that others use too.
+    private func mayUse(_ connection: UpstreamHTTP2) -> Bool {
+        connection.reach = current(connection.reach, at: connection.peer)
+        return mayUse(connection.reach, at: connection.peer)
     }
 
     /// Whether connections that are there are of no use: the last answer was about its connection.
@@ -97,8 +124,7 @@ extension Attempt {
                 to: adapted.hop,
                 forWebSocket: upgrade != nil
             ) {
-                connection.reach = current(connection.reach, at: connection.peer)
-                guard mayUse(connection.reach, at: connection.peer) else { break }
+                guard mayUse(connection) else { break }
                 if !connection.isDoubtful { return connection.lease() }
                 // Alive or not, somebody else may have taken what room there was.
                 if try await !isAlive(connection) { connection.giveUp() }

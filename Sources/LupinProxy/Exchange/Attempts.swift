@@ -21,6 +21,29 @@ enum Verdict {
     case follow(Leg, reason: String)
 }
 
+/// An attempt that has begun already, and how far it came.
+enum BegunAttempt {
+    /// The request has left.
+    case sent(Attempt)
+    case answered(Attempt, ParsedResponse)
+    case failed(Attempt, LupinError)
+
+    var attempt: Attempt {
+        switch self {
+        case .sent(let attempt), .answered(let attempt, _), .failed(let attempt, _): attempt
+        }
+    }
+
+    /// The final response's head.
+    fileprivate func response() async throws(LupinError) -> ParsedResponse {
+        switch self {
+        case .sent(let attempt): try await attempt.goOn()
+        case .answered(_, let response): response
+        case .failed(_, let error): throw error
+        }
+    }
+}
+
 /// What the next attempt begins with.
 private struct NextAttempt {
     var target: KnownTarget
@@ -47,49 +70,38 @@ extension Exchange {
     /// - Returns: nil where a rule answers, once a redirect was followed.
     ///
     /// `fixed` is what is sent as it is: a CONNECT to a parent proxy. `prepared` is what the first
-    /// attempt sends, but for credentials: what the cache was asked for.
+    /// attempt sends, but for credentials: what the cache was asked for. `begun` is a first attempt
+    /// that needs no more than its answer.
     func obtainResponse(
         to client: KnownTarget,
         as fixed: AdaptedRequest? = nil,
-        prepared: AdaptedRequest? = nil
+        prepared: AdaptedRequest? = nil,
+        goingOnWith begun: BegunAttempt? = nil
     ) async throws(LupinError) -> ObtainedResponse? {
         var next = NextAttempt(target: client)
         var prepared = prepared
         // What asked for a renewal may have to ask for the whole.
         if let caching, caching.conditions != nil || !attempts.isEmpty { next.cause = .revalidate }
+        var begun = begun
         while true {
-            let began = slot.loop.now
-            if next.delay > .zero { try await pause(next.delay) }
-            var adapted: AdaptedRequest
-            if let first = prepared {
-                prepared = nil
-                adapted = try await begin(first)
-            } else if let fixed {
-                adapted = fixed
-            } else if let plain = try unadapted(for: next.target) {
-                adapted = plain
+            let former = begun.take()
+            var attempt: Attempt
+            if let former {
+                attempt = former.attempt
             } else {
-                adapted = try await adaptInTurn(for: next.target)
+                attempt = try await nextAttempt(next, as: fixed, prepared: prepared.take())
             }
-            if let conditions = caching?.conditions, !hasMoved {
-                adapted = adapted.with(conditions)
-            }
-            if let completion = caching?.completion, !hasMoved {
-                adapted = adapted.with(completion)
-            }
-            try checkBehindParent(
-                adapted.origin,
-                adapted.hop,
-                isHostFromFile: adapted.isHostFromFile
-            )
-            note(.adapted(adapted))
-            var attempt = Attempt(adapted, of: self, because: next.cause, replay: next.replay)
-            attempt.noteWait(slot.loop.now &- began)
             var obtained: ObtainedResponse
             let verdict: Verdict
             do throws(LupinError) {
                 let response =
-                    hedge == nil ? try await attempt.run() : try await race(&attempt)
+                    if let former {
+                        try await former.response()
+                    } else if hedge == nil {
+                        try await attempt.run()
+                    } else {
+                        try await race(&attempt)
+                    }
                 guard let upstream else { throw .stopping }
                 noteOutcome(of: attempt, status: response.status)
                 obtained = ObtainedResponse(response: response, body: upstream.responseBody)
@@ -136,6 +148,51 @@ extension Exchange {
                 if plan?.respond != nil { return nil }
             }
         }
+    }
+
+    /// The next attempt, with the request that it sends.
+    private func nextAttempt(
+        _ next: NextAttempt,
+        as fixed: AdaptedRequest?,
+        prepared: AdaptedRequest?
+    ) async throws(LupinError) -> Attempt {
+        let began = slot.loop.now
+        if next.delay > .zero { try await pause(next.delay) }
+        var adapted: AdaptedRequest
+        if let prepared {
+            adapted = try await begin(prepared)
+        } else if let fixed {
+            adapted = fixed
+        } else if let plain = try unadapted(for: next.target) {
+            adapted = plain
+        } else {
+            adapted = try await adaptInTurn(for: next.target)
+        }
+        if let conditions = caching?.conditions, !hasMoved {
+            adapted = adapted.with(conditions)
+        }
+        if let completion = caching?.completion, !hasMoved {
+            adapted = adapted.with(completion)
+        }
+        let attempt = try attempt(adapted, because: next.cause, replay: next.replay)
+        note(.adapted(adapted))
+        attempt.noteWait(slot.loop.now &- began)
+        return attempt
+    }
+
+    /// An attempt to send a request.
+    /// - Throws: Why it may not be sent.
+    func attempt(
+        _ adapted: AdaptedRequest,
+        because cause: AttemptRecord.Cause,
+        replay: BodyReplay? = nil
+    ) throws(LupinError) -> Attempt {
+        try checkBehindParent(
+            adapted.origin,
+            adapted.hop,
+            isHostFromFile: adapted.isHostFromFile
+        )
+        return Attempt(adapted, of: self, because: cause, replay: replay)
     }
 
     /// The request by all adapters, after the wait that rules ask for.

@@ -45,9 +45,8 @@ extension Exchange {
     /// An authenticated user is who the listener's password says, everybody else whom the kernel
     /// says; a client that the kernel does not know is a stranger.
     func checkCredentialUse(at origin: Origin) async throws(LupinError) {
-        guard isForOwner(at: origin) else { return }
+        if !asksForOwner(at: origin) { return }
         let users = snapshot.credentialUsers
-        guard !users.admitsAnybody else { return }
         if users.admits(await clientUser()) { return }
         let way =
             client.isThroughSibling
@@ -59,6 +58,18 @@ extension Exchange {
             detail: "For this request \(rule) uses credentials of user \(users.owner); "
                 + "access.credentials says who else may.\(way)"
         )
+    }
+
+    /// Whether it matters for the request who the client is, and nobody has asked yet.
+    func mustAskForOwner(at origin: Origin) -> Bool {
+        guard asksForOwner(at: origin) else { return false }
+        let user = client.user.map(ClientUser.named) ?? client.number.map(ClientUser.number)
+        return user.map { !snapshot.credentialUsers.admits($0) } ?? true
+    }
+
+    /// Whether it matters for the request who the client is.
+    private func asksForOwner(at origin: Origin) -> Bool {
+        isForOwner(at: origin) && !snapshot.credentialUsers.admitsAnybody
     }
 
     /// Whether something is attached for the owner's requests only.

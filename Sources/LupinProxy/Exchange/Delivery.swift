@@ -8,11 +8,27 @@ extension Exchange {
     ///
     /// From its first byte on there is no way back.
     func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
-        let response = obtained.response
-        let (framing, contentLength) = (response.framing, response.contentLength)
-        let sink = try present(response.takeHead(), framing, contentLength: contentLength)
+        let sink = try present(obtained.response)
         try await relay(obtained, to: sink)
+        endUpload()
+    }
+
+    /// The same for a response whose body has begun already.
+    func bring(_ relay: BodyRelay) async throws(LupinError) {
+        try await awaitEnd(of: relay)
+        try noteEnd(of: relay)
+        endUpload()
+    }
+
+    /// Nobody reads what an answer came before.
+    func endUpload() {
         if let upload, !upload.isOver { upload.cancel() }
+    }
+
+    /// Stages the head of the origin's response.
+    func present(_ response: ParsedResponse) throws(LupinError) -> any BodySink {
+        let (framing, contentLength) = (response.framing, response.contentLength)
+        return try present(response.takeHead(), framing, contentLength: contentLength)
     }
 
     /// Stages a response's head for the client, with what lupin has to say in it.
@@ -94,9 +110,23 @@ extension Exchange {
 
     /// Moves a body to the client until it ends.
     func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
+        guard let relay = try beginRelay(from: source, to: sink) else { return }
+        try await awaitEnd(of: relay)
+        try noteEnd(of: relay)
+    }
+
+    /// Sends as much of a body as is there; nil where that was all of it.
+    func beginRelay(
+        from source: any BodySource,
+        to sink: any BodySink
+    ) throws(LupinError) -> BodyRelay? {
+        deliveryBegun = slot.loop.now
         let passage = try passAtOnce(from: source, to: sink)
         isDelivered = passage == .sent
-        if isDelivered { return noteReceived(0) }
+        if isDelivered {
+            noteReceived()
+            return nil
+        }
         let relay = BodyRelay(
             from: source,
             to: sink,
@@ -104,10 +134,14 @@ extension Exchange {
             isFinishing: passage == .staged
         )
         download = relay
-        let begun = slot.loop.now
         pumpBodies()
-        if !relay.isOver { try await awaitEnd(of: relay) }
-        noteReceived(slot.loop.now &- begun)
+        return relay
+    }
+
+    /// Takes note of a body that has come to its end.
+    /// - Throws: Why it broke off.
+    func noteEnd(of relay: BodyRelay) throws(LupinError) {
+        noteReceived()
         switch relay.state {
         case .running, .finishing, .finished: break
         case .sourceFailed(let error), .sinkFailed(let error): throw error
@@ -125,8 +159,8 @@ extension Exchange {
     }
 
     /// Notes how long the body of the delivered response took.
-    private func noteReceived(_ microseconds: UInt64) {
-        if upstream != nil { received = Int64(microseconds) }
+    private func noteReceived() {
+        if upstream != nil { received = Int64(slot.loop.now &- deliveryBegun) }
     }
 
     /// Sends a body that is there already together with its head.
@@ -183,7 +217,7 @@ extension Exchange {
 
     /// Why the rest of the request body will never come: an origin that answers as it reads would
     /// wait for it, and the client for the answer.
-    private var uploadFailure: LupinError? {
+    var uploadFailure: LupinError? {
         guard upstream != nil, case .sourceFailed(let error)? = upload?.state else { return nil }
         return error
     }

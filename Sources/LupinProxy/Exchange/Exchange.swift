@@ -68,6 +68,12 @@ final class Exchange: Rostered {
     private(set) var isCancelled = false
     /// What gets a line of its own.
     var logLevel: LogSettings.Level
+    /// Who hears of the end, and finds it a task when it needs one; nil where it has one already.
+    var keeper: (any ExchangeKeeper)?
+    /// The attempt whose response is awaited without a task.
+    var underWay: (attempt: Attempt, target: KnownTarget)?
+    /// When the body of the response began, in microseconds of the loop's clock.
+    var deliveryBegun: UInt64 = 0
     /// Whom attempts and stages are told to; nil where nobody wants to know.
     var stages: StageReporter?
     /// Somebody wants to know every stage.
@@ -138,46 +144,42 @@ final class Exchange: Rostered {
         if enclosure != nil { record.mode = .intercept }
     }
 
-    /// Runs the exchange to its end and writes its record; with an `authenticator` the client must
-    /// say who it is.
-    func run(behind authenticator: Authenticator?) async -> Ending {
+    /// Where a task takes the exchange up.
+    enum Entry {
+        /// Nothing was done yet; with an authenticator the client must say who it is.
+        case request(behind: Authenticator?)
+        /// It is known what the request is for.
+        case target(Target)
+        /// The rules were asked.
+        case match(KnownTarget)
+        /// An attempt has begun.
+        case attempt(BegunAttempt, KnownTarget)
+        /// The response's body is on its way.
+        case body(BodyRelay)
+        case failure(LupinError)
+    }
+
+    /// Begins: from now on it is among those under way.
+    func enter() {
         downstream.attach(self)
         resources.live.add(self)
+    }
+
+    /// Runs the exchange to its end and writes its record.
+    func run(from entry: Entry) async -> Ending {
         do throws(LupinError) {
-            if let authenticator { try await authenticate(at: authenticator) }
-            try adoptProtocol()
-            let target = try admit()
-            guard case .elsewhere(let known) = target else {
-                try await answerItself(target)
-                return finish()
-            }
-            record.origin = known.origin
-            match(known)
-            if let policy = purgedCache {
-                try await purge(policy, at: known)
-                return finish()
-            }
-            try await checkCredentialUse(at: known.origin)
-            if let canned = plan?.respond {
-                try await answer(canned)
-            } else if request.method == .connect {
-                if let interception = try await decideInterception(at: known.origin) {
-                    self.interception = interception
-                    try beginInterception()
-                    return .enclose
-                }
-                try await tunnel(to: known.origin)
-            } else if let policy = plan?.cache {
-                try await answerThroughCache(policy, to: known)
-            } else {
-                let obtained = try await obtainResponse(to: known)
-                if let obtained, obtained.response.status == 101 {
-                    try await upgrade(obtained.response)
-                } else if let obtained {
-                    try await deliver(obtained)
-                } else if let canned = plan?.respond {
-                    try await answer(canned)
-                }
+            switch entry {
+            case .request(let authenticator):
+                if let authenticator { try await authenticate(at: authenticator) }
+                try adoptProtocol()
+                if try await serve(try admit()) == .enclose { return .enclose }
+            case .target(let target):
+                if try await serve(target) == .enclose { return .enclose }
+            case .match(let known):
+                if try await serve(known) == .enclose { return .enclose }
+            case .attempt(let begun, let known): try await forward(to: known, goingOnWith: begun)
+            case .body(let relay): try await bring(relay)
+            case .failure(let error): throw error
             }
         } catch {
             await fail(error)
@@ -185,12 +187,58 @@ final class Exchange: Rostered {
         return finish()
     }
 
+    private func serve(_ target: Target) async throws(LupinError) -> Ending {
+        guard case .elsewhere(let known) = target else {
+            try await answerItself(target)
+            return .keep
+        }
+        record.origin = known.origin
+        match(known)
+        return try await serve(known)
+    }
+
+    /// Does what the rules say; `.enclose` where it goes on inside a CONNECT.
+    private func serve(_ known: KnownTarget) async throws(LupinError) -> Ending {
+        if let policy = purgedCache {
+            try await purge(policy, at: known)
+            return .keep
+        }
+        try await checkCredentialUse(at: known.origin)
+        if let canned = plan?.respond {
+            try await answer(canned)
+        } else if request.method == .connect {
+            if let interception = try await decideInterception(at: known.origin) {
+                self.interception = interception
+                try beginInterception()
+                return .enclose
+            }
+            try await tunnel(to: known.origin)
+        } else if let policy = plan?.cache {
+            try await answerThroughCache(policy, to: known)
+        } else {
+            try await forward(to: known)
+        }
+        return .keep
+    }
+
+    private func forward(
+        to known: KnownTarget,
+        goingOnWith begun: BegunAttempt? = nil
+    ) async throws(LupinError) {
+        let obtained = try await obtainResponse(to: known, goingOnWith: begun)
+        if let obtained, obtained.response.status == 101 {
+            try await upgrade(obtained.response)
+        } else if let obtained {
+            try await deliver(obtained)
+        } else if let canned = plan?.respond {
+            try await answer(canned)
+        }
+    }
+
     /// Answers what never became a request.
     func refuse(_ error: LupinError) async -> Ending {
-        downstream.attach(self)
-        resources.live.add(self)
-        await fail(error)
-        return finish()
+        enter()
+        return await run(from: .failure(error))
     }
 
     /// Matches the rules against the client's original request, or against the one that a redirect
@@ -244,7 +292,13 @@ final class Exchange: Rostered {
     /// Cuts the exchange short: the client sees a broken connection or stream.
     func cancel() {
         isCancelled = true
+        cut()
+    }
+
+    /// Ends whatever it waits for.
+    func cut() {
         slot.wake(.cut)
+        callTask()
     }
 
     /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay, and where
@@ -436,8 +490,11 @@ final class Exchange: Rostered {
 }
 
 extension Exchange: ChannelPump {
-    /// Moves bodies while the task is parked.
-    func channelIsReady(_ channel: Channel) { pumpBodies() }
+    /// Moves bodies while the task is parked, and the whole exchange where there is none.
+    func channelIsReady(_ channel: Channel) {
+        pumpBodies()
+        if isUnattended { goOn() }
+    }
 
     /// Moves what can be moved now, and the rest after others had their turn.
     func pumpBodies() {
@@ -448,7 +505,10 @@ extension Exchange: ChannelPump {
         noteProgress()
         if isUploadResting && isFillingResting && isDownloadResting { return }
         // No event will tell of bytes that are there already. Relays that have ended rest.
-        slot.loop.later { [self] in pumpBodies() }
+        slot.loop.later { [self] in
+            pumpBodies()
+            if isUnattended { goOn() }
+        }
     }
 }
 

@@ -99,6 +99,12 @@ final class HTTP2Link: ChannelPump {
 
     func channelIsReady(_ channel: Channel) { turn() }
 
+    /// Reads what has come that no event has told of yet.
+    func look() {
+        channel.expectBytes()
+        turn()
+    }
+
     // MARK: A turn
 
     private func turn() {

@@ -1,0 +1,171 @@
+// What an exchange does without a task: everything, for as long as it waits for bytes alone.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// Whose exchange runs without a task.
+protocol ExchangeKeeper: AnyObject {
+    /// The exchange came to its end.
+    func exchangeEnded(_ exchange: Exchange, _ ending: Ending)
+    /// The exchange needs a task from here on.
+    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry)
+}
+
+extension Exchange {
+    /// Whether there is no task: events alone move it on.
+    var isUnattended: Bool { keeper != nil }
+
+    /// Serves the request as far as bytes are there; the rest follows with the events.
+    ///
+    /// A task costs more than forwarding a request. It comes when something else than bytes has to
+    /// be waited for: a new connection, somebody's decision, a client that has left, or bytes that
+    /// take so long that timeouts begin to matter.
+    func begin(for keeper: any ExchangeKeeper, behind authenticator: Authenticator? = nil) {
+        self.keeper = keeper
+        enter()
+        guard authenticator == nil, request.method != .connect, protocolName == nil,
+            !expectsContinue, resources.shared.interceptor == nil
+        else { return callTask(from: .request(behind: authenticator)) }
+        do throws(LupinError) {
+            let target = try admit()
+            guard case .elsewhere(let known) = target else {
+                return callTask(from: .target(target))
+            }
+            record.origin = known.origin
+            match(known)
+            try send(to: known)
+        } catch {
+            callTask(from: .failure(error))
+        }
+    }
+
+    /// Sends the request over a connection that is there.
+    private func send(to known: KnownTarget) throws(LupinError) {
+        guard plan?.demands.isDisjoint(with: .needTask) ?? true, waits.isPatient,
+            !mustAskForOwner(at: known.origin)
+        else { return callTask(from: .match(known)) }
+        let adapted =
+            if let plain = try unadapted(for: known) { plain } else { try adaptAtOnce(for: known) }
+        guard wishes.upgrade == nil else { return callTask(from: .match(known)) }
+        let attempt = try attempt(adapted, because: .first)
+        guard let upstream = attempt.connectAtOnce() else { return callTask(from: .match(known)) }
+        note(.adapted(adapted))
+        underWay = (attempt, known)
+        resources.attend()
+        do throws(LupinError) {
+            try attempt.send(over: upstream)
+            // It may have left with its request.
+            if downstream.isClientGone { callTask() }
+        } catch {
+            let failure = attempt.failure(error, on: upstream)
+            callTask(from: .attempt(.failed(attempt, failure), known))
+        }
+    }
+
+    /// Something came, or can be sent.
+    func goOn() {
+        if let underWay {
+            awaitResponse(to: underWay.attempt, at: underWay.target)
+        } else if let download {
+            awaitEnd(of: download)
+        }
+    }
+
+    private func awaitResponse(to attempt: Attempt, at known: KnownTarget) {
+        guard let upstream else { return callTask() }
+        let response: ParsedResponse
+        do throws(LupinError) {
+            guard let received = try attempt.receive(from: upstream) else {
+                // Whoever waits for the answer must be there to get it.
+                return downstream.isClientGone ? callTask() : ()
+            }
+            response = received
+        } catch {
+            let failure = attempt.failure(error, on: upstream)
+            return callTask(from: .attempt(.failed(attempt, failure), known))
+        }
+        guard response.status != 101, !needsVerdict(response.status) else {
+            return callTask(from: .attempt(.answered(attempt, response), known))
+        }
+        underWay = nil
+        noteOutcome(of: attempt, status: response.status)
+        attempt.close(status: response.status, decision: .deliver, reason: "")
+        do throws(LupinError) {
+            let sink = try present(response)
+            if let relay = try beginRelay(from: upstream.responseBody, to: sink) {
+                awaitEnd(of: relay)
+            } else {
+                end()
+            }
+        } catch {
+            callTask(from: .failure(error))
+        }
+    }
+
+    private func awaitEnd(of relay: BodyRelay) {
+        // What moved meanwhile may have led here before.
+        guard isUnattended else { return }
+        guard relay.isOver else {
+            return downstream.isClientGone || uploadFailure != nil ? callTask() : ()
+        }
+        do throws(LupinError) {
+            try noteEnd(of: relay)
+            end()
+        } catch {
+            callTask(from: .failure(error))
+        }
+    }
+
+    private func end() {
+        endUpload()
+        guard let keeper = keeper.take() else { return }
+        keeper.exchangeEnded(self, finish())
+    }
+
+    /// Has a task take over, wherever the exchange is.
+    func callTask() {
+        guard isUnattended else { return }
+        if let (attempt, known) = underWay {
+            callTask(from: .attempt(.sent(attempt), known))
+        } else if let download {
+            callTask(from: .body(download))
+        }
+    }
+
+    private func callTask(from entry: Entry) {
+        underWay = nil
+        guard let keeper = keeper.take() else { return }
+        keeper.takeUp(self, from: entry)
+    }
+}
+
+extension WorkerResources {
+    /// How long an exchange may go on without a task, in microseconds.
+    private static let unattendedTime: UInt64 = Waits.patienceMin / 2
+
+    /// Sees to it that exchanges that take long are looked after.
+    func attend() {
+        guard attendant == nil else { return }
+        let slot = ParkingSlot(on: loop)
+        attendant = slot
+        let timer = LoopLocal(slot, of: loop.executor)
+        let resources = LoopLocal(self, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            await resources.value.attend(in: timer.value)
+        }
+    }
+
+    /// Ends when no exchange is without a task any more.
+    private func attend(in slot: ParkingSlot) async {
+        repeat {
+            let due = loop.deadline(in: Self.unattendedTime)
+            _ = await slot.park(for: .cut, until: due)
+            for exchange in live.all where exchange.isUnattended {
+                let isLate = loop.now &- exchange.begun >= Self.unattendedTime
+                if isLate { exchange.callTask() }
+            }
+        } while live.holdsUnattended && !isClosed
+        slot.retire()
+        attendant = nil
+    }
+}
