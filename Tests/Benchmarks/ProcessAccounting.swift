@@ -98,7 +98,9 @@ enum ListeningPort {
     /// Whether some process listens on the TCP port, without connecting to it.
     static func isOpen(_ port: UInt16) -> Bool {
         ["/proc/net/tcp", "/proc/net/tcp6"].contains { path in
-            let data = FileManager.default.contents(atPath: path) ?? Data()
+            // Not `contents(atPath:)`: it stops at the end of the first page.
+            let file = FileHandle(forReadingAtPath: path)
+            let data = (try? file?.readToEnd()) ?? Data()
             return String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
                 .contains { line in
                     // sl, local address:port in hexadecimal, remote address:port, state.
