@@ -187,7 +187,7 @@ let package = Package(
             name: "lupin-bench",
             dependencies: ["LupinIO", "LupinTLS", "LupinWire", "LupinCore", argumentParser],
             path: "Tests/Benchmarks",
-            exclude: ["README.md"],
+            exclude: ["README.md", "instructions"],
             swiftSettings: strict
         ),
     ]

@@ -7,6 +7,8 @@ import LupinIO
 struct Bench {
     let cores: Cores
     let seconds: Double
+    /// Ends a window after so many responses, which has no warm-up then; nil for one of `seconds`.
+    let requests: Int?
     let directory: URL
     let certificates: Certificates
     /// The benchmark's own program, which is the origin and the load too.
@@ -14,7 +16,9 @@ struct Bench {
     let children: Children
 
     private static let warmUpSeconds = 0.6
-    private static let startSecondsMax = 10.0
+    private static let countingSecondsMax = 300.0
+    // A proxy that runs under an emulator needs a while.
+    private static let startSecondsMax = 30.0
     private static let settleSeconds = 0.3
 
     /// A measurement with figures, or with the reason why there are none.
@@ -62,7 +66,11 @@ struct Bench {
             originPort: originPort,
             directory: folder,
             interception: plan.isIntercepted ? certificates : nil,
-            listenerFile: plan.isListenerSecure ? certificates.listener : nil
+            listenerFile: plan.isListenerSecure ? certificates.listener : nil,
+            rules: cell.scenario.rules,
+            // Counted requests may be slow ones, under an emulator: connections that only seem idle
+            // must not be closed and made anew.
+            idleConnections: requests.map { _ in plan.connections * max(1, plan.streams) }
         )
         let launch = try contender.launch(in: place, core: cores.proxy)
         let proxy = try ChildProcess(launch, among: children)
@@ -106,8 +114,11 @@ struct Bench {
         into cell: inout Measurement
     ) throws {
         var plan = plan
-        plan.warmUpSeconds = Self.warmUpSeconds
-        plan.seconds = seconds
+        plan.warmUpSeconds = requests == nil ? Self.warmUpSeconds : 0
+        plan.seconds = requests == nil ? seconds : Self.countingSecondsMax
+        plan.requestsMax = requests ?? 0
+        // The sanity check has begun with 0.
+        plan.firstRequest = 1 << 32
         var before = ProcessTable()
         var after = before
         let result = try runLoad(plan) { line in
@@ -118,16 +129,21 @@ struct Bench {
         guard result.requests > 0, window > 0, result.seconds > 0 else {
             throw BenchError(result.errors > 0 ? result.firstError : "no response in the window")
         }
+        if let requests, result.requests < requests {
+            let why = result.errors > 0 ? result.firstError : "too slow"
+            throw BenchError("\(result.requests) of \(requests) responses: \(why)")
+        }
+        cell.requests = result.requests
         let start = before.usage(of: before.family(of: proxy.identifier))
         let end = after.usage(of: after.family(of: proxy.identifier))
         let user = end.user - start.user
         let system = end.system - start.system
         let bytes = Double(result.bytes)
         let isLong = cell.scenario.kind == .bytes
-        let requests = isLong ? bytes / Double(plan.bodyBytes) : Double(result.requests)
-        cell.userUsPerRequest = user * 1e6 / requests
-        cell.systemUsPerRequest = system * 1e6 / requests
-        cell.requestsPerSecond = requests / result.seconds
+        let count = isLong ? bytes / Double(plan.bodyBytes) : Double(result.requests)
+        cell.userUsPerRequest = user * 1e6 / count
+        cell.systemUsPerRequest = system * 1e6 / count
+        cell.requestsPerSecond = count / result.seconds
         cell.megabytesPerSecond = bytes / 1e6 / result.seconds
         if user + system > 0 { cell.gigabytesPerCPUSecond = bytes / 1e9 / (user + system) }
         cell.p50Us = result.p50Us

@@ -29,6 +29,9 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "Length of a measured window, in seconds.")
     var seconds = 3.0
 
+    @Option(help: "Measure so many responses, without a warm-up, instead of some seconds.")
+    var requests: Int?
+
     @Option(help: "The lupin to measure, or \"none\" (default: the one beside this program).")
     var proxy: String?
 
@@ -50,6 +53,7 @@ struct BenchCommand: ParsableCommand {
     func validate() throws {
         guard (1...100).contains(runs) else { throw ValidationError("--runs: 1 to 100") }
         guard (0.1...60).contains(seconds) else { throw ValidationError("--seconds: 0.1 to 60") }
+        if let requests, requests < 1 { throw ValidationError("--requests: at least 1") }
         if let cores, Cores.list(cores).count < 2 {
             throw ValidationError("--cores: at least two processors, such as 0,1")
         }
@@ -73,6 +77,7 @@ struct BenchCommand: ParsableCommand {
         let bench = Bench(
             cores: Cores(allowed: allowed),
             seconds: seconds,
+            requests: requests,
             directory: directory,
             certificates: try Certificates.mint(in: directory),
             program: try Self.ownPath(),

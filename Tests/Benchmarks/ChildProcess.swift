@@ -72,8 +72,8 @@ final class ChildProcess {
     /// Programs of util-linux that start the others.
     static let tools = ["taskset", "setpriv"]
 
-    /// How long a proxy may take to stop before it is killed.
-    private static let graceSeconds = 3.0
+    /// How long a proxy may take to stop before it is killed; an emulator around it writes files.
+    private static let graceSeconds = 10.0
 
     init(_ launch: Launch, among children: Children) throws {
         try children.check()

@@ -37,6 +37,10 @@ struct Contender {
         var interception: Certificates?
         /// PEM of a certificate and its key, for a listener that speaks TLS; nil for one in clear.
         var listenerFile: String?
+        /// What lupin does beside forwarding.
+        var rules = LupinRules.none
+        /// Idle connections that lupin keeps to the origin; nil for its default.
+        var idleConnections: Int?
     }
 
     let name: String
@@ -74,6 +78,7 @@ struct Contender {
     func obstacle(to scenario: Scenario) -> String? {
         if case .peer(let peer) = kind {
             let plan = scenario.plan
+            if let why = scenario.rules.obstacleToPeers { return why }
             if plan.streams > 0, let why = peer.obstacleToHTTP2 { return why }
             if plan.isIntercepted { return peer.obstacleToInterception }
         }
@@ -116,7 +121,7 @@ struct Contender {
         case .lupin(let keepsRecords):
             let records = place.directory.appendingPathComponent("records.jsonl").path
             let log = keepsRecords ? "{to: \"\(records)\", format: json}" : "off"
-            return (["serve", "--rules", file], Self.lupinRules(place, log: log))
+            return (["serve", "--rules", file], LupinSettings.text(place, log: log))
         case .peer(.nghttpx):
             // As a forward proxy it expects the next proxy behind it; our origin understands the
             // absolute-form that such a one gets.
@@ -136,25 +141,6 @@ struct Contender {
         case .peer(.tinyproxy):
             return (["-d", "-c", file], Self.tinyproxySettings(port: place.port))
         }
-    }
-
-    private static func lupinRules(_ place: Place, log: String) -> String {
-        let tls = place.listenerFile.map { "{cert: \"\($0)\", key: \"\($0)\"}" } ?? "off"
-        let general = """
-            lupin: 1
-            workers: 1
-            listen: [{address: "127.0.0.1:\(place.port)", tls: \(tls)}]
-            limits: {connections: 8192}
-            log: \(log)
-
-            """
-        guard let files = place.interception else { return general }
-        let authority = "{cert: \"\(files.authority)\", key: \"\(files.authorityKey)\"}"
-        return general + """
-            upstream: {tls: {roots: ["\(files.originRoot)"]}}
-            intercept: {mode: all, ca: \(authority)}
-
-            """
     }
 
     private static func tinyproxySettings(port: UInt16) -> String {

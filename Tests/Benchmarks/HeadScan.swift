@@ -10,10 +10,13 @@ struct HeadScan {
     private(set) var firstLineEnd = 0
     private(set) var contentLength: Int?
     private(set) var saysClose = false
+    /// The ID that an ETag is; nil for any other ETag.
+    private(set) var entityTag: RequestID?
 
     private static let lineFeed = UInt8(ascii: "\n")
     private static let contentLengthName = Array("content-length:".utf8)
     private static let connectionName = Array("connection:".utf8)
+    private static let entityTagName = Array("etag:".utf8)
 
     /// Nil while the head isn't complete.
     init?(_ bytes: Span<UInt8>) {
@@ -55,8 +58,22 @@ struct HeadScan {
         return value
     }
 
+    /// The ID between quotes.
+    static func identifier(_ entityTag: Span<UInt8>) -> RequestID? {
+        let quote = UInt8(ascii: "\"")
+        guard let start = entityTag.indices.first(where: { entityTag[$0] == quote }) else {
+            return nil
+        }
+        let end = min(start + 1 + RequestID.length, entityTag.count)
+        return RequestID(entityTag.extracting((start + 1)..<end))
+    }
+
     private mutating func readField(_ line: Span<UInt8>) {
-        guard let first = line.first, first | 0x20 == UInt8(ascii: "c") else { return }
+        guard let first = line.first.map({ $0 | 0x20 }) else { return }
+        if first == UInt8(ascii: "e"), let value = Self.value(of: Self.entityTagName, in: line) {
+            entityTag = Self.identifier(line.extracting(value..<line.count))
+        }
+        guard first == UInt8(ascii: "c") else { return }
         if let value = Self.value(of: Self.contentLengthName, in: line) {
             contentLength = Self.number(line.extracting(value..<line.count))
         } else if let value = Self.value(of: Self.connectionName, in: line) {

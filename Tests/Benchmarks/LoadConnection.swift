@@ -10,6 +10,7 @@ enum LoadError: Error, CustomStringConvertible {
     case tunnelRefused(Int)
     case tls(String)
     case length(String)
+    case foreignAnswer
     case http2(String)
     case socket(String)
     case closedEarly
@@ -22,6 +23,7 @@ enum LoadError: Error, CustomStringConvertible {
         case .tunnelRefused(let status): "CONNECT answered with \(status)"
         case .tls(let why): "TLS: \(why)"
         case .length(let what): what
+        case .foreignAnswer: "an answer to another request"
         case .http2(let why): "HTTP/2: \(why)"
         case .socket(let why): why
         case .closedEarly: "closed before the end of a response"
@@ -38,7 +40,7 @@ final class LoadConnection {
     private let loop: EventLoop
     private let plan: LoadPlan
     private let slot: ParkingSlot
-    private let request: [UInt8]
+    private let request: VariedText
     private var held: Channel?
 
     init(of generator: LoadGenerator) {
@@ -46,7 +48,7 @@ final class LoadConnection {
         loop = generator.loop
         plan = generator.plan
         slot = ParkingSlot(on: loop)
-        request = Self.request(for: plan)
+        request = generator.request
     }
 
     /// Whether a connection that was held is still as quiet as it must be.
@@ -136,14 +138,16 @@ final class LoadConnection {
         on channel: Channel,
         startedAt start: UInt64
     ) async throws(LoadError) -> Bool {
-        try await send(request, on: channel)
+        let ids = try await ask(on: channel)
         let (status, head) = try await receiveHead(on: channel)
         guard status == 200 else { throw .status(status) }
         guard head.contentLength == plan.bodyBytes else {
             let length = head.contentLength.map(String.init) ?? "missing"
             throw .length("Content-Length is \(length), not \(plan.bodyBytes)")
         }
-        try await receiveBytes(plan.bodyBytes, on: channel)
+        let id = plan.isVaried ? ids.url : nil
+        if let id, head.entityTag != id { throw .foreignAnswer }
+        try await receiveBytes(plan.bodyBytes, naming: id, on: channel)
         guard channel.input.isEmpty else { throw .length("bytes behind the response") }
         generator.noteResponse(after: loop.clock.now() - start)
         return !head.saysClose
@@ -173,8 +177,7 @@ final class LoadConnection {
     }
 
     private func openTunnel(_ channel: Channel) async throws(LoadError) {
-        let authority = "\(plan.originHost):\(plan.originPort)"
-        let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+        let head = "CONNECT \(plan.authority) HTTP/1.1\r\nHost: \(plan.authority)\r\n\r\n"
         try await send(Array(head.utf8), on: channel)
         let (status, _) = try await receiveHead(on: channel)
         guard status == 200 else { throw .tunnelRefused(status) }
@@ -184,8 +187,8 @@ final class LoadConnection {
     private func useTunnel(_ channel: Channel) async throws(LoadError) {
         while !generator.isOver {
             let start = loop.clock.now()
-            try await send(request, on: channel)
-            try await receiveBytes(plan.bodyBytes, on: channel)
+            _ = try await ask(on: channel)
+            try await receiveBytes(plan.bodyBytes, naming: nil, on: channel)
             generator.noteResponse(after: loop.clock.now() - start)
         }
     }
@@ -213,16 +216,36 @@ final class LoadConnection {
         }
     }
 
-    private func receiveBytes(_ count: Int, on channel: Channel) async throws(LoadError) {
+    /// Reads a body; one that names an ID is compared.
+    private func receiveBytes(
+        _ count: Int,
+        naming id: RequestID?,
+        on channel: Channel
+    ) async throws(LoadError) {
+        let input = channel.input
         var left = count
         while true {
-            let piece = min(left, channel.input.count)
-            channel.input.discard(piece)
+            let piece = min(left, input.count)
+            if let id {
+                let bytes = input.bytes.extracting(0..<piece)
+                guard NamedBody.isRight(bytes, from: count - left, for: id) else {
+                    throw .foreignAnswer
+                }
+            }
+            input.discard(piece)
             generator.noteBytes(piece)
             left -= piece
             if left == 0 { return }
             try await receive(on: channel)
         }
+    }
+
+    /// Sends the next request, and says what its answer must name.
+    private func ask(on channel: Channel) async throws(LoadError) -> ExchangeIDs {
+        let ids = generator.nextIDs()
+        channel.stage { request.append(to: &$0, for: ids) }
+        try await send([], on: channel)
+        return ids
     }
 
     /// Waits until there are more bytes than before.
@@ -260,24 +283,5 @@ final class LoadConnection {
     private func wait(for reason: WakeReasons) async throws(LoadError) {
         let woken = await slot.park(for: reason, until: loop.deadline(in: Self.patience))
         if woken.contains(.timedOut) { throw .timedOut }
-    }
-
-    private static func request(for plan: LoadPlan) -> [UInt8] {
-        if plan.isTunnel {
-            let count = UInt64(plan.bodyBytes)
-            return [0] + (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - 8 * $0)) }
-        }
-        let authority = "\(plan.originHost):\(plan.originPort)"
-        let close = plan.isNewConnectionPerRequest ? "Connection: close\r\n" : ""
-        let target = plan.isIntercepted ? "" : "http://\(authority)"
-        let head = """
-            GET \(target)/bytes/\(plan.bodyBytes) HTTP/1.1\r
-            Host: \(authority)\r
-            User-Agent: lupin-bench\r
-            Accept: */*\r
-            \(close)\r
-
-            """
-        return Array(head.utf8)
     }
 }

@@ -6,6 +6,8 @@ import LupinIO
 final class LoadGenerator {
     let plan: LoadPlan
     let loop: EventLoop
+    /// What connections of HTTP/1.1 and tunnels ask.
+    let request: VariedText
     /// What connections speak with the proxy or behind a CONNECT; nil where all is in clear.
     let tls: ClientTLS?
     /// Where the run itself waits: `.answered` when there is nothing left to do, `.cut` when
@@ -18,6 +20,7 @@ final class LoadGenerator {
     private var latencies = Histogram()
     private var connections: [LoadConnection] = []
     private var openedCount = 0
+    private var nextRequest: UInt64
     private var heldCount = 0
 
     /// An idle run opens so many at a time: a burst would measure the accept queue.
@@ -34,6 +37,8 @@ final class LoadGenerator {
         self.loop = loop
         self.tls = tls
         control = ParkingSlot(on: loop)
+        request = plan.requestTemplate
+        nextRequest = plan.firstRequest
         connections = (0..<plan.connections).map { _ in LoadConnection(of: self) }
     }
 
@@ -56,6 +61,15 @@ final class LoadGenerator {
         result.p99Us = latencies.value(at: 0.99)
         result.p999Us = latencies.value(at: 0.999)
         return result
+    }
+
+    /// What the next request and its answer name.
+    func nextIDs() -> ExchangeIDs {
+        let number = nextRequest
+        nextRequest += 1
+        let request = RequestID(number: number)
+        guard plan.urls > 0 else { return ExchangeIDs(request: request, url: request) }
+        return ExchangeIDs(request: request, url: RequestID(number: number % UInt64(plan.urls)))
     }
 
     // MARK: What connections report

@@ -14,6 +14,14 @@ struct LoadPlan: Codable, Sendable {
     var isIntercepted = false
     /// TLS with the proxy itself, as with an HTTPS proxy.
     var isListenerSecure = false
+    /// No two requests are equal, and neither are their answers, which name them.
+    var isVaried = false
+    /// Different URLs of varied requests, asked for in turn; 0 gives every request its own.
+    var urls = 0
+    /// The number of the first varied request: no two processes of a run may begin with the same.
+    var firstRequest: UInt64 = 0
+    /// Length of the body of a varied request of HTTP/1.1, which is a POST then; 0 for a GET.
+    var uploadBytes = 0
     /// Requests at a time on each connection, by HTTP/2; 0 is HTTP/1.1 and one at a time.
     var streams = 0
     /// PEM of the root below which the proxy's certificates must be; nil believes any.
@@ -24,6 +32,15 @@ struct LoadPlan: Codable, Sendable {
     var seconds = 0.0
     /// Ends the run early; 0 for no bound.
     var requestsMax = 0
+
+    /// The same plan with requests and answers that all differ.
+    func varied(urls: Int = 0, uploadBytes: Int = 0) -> LoadPlan {
+        var plan = self
+        plan.isVaried = true
+        plan.urls = urls
+        plan.uploadBytes = uploadBytes
+        return plan
+    }
 
     /// Whether the load speaks TLS, with whomever.
     var isSecure: Bool { isIntercepted || isListenerSecure }

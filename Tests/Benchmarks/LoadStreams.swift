@@ -11,7 +11,8 @@ final class LoadStreams {
     private let loop: EventLoop
     private let plan: LoadPlan
     private let connection: HTTP2Connection
-    private let head: RequestHead
+    private var head: RequestHead
+    private let blanks: VariedText
     private let options: RequestOptions
     private var underWay: [Int32: Answer] = [:]
     /// The proxy takes no more streams on this connection.
@@ -19,6 +20,8 @@ final class LoadStreams {
 
     private struct Answer {
         let startedAt: UInt64
+        /// What it must name; nil where all answers are equal.
+        let id: RequestID?
         /// Bytes of the body that are still to come; nil before the head.
         var left: Int?
     }
@@ -40,16 +43,10 @@ final class LoadStreams {
             .client,
             HTTP2Parameters(limits: limits, heads: HTTP1Limits())
         )
-        var head = RequestHead()
-        head.pathAndQuery = head.fields.store("/bytes/\(generator.plan.bodyBytes)")
-        head.fields.add(name: "user-agent", value: "lupin-bench")
-        head.fields.add(name: "accept", value: "*/*")
+        let head = plan.requestHead
         self.head = head
-        options = RequestOptions(
-            target: .absolute(generator.plan.isIntercepted ? .https : .http),
-            authority: "\(generator.plan.originHost):\(generator.plan.originPort)",
-            framing: .none
-        )
+        blanks = VariedText(head.fields.storage)
+        options = plan.requestOptions
     }
 
     /// Exchanges until the run is over, or the proxy wants no more of them here.
@@ -105,8 +102,10 @@ final class LoadStreams {
         if missing > 0 {
             let now = loop.clock.now()
             for _ in 0..<missing {
+                let ids = generator.nextIDs()
+                blanks.fill(&head.fields.storage, for: ids)
                 guard let stream = connection.submit(head, options) else { break }
-                underWay[stream] = Answer(startedAt: now)
+                underWay[stream] = Answer(startedAt: now, id: plan.isVaried ? ids.url : nil)
             }
         }
         if connection.wantsWrite { channel.stage { connection.drain(into: &$0) } }
@@ -120,14 +119,12 @@ final class LoadStreams {
         } catch {
             throw .http2(error.text)
         }
-        // Payload is counted and not looked at.
-        input.discard(input.count)
         while let event = connection.nextEvent() {
             switch event {
             case .response(let stream, let response, _): try begin(stream, response)
             case .data(let stream, let range):
                 connection.consume(range.count, on: stream)
-                try takeBytes(range.count, on: stream)
+                try take(input.bytes.extracting(range), on: stream)
             case .end(let stream, _): try end(stream)
             case .refused(_, let problem): throw .http2("\(problem)")
             case .closed(let stream, let code, _):
@@ -136,6 +133,8 @@ final class LoadStreams {
             case .request, .malformed, .window, .settings, .pong: break
             }
         }
+        // Not before: payload is read where it came.
+        input.discard(input.count)
     }
 
     private func begin(_ stream: Int32, _ response: ParsedResponse) throws(LoadError) {
@@ -144,16 +143,27 @@ final class LoadStreams {
             let length = response.contentLength.map(String.init) ?? "missing"
             throw .length("Content-Length is \(length), not \(plan.bodyBytes)")
         }
+        let fields = response.takeHead().fields
+        if let id = underWay[stream]?.id {
+            guard let line = fields.first(.etag),
+                HeadScan.identifier(fields.storage.span.extracting(line.value.range)) == id
+            else { throw .foreignAnswer }
+        }
         underWay[stream]?.left = plan.bodyBytes
-        connection.recycle(response.takeHead().fields)
+        connection.recycle(fields)
     }
 
-    private func takeBytes(_ count: Int, on stream: Int32) throws(LoadError) {
-        guard let left = underWay[stream]?.left, left >= count else {
+    /// Counts payload, and compares it where it names an ID.
+    private func take(_ payload: Span<UInt8>, on stream: Int32) throws(LoadError) {
+        guard let answer = underWay[stream], let left = answer.left, left >= payload.count else {
             throw .length("bytes behind the response")
         }
-        underWay[stream]?.left = left - count
-        generator.noteBytes(count)
+        if let id = answer.id {
+            let offset = plan.bodyBytes - left
+            guard NamedBody.isRight(payload, from: offset, for: id) else { throw .foreignAnswer }
+        }
+        underWay[stream]?.left = left - payload.count
+        generator.noteBytes(payload.count)
     }
 
     private func end(_ stream: Int32) throws(LoadError) {

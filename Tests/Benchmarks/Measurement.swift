@@ -7,6 +7,8 @@ struct Measurement: Codable {
     var run: Int
     /// Why there are no figures.
     var failure: String?
+    /// Correct responses in the window.
+    var requests: Int?
     var requestsPerSecond: Double?
     var megabytesPerSecond: Double?
     /// Processor time of the proxy's processes for a request; for long bodies, for so many bytes.

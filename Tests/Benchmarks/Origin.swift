@@ -6,18 +6,17 @@ import LupinTLS
 /// An HTTP/1.1 server on a free loopback port, with TLS for clients that start so, and with HTTP/2
 /// inside that TLS if it is told to.
 ///
-/// `GET …/bytes/N`, in origin-form or absolute-form, is answered with N bytes. A connection that
-/// starts with a zero byte speaks the tunnel's language instead: zero, then eight bytes of a
-/// big-endian number, answered with so many bytes and nothing else.
+/// A `Demand` is answered with as many bytes as it says, and with 400 if it has a body that doesn't
+/// name its ID. A connection that starts with a zero byte speaks the tunnel's language instead:
+/// zero, then eight bytes of a big-endian number, answered with so many bytes and nothing else.
 final class Origin {
     private let loop: EventLoop
     private let context: TLSContext
     private let identity: TLSIdentity
     private let protocols: [String]
-    private var smallResponses: [Int: [UInt8]] = [:]
+    private var answers = OriginAnswers()
     private let pattern = [UInt8](repeating: UInt8(ascii: "x"), count: 256 << 10)
 
-    private static let smallBytesMax = 64 << 10
     private static let tunnelRequestBytes = 9
 
     /// How ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
@@ -83,9 +82,13 @@ final class Origin {
                     switch request {
                     case .bytes(let count):
                         try await send(count, on: channel, slot)
-                    case .response(let count, let isLast):
-                        try await respond(count, isLast: isLast, on: channel, slot)
+                    case .response(let demand, let isLast):
+                        try await respond(to: demand, isLast: isLast, on: channel, slot)
                         isOver = isLast
+                    case .wrong:
+                        channel.stage { $0.append(contentsOf: OriginAnswers.refusal) }
+                        try await send(0, on: channel, slot)
+                        isOver = true
                     }
                 }
                 if isOver { return }
@@ -127,7 +130,9 @@ final class Origin {
 
     private enum Request {
         case bytes(Int)
-        case response(Int, isLast: Bool)
+        case response(Demand, isLast: Bool)
+        /// Its body is that of another request.
+        case wrong
     }
 
     private func takeRequest(from channel: Channel) -> Request? {
@@ -147,17 +152,24 @@ final class Origin {
             return (.bytes(Int(clamping: wanted)), tunnelRequestBytes)
         }
         guard let head = HeadScan(bytes) else { return nil }
-        let wanted = wantedBytes(in: bytes.extracting(0..<head.firstLineEnd))
-        return (.response(wanted, isLast: head.saysClose), head.count)
+        let line = bytes.extracting(0..<head.firstLineEnd)
+        let demand = Demand(target: line.extracting(target(in: line)))
+        let response = Request.response(demand, isLast: head.saysClose)
+        guard let length = head.contentLength else { return (response, head.count) }
+        let count = head.count + length
+        guard bytes.count >= count else { return nil }
+        let body = bytes.extracting(head.count..<count)
+        let isRight = demand.id.map { NamedBody.isRight(body, from: 0, for: $0) } ?? true
+        return (isRight ? response : .wrong, count)
     }
 
-    /// The number behind the last slash of the target: `GET http://a:1/bytes/1024 HTTP/1.1`.
-    private static func wantedBytes(in line: Span<UInt8>) -> Int {
+    /// The second word of `GET http://a:1/bytes/1024 HTTP/1.1`.
+    private static func target(in line: Span<UInt8>) -> Range<Int> {
         let space = UInt8(ascii: " ")
-        guard let end = line.indices.last(where: { line[$0] == space }) else { return 0 }
-        var start = end
-        while start > 0, line[start - 1] != UInt8(ascii: "/") { start -= 1 }
-        return HeadScan.number(line.extracting(start..<end)) ?? 0
+        let first = line.indices.first { line[$0] == space }
+        let last = line.indices.last { line[$0] == space }
+        guard let first, let last, first < last else { return 0..<0 }
+        return first + 1..<last
     }
 
     /// False when the peer has sent its last byte, or more than any request here needs.
@@ -175,22 +187,15 @@ final class Origin {
     }
 
     private func respond(
-        _ count: Int,
+        to demand: Demand,
         isLast: Bool,
         on channel: Channel,
         _ slot: ParkingSlot
     ) async throws(SystemError) {
-        if isLast || count > Self.smallBytesMax {
-            channel.stage { $0.append(contentsOf: Self.head(count, isLast: isLast).utf8) }
-            return try await send(count, on: channel, slot)
-        }
-        let response = smallResponse(count)
-        var sent = 0
-        while true {
-            sent += try channel.send(response.span.extracting(sent..<response.count))
-            if sent == response.count, !channel.hasStaged { return }
-            _ = await slot.park(for: .downstreamWritable)
-        }
+        let text = answers.text(for: demand, isLast: isLast)
+        channel.stage { text.append(to: &$0, for: demand.ids) }
+        let isWhole = demand.bytes <= OriginAnswers.wholeBytesMax
+        try await send(isWhole ? 0 : demand.bytes, on: channel, slot)
     }
 
     private func send(
@@ -206,27 +211,5 @@ final class Origin {
             left -= sent
             if sent < piece || channel.hasStaged { _ = await slot.park(for: .downstreamWritable) }
         }
-    }
-
-    /// Head and body in one piece, so that a usual response is one write.
-    private func smallResponse(_ count: Int) -> [UInt8] {
-        if let made = smallResponses[count] { return made }
-        let body = repeatElement(UInt8(ascii: "x"), count: count)
-        let response = Array(Self.head(count, isLast: false).utf8) + body
-        smallResponses[count] = response
-        return response
-    }
-
-    private static func head(_ count: Int, isLast: Bool) -> String {
-        """
-        HTTP/1.1 200 OK\r
-        Server: lupin-bench\r
-        Date: Sun, 06 Nov 1994 08:49:37 GMT\r
-        Content-Type: application/octet-stream\r
-        Cache-Control: no-store\r
-        \(isLast ? "Connection: close\r\n" : "")Content-Length: \(count)\r
-        \r
-
-        """
     }
 }

@@ -1,4 +1,4 @@
-// The origin's HTTP/2: every stream is answered with as many bytes as it asks for.
+// The origin's HTTP/2: every stream is answered with what it asks for.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -9,12 +9,20 @@ final class OriginStreams {
     private let slot: ParkingSlot
     private let connection: HTTP2Connection
     private let pattern: [UInt8]
-    private let head: ResponseHead
+    private let equalHead: ResponseHead
+    /// Filled in anew for every answer that names an ID.
+    private var namedHead: ResponseHead
+    private let blanks: VariedText
+    private var namedBody = VariedText([])
+    private var namedBodyBytes = 0
+    /// A copy of `namedBody`, for the stream whose turn it is.
+    private var filledBody: [UInt8] = []
     /// Streams with payload that was not sent yet; they take turns.
     private var unsent: [Answer] = []
 
     private struct Answer {
         let stream: Int32
+        let demand: Demand
         var left: Int
         var isOver = false
     }
@@ -33,12 +41,9 @@ final class OriginStreams {
             .server,
             HTTP2Parameters(limits: HTTP2Limits(), heads: HTTP1Limits())
         )
-        var head = ResponseHead(status: 200)
-        head.fields.add(name: "server", value: "lupin-bench")
-        head.fields.add(name: "date", value: "Sun, 06 Nov 1994 08:49:37 GMT")
-        head.fields.add(name: "content-type", value: "application/octet-stream")
-        head.fields.add(name: "cache-control", value: "no-store")
-        self.head = head
+        equalHead = Self.head(isNamed: false)
+        namedHead = Self.head(isNamed: true)
+        blanks = VariedText(namedHead.fields.storage)
     }
 
     /// Serves until the peer is gone.
@@ -49,6 +54,15 @@ final class OriginStreams {
     }
 
     // MARK: Private
+
+    /// Jobs with a cache ask by HTTP/1.1.
+    private static func head(isNamed: Bool) -> ResponseHead {
+        var head = ResponseHead(status: 200)
+        for field in OriginAnswers.fields(isNamed: isNamed, isStorable: false) {
+            head.fields.add(name: field.name, value: field.value)
+        }
+        return head
+    }
 
     /// Reads once, answers once round; false when the connection is over.
     private func turn() throws(SystemError) -> Bool {
@@ -78,14 +92,9 @@ final class OriginStreams {
         while let event = connection.nextEvent() {
             switch event {
             case .request(let stream, let request, _):
-                let count = Self.wantedBytes(in: request.takeHead())
-                connection.submit(
-                    head,
-                    ResponseOptions(framing: .length(UInt64(count))),
-                    hasBody: count > 0,
-                    on: stream
-                )
-                if count > 0 { unsent.append(Answer(stream: stream, left: count)) }
+                let head = request.takeHead()
+                let target = head.fields.storage.span.extracting(head.pathAndQuery.range)
+                answer(Demand(target: target), on: stream)
             case .refused(let stream, _): connection.reset(stream, .protocolError)
             case .data(let stream, let range): connection.consume(range.count, on: stream)
             case .closed(let stream, _, _):
@@ -95,25 +104,45 @@ final class OriginStreams {
         }
     }
 
-    /// The number behind the last slash of the path.
-    private static func wantedBytes(in head: RequestHead) -> Int {
-        let path = head.fields.storage.span.extracting(head.pathAndQuery.range)
-        let slash = path.indices.last { path[$0] == UInt8(ascii: "/") }
-        guard let slash else { return 0 }
-        return HeadScan.number(path.extracting((slash + 1)..<path.count)) ?? 0
+    /// Sends the head, and puts the body behind those that wait.
+    private func answer(_ demand: Demand, on stream: Int32) {
+        if demand.id != nil { blanks.fill(&namedHead.fields.storage, for: demand.ids) }
+        connection.submit(
+            demand.id == nil ? equalHead : namedHead,
+            ResponseOptions(framing: .length(UInt64(demand.bytes))),
+            hasBody: demand.bytes > 0,
+            on: stream
+        )
+        guard demand.bytes > 0 else { return }
+        unsent.append(Answer(stream: stream, demand: demand, left: demand.bytes))
+    }
+
+    /// What an answer sends next lies in this at the given place.
+    private func payload(of answer: Answer) -> (bytes: [UInt8], place: Range<Int>) {
+        let count = min(answer.left, Self.pieceBytes)
+        guard answer.demand.id != nil else { return (pattern, 0..<count) }
+        if namedBodyBytes != answer.demand.bytes {
+            namedBodyBytes = answer.demand.bytes
+            namedBody = VariedText(
+                NamedBody.template(namedBodyBytes, naming: VariedText.urlID)
+            )
+        }
+        filledBody.removeAll(keepingCapacity: true)
+        namedBody.append(to: &filledBody, for: answer.demand.ids)
+        let start = answer.demand.bytes - answer.left
+        return (filledBody, start..<start + count)
     }
 
     /// Lets every stream send a piece; whether any of them could.
     private func push() -> Bool {
         var hasPushed = false
-        let pattern = pattern
         for i in unsent.indices where channel.unsentCount < Self.backlogMax {
             let answer = unsent[i]
-            let piece = min(answer.left, Self.pieceBytes)
+            let (bytes, place) = payload(of: answer)
             channel.stage { output in
                 let result = connection.push(
-                    pattern.span.extracting(0..<piece),
-                    isLast: piece == answer.left,
+                    bytes.span.extracting(place),
+                    isLast: place.count == answer.left,
                     on: answer.stream,
                     into: &output
                 )

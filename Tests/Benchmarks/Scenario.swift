@@ -17,6 +17,15 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
     case h2Secure = "h2-tls"
     case h2Intercepted = "h2-intercepted"
     case h2Bodies = "h2-bodies"
+    case keepAliveVaried = "keep-alive-varied"
+    case postVaried = "post-varied"
+    case newConnectionsVaried = "new-connections-varied"
+    case rulesVaried = "rules-varied"
+    case cachedVaried = "cached-varied"
+    case interceptedVaried = "intercepted-varied"
+    case h2Varied = "h2-varied"
+    case h2SecureVaried = "h2-tls-varied"
+    case h2InterceptedVaried = "h2-intercepted-varied"
 
     /// Which figures say something about a job.
     enum Kind {
@@ -31,7 +40,9 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
     var kind: Kind {
         switch self {
         case .keepAlive, .newConnections, .smallTunnel, .intercepted, .interceptedNew, .h2,
-            .h2Secure, .h2Intercepted:
+            .h2Secure, .h2Intercepted, .keepAliveVaried, .postVaried, .newConnectionsVaried,
+            .rulesVaried, .cachedVaried, .interceptedVaried, .h2Varied, .h2SecureVaried,
+            .h2InterceptedVaried:
             .requests
         case .bodies, .tunnel, .interceptedBodies, .h2Bodies: .bytes
         case .idle, .interceptedIdle: .memory
@@ -59,6 +70,25 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
             "TLS interception, HTTP/2 to HTTP/2, GET 1 KiB, 4 connections of 100 streams"
         case .h2Bodies:
             "TLS interception, HTTP/2 to HTTP/2, GET 10 MB, 4 connections of 2 streams"
+        case .keepAliveVaried: "as keep-alive, all requests and answers different"
+        case .postVaried: "as keep-alive-varied, POST 1 KiB"
+        case .newConnectionsVaried: "as new-connections, all requests and answers different"
+        case .rulesVaried: "as keep-alive-varied, with 200 rules of which three match"
+        case .cachedVaried:
+            "as keep-alive, from the cache, 1,000 URLs in turn, all requests different"
+        case .interceptedVaried: "as intercepted, all requests and answers different"
+        case .h2Varied: "as h2, all requests and answers different"
+        case .h2SecureVaried: "as h2-tls, all requests and answers different"
+        case .h2InterceptedVaried: "as h2-intercepted, all requests and answers different"
+        }
+    }
+
+    /// What lupin does beside forwarding.
+    var rules: LupinRules {
+        switch self {
+        case .rulesVaried: .many
+        case .cachedVaried: .cache
+        default: .none
         }
     }
 
@@ -91,6 +121,14 @@ enum Scenario: String, CaseIterable, Codable, ExpressibleByArgument {
             LoadPlan(connections: 4, bodyBytes: 1024, isIntercepted: true, streams: 100)
         case .h2Bodies:
             LoadPlan(connections: 4, bodyBytes: 10_000_000, isIntercepted: true, streams: 2)
+        case .keepAliveVaried, .rulesVaried: Scenario.keepAlive.plan.varied()
+        case .postVaried: Scenario.keepAlive.plan.varied(uploadBytes: 1024)
+        case .newConnectionsVaried: Scenario.newConnections.plan.varied()
+        case .cachedVaried: Scenario.keepAlive.plan.varied(urls: 1000)
+        case .interceptedVaried: Scenario.intercepted.plan.varied()
+        case .h2Varied: Scenario.h2.plan.varied()
+        case .h2SecureVaried: Scenario.h2Secure.plan.varied()
+        case .h2InterceptedVaried: Scenario.h2Intercepted.plan.varied()
         }
     }
 }
