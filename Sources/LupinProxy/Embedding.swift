@@ -35,7 +35,8 @@ extension Proxy {
             return RulesSource.Reading(
                 configuration: result.configuration,
                 errors: result.errors.map(\.text),
-                warnings: result.warnings.map(\.text)
+                warnings: result.warnings.map(\.text),
+                files: result.files
             )
         }
         let reading = read()

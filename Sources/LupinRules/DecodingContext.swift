@@ -1,5 +1,7 @@
 // What all decoders share: the file, its surroundings, and the problems found so far.
 
+import LupinCore
+
 /// Confined to one load.
 final class DecodingContext {
     let source: SourceFile
@@ -7,6 +9,11 @@ final class DecodingContext {
     private(set) var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     private(set) var secrets: [String] = []
+    /// The lists of hosts that were named, by their paths, and what came of those that were read.
+    var files: [String] = []
+    var hostLists: [String: HostList?] = [:]
+    /// Over the content of those lists.
+    var listHash = ContentHash()
     /// The names under `tokens`, those with a problem too.
     var tokenNames: [String] = []
 

@@ -74,7 +74,7 @@ struct MatchDecoder {
             return false
         }
         switch entry.key {
-        case "host": return set(&match.hosts, all(node, context.hostPattern))
+        case "host": return set(&match.hosts, all(node, host).map(context.gathered))
         case "scheme": return set(&match.schemes, all(node, scheme))
         case "port": return set(&match.ports, context.ports(node))
         case "path": return set(&match.paths, all(node, context.pathPattern))
@@ -111,6 +111,12 @@ struct MatchDecoder {
     private func all<Value>(_ node: YAMLNode, _ read: (YAMLNode) -> Value?) -> [Value]? {
         let values = context.items(node).map(read)
         return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
+    }
+
+    /// A pattern, or the file of a list.
+    private func host(_ node: YAMLNode) -> HostPattern? {
+        guard case .map(let entries) = node.content else { return context.hostPattern(node) }
+        return context.hostList(entries, at: node)
     }
 
     private func scheme(_ node: YAMLNode) -> Scheme? {

@@ -10,6 +10,8 @@ package struct LoadResult: Sendable {
     package var errors: [Diagnostic]
     /// In the order of the file; they do not keep lupin from starting.
     package var warnings: [Diagnostic]
+    /// The lists of hosts that it names, errors or not, by their paths.
+    package var files: [String] = []
     /// What could be read of `admin`, errors or not: where a lupin that runs can be told of them.
     package var admin = AdminSettings()
 }
@@ -123,12 +125,18 @@ package enum RulesFile {
             version: version(of: text),
             secrets: context.secrets
         )
+        if !context.files.isEmpty {
+            context.listHash.add(text.utf8)
+            configuration.version = context.listHash.text
+            configuration.files = context.files
+        }
         configuration.fileName = fileName
         configuration.settingLines = settingLines
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
             errors: errors,
             warnings: context.concealed(context.warnings).sortedByPosition(),
+            files: context.files,
             admin: settings.admin
         )
     }
@@ -168,10 +176,9 @@ package enum RulesFile {
 
     /// The upper half of the content's FNV-1a hash, 64 bits, as eight hex digits.
     package static func version(of text: String) -> String {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        let digits = String(hash >> 32, radix: 16)
-        return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+        var hash = ContentHash()
+        hash.add(text.utf8)
+        return hash.text
     }
 
     static func directory(of path: String) -> String {
@@ -188,5 +195,20 @@ package enum RulesFile {
         let file = SourceFile(name: fileName, text: "")
         let problem = file.diagnostic(code, message, at: .wholeFile, hint: hint)
         return LoadResult(configuration: nil, errors: [problem], warnings: [])
+    }
+}
+
+/// FNV-1a, 64 bits, over whatever is added.
+struct ContentHash {
+    private var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    }
+
+    /// The upper half as eight hex digits.
+    var text: String {
+        let digits = String(value >> 32, radix: 16)
+        return String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
 }

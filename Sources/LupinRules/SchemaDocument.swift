@@ -213,10 +213,13 @@ package enum SchemaDocument {
         let not = oneOrMany(
             .object([("anyOf", .array([.object([("type", "string")]), ref("match")]))])
         )
-        let text = oneOrMany(.object([("type", .array(["string", "number"]))]))
+        let scalar = JSON.object([("type", .array(["string", "number"]))])
+        let text = oneOrMany(scalar)
         var forms: [String: [(String, JSON)]] = ["header": names, "query": names, "not": not]
         forms["scheme"] = oneOrMany(.object([("enum", .array(["http", "https"]))]))
-        for key in ["host", "port", "path", "method", "client", "program", "user"] {
+        let file = JSON.object(closed([("file", .object([("type", "string")]))]))
+        forms["host"] = oneOrMany(.object([("anyOf", .array([scalar, file]))]))
+        for key in ["port", "path", "method", "client", "program", "user"] {
             forms[key] = text
         }
         return .object(closed(properties(RuleKeyTable.match, forms)))

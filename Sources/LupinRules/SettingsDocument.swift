@@ -52,6 +52,10 @@ package enum SettingsDocument {
             respond: {status: 403}
             stop: true
 
+          - name: a block list, as people publish them
+            match: {host: {file: blocked.txt}}
+            respond: {status: 403}
+
           - name: quiet health checks, and no waiting
             match: {path: /health, method: GET}
             log: off

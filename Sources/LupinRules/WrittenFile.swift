@@ -31,7 +31,7 @@ package struct WrittenFile: Sendable {
     package private(set) var rules: [WrittenRule] = []
     /// The settings that the file has, by dotted name.
     package private(set) var settings: [String: Value] = [:]
-    /// As `Configuration.version`.
+    /// As `Configuration.textVersion`.
     package let version: String
     let root: [YAMLNode.Entry]
 
@@ -61,7 +61,7 @@ package struct WrittenFile: Sendable {
             text: String(decoding: bytes, as: UTF8.self),
             redaction: configuration.settings.log.redact
         )
-        guard version == configuration.version else { return nil }
+        guard version == configuration.textVersion else { return nil }
     }
 
     private mutating func note(_ entry: YAMLNode.Entry, _ section: String) {

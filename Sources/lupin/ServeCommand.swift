@@ -113,7 +113,8 @@ extension ServeCommand {
                 return RulesSource.Reading(
                     configuration: result.configuration.map(applied),
                     errors: result.errors.map(\.text),
-                    warnings: result.warnings.map(\.text)
+                    warnings: result.warnings.map(\.text),
+                    files: result.files
                 )
             }
         }

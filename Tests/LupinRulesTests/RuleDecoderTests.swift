@@ -230,7 +230,10 @@ struct RuleDecoderTests {
         ("{match: }", "3:11: expected a match, found nothing  [E-TYPE]"),
         ("{match: []}", "3:11: an empty list matches nothing  [E-TYPE]"),
         ("{match: {hst: a}}", "3:12: unknown key \"hst\" in \"match\"  [E-KEY]"),
-        ("{match: {host: }}", "3:18: expected globs or /regex/, found nothing  [E-TYPE]"),
+        (
+            "{match: {host: }}",
+            "3:18: expected globs, /regex/ or {file: hosts.txt}, found nothing  [E-TYPE]"
+        ),
         (
             "{match: {host: http://a.dev}}",
             "3:18: a host has no scheme  [E-GLOB]"

@@ -27,10 +27,11 @@ struct SettingsDocumentTests {
     }
 
     @Test func `the rules in the sample file are good ones`() throws {
-        let result = decode(SettingsDocument.exampleRules)
+        let list = ["/etc/lupin/blocked.txt": FileContents(bytes: Array("ads.example\n".utf8))]
+        let result = decode(SettingsDocument.exampleRules, files: list)
         #expect(result.errors.report() == "")
         #expect(result.warnings.report() == "")
-        #expect(try #require(result.configuration).rules.rules.count == 4)
+        #expect(try #require(result.configuration).rules.rules.count == 5)
     }
 
     @Test func `every setting stands in the sample file with its sentence`() {

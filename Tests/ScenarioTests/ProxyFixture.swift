@@ -201,7 +201,8 @@ final class ProxyFixture: Sendable {
         var reading = RulesSource.Reading(
             configuration: loaded.configuration,
             errors: loaded.errors.map(\.text),
-            warnings: loaded.warnings.map(\.text)
+            warnings: loaded.warnings.map(\.text),
+            files: loaded.files
         )
         guard var configuration = loaded.configuration else { return reading }
         for i in configuration.settings.listeners.indices {
@@ -239,6 +240,12 @@ final class ProxyFixture: Sendable {
         let path = Self.rulesPath(in: directory)
         let bytes = Self.file(rules, in: directory)
         try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
+    }
+
+    /// Writes another file of the test's directory in one step.
+    func write(_ text: String, to name: String) throws {
+        let place = URL(fileURLWithPath: "\(directory)/\(name)")
+        try Data(text.utf8).write(to: place, options: .atomic)
     }
 
     /// Has the proxy take other rules.

@@ -4,8 +4,13 @@
 package struct Configuration: Sendable {
     package var settings: Settings
     package var rules: RuleSet
-    /// Eight hex digits that change when the file's content does; the record's `rules.version`.
+    /// Eight hex digits that change when the content of the file does, or that of a list which it
+    /// names; the record's `rules.version`.
     package var version: String
+    /// The same for the text of the file alone.
+    package var textVersion: String
+    /// The lists of hosts that the rules name, by their paths: what stands there is part of them.
+    package var files: [String] = []
     /// Texts that came from `${env}`, `${file}` or `${secret}` in a secret place, to be redacted.
     package var secrets: [String]
     /// As the user named it; nil where no file was read.
@@ -17,6 +22,7 @@ package struct Configuration: Sendable {
         self.settings = settings
         self.rules = rules
         self.version = version
+        textVersion = version
         self.secrets = secrets
     }
 

@@ -1,6 +1,6 @@
 // Which hosts a pattern stands for, and the canonical form in which they compare.
 
-/// An exact host, an address, a glob over labels, or `/regex/`.
+/// An exact host, an address, a glob over labels, `/regex/`, or a list of all these.
 ///
 /// Names compare as lower-case A-labels without a trailing dot. `*.x.dev` is exactly one label
 /// below `x.dev`; `**.x.dev` is `x.dev` and everything below.
@@ -15,6 +15,13 @@ package struct HostPattern: Sendable {
         case exact(Host)
         case glob(SegmentGlob)
         case expression(RegularExpression)
+        case list(HostList)
+    }
+
+    /// All hosts of a list; `source` is what people are told that it is.
+    package init(_ list: HostList, source: String) {
+        self.source = source
+        kind = .list(list)
     }
 
     /// - Throws: What is wrong, and what to write instead.
@@ -55,6 +62,7 @@ package struct HostPattern: Sendable {
         case .exact(let exact): exact == host
         case .glob(let glob): glob.matches(host.text.utf8.span)
         case .expression(let expression): expression.matches(host.text.utf8.span)
+        case .list(let list): list.contains(host)
         }
     }
 
@@ -62,6 +70,8 @@ package struct HostPattern: Sendable {
     enum Key: Equatable {
         /// Every match is this host or, with `**`, ends in it behind a dot.
         case suffix([UInt8])
+        /// Every match is in this list.
+        case list(HostList)
         case none
     }
 
@@ -72,6 +82,8 @@ package struct HostPattern: Sendable {
             let suffix = glob.fixedSuffix
             return suffix.isEmpty ? .none : .suffix(suffix)
         case .expression: return .none
+        // A pattern without a last label makes the list as good as no list.
+        case .list(let list): return list.others.allSatisfy(\.isExplicit) ? .list(list) : .none
         }
     }
 
@@ -80,9 +92,33 @@ package struct HostPattern: Sendable {
         if case .exact(let host) = kind { host } else { nil }
     }
 
-    /// Whether it is `host`, and no pattern.
+    /// The first pattern for which `holds` does: itself, or one of its list.
+    func first(where holds: (HostPattern) -> Bool) -> HostPattern? {
+        guard case .list(let list) = kind else { return holds(self) ? self : nil }
+        return list.first(where: holds)
+    }
+
+    /// Of `*.name` and `**.name` the star and the name.
+    var starredName: (star: SegmentGlob.Segment, name: [UInt8])? {
+        guard case .glob(let glob) = kind, let star = glob.segments.first,
+            star == .one || star == .any
+        else { return nil }
+        var name: [UInt8] = []
+        for segment in glob.segments.dropFirst() {
+            guard case .literal(let label) = segment else { return nil }
+            if !name.isEmpty { name.append(0x2E) }
+            name += label
+        }
+        return name.isEmpty || name.count > 253 ? nil : (star, name)
+    }
+
+    /// Whether it names `host`, and not by a pattern.
     func isExactly(_ host: Host) -> Bool {
-        if case .exact(let exact) = kind { exact == host } else { false }
+        switch kind {
+        case .exact(let exact): exact == host
+        case .list(let list): list.lists(host)
+        case .glob, .expression: false
+        }
     }
 
     /// Whether it says in words where its hosts are, at least with the last label.
@@ -113,7 +149,10 @@ package struct HostPattern: Sendable {
 
 extension HostPattern: Equatable {
     /// Whether both have the same canonical form.
-    package static func == (a: Self, b: Self) -> Bool { a.source == b.source }
+    package static func == (a: Self, b: Self) -> Bool {
+        if case (.list(let list), .list(let other)) = (a.kind, b.kind) { return list == other }
+        return a.source == b.source
+    }
 }
 
 // MARK: Reading

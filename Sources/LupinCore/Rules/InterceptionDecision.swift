@@ -45,7 +45,7 @@ extension RuleSet {
         }
         var first: Int?
         var isConvenienceOnly = true
-        for candidate in index?.candidates(for: subject.host.text.utf8.span) ?? [] {
+        for candidate in index?.candidates(for: subject.host) ?? [] {
             let prospect = rules[candidate].prospect(inside: subject)
             if prospect == .never { continue }
             let need = rules[candidate].clearTextNeed
@@ -139,9 +139,11 @@ extension Rule {
         guard mayNeedInterception else { return nil }
         if settings.mode == .none { return .mode }
         for match in matches where match.mayHoldInsideTLS {
-            for host in match.hosts ?? []
-            where settings.except.contains(where: { $0.provablyContains(host) }) {
-                return .exception(host)
+            for host in match.hosts ?? [] {
+                let excepted = host.first { host in
+                    settings.except.contains { $0.provablyContains(host) }
+                }
+                if let excepted { return .exception(excepted) }
             }
         }
         return nil

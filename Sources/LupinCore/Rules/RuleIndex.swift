@@ -8,6 +8,8 @@
 struct RuleIndex: Sendable {
     private var bySuffix: [UInt64: [Int]] = [:]
     private var longestSuffix = 0
+    /// Lists of hosts, and the rules that have them.
+    private var lists: [(list: HostList, rule: Int)] = []
     /// Rules that may match any host.
     private(set) var anyHost: [Int] = []
 
@@ -21,36 +23,51 @@ struct RuleIndex: Sendable {
                 anyHost.append(index)
                 continue
             }
-            for case .suffix(let suffix) in keys {
-                longestSuffix = max(longestSuffix, suffix.count)
-                var hash = SuffixHash()
-                for byte in suffix.reversed() { hash.prepend(byte) }
-                // A rule with several patterns is visited once.
-                if bySuffix[hash.value]?.last != index {
-                    bySuffix[hash.value, default: []].append(index)
+            for key in keys {
+                switch key {
+                case .suffix(let suffix):
+                    longestSuffix = max(longestSuffix, suffix.count)
+                    let hash = SuffixHash(of: suffix.span).value
+                    // A rule with several patterns is visited once.
+                    if bySuffix[hash]?.last != index { bySuffix[hash, default: []].append(index) }
+                case .list(let list): lists.append((list, index))
+                case .none: break
                 }
             }
         }
     }
 
     /// The rules that may match `host`, ascending and each once.
-    func candidates(for host: Span<UInt8>) -> [Int] {
+    func candidates(for host: Host) -> [Int] {
+        let found = named(host.text.utf8Span.span)
+        if lists.isEmpty { return found }
+        let listed = lists.filter { $0.list.contains(host) }.map(\.rule)
+        return listed.isEmpty ? found : Self.merged(found + listed)
+    }
+
+    /// The rules that may match hosts which end in `suffix`, ascending and each once.
+    func candidates(endingIn suffix: Span<UInt8>) -> [Int] {
+        lists.isEmpty ? named(suffix) : Self.merged(named(suffix) + lists.map(\.rule))
+    }
+
+    /// The rules that may match `host` by a pattern which stands in the rule itself.
+    private func named(_ host: Span<UInt8>) -> [Int] {
         guard !bySuffix.isEmpty else { return anyHost }
         var found: [Int] = []
-        var lists = 0
+        var matches = 0
         var hash = SuffixHash()
         var i = host.count - 1
         let end = host.count - min(host.count, longestSuffix)
         while i >= end {
             hash.prepend(host[i])
             if i == 0 || host[i - 1] == 0x2E, let indices = bySuffix[hash.value] {
-                if lists == 0 { found = indices } else { found += indices }
-                lists += 1
+                if matches == 0 { found = indices } else { found += indices }
+                matches += 1
             }
             i -= 1
         }
-        if lists == 0 { return anyHost }
-        if lists == 1, anyHost.isEmpty { return found }
+        if matches == 0 { return anyHost }
+        if matches == 1, anyHost.isEmpty { return found }
         return Self.merged(found + anyHost)
     }
 
@@ -59,14 +76,5 @@ struct RuleIndex: Sendable {
         unique.reserveCapacity(indices.count)
         for index in indices.sorted() where unique.last != index { unique.append(index) }
         return unique
-    }
-}
-
-/// FNV-1a over the bytes of a suffix from its last to its first.
-private struct SuffixHash {
-    var value: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    mutating func prepend(_ byte: UInt8) {
-        value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
     }
 }

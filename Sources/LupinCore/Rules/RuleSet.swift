@@ -29,7 +29,7 @@ package struct RuleSet: Sendable {
     /// The rules that match `subject`, in file order.
     package func matching(_ subject: MatchSubject) -> [Int] {
         if rules.isEmpty { return [] }
-        let candidates = index.candidates(for: subject.host.text.utf8Span.span)
+        let candidates = index.candidates(for: subject.host)
         return matching(subject, among: candidates.lazy.map { ($0, false) })
     }
 
@@ -51,7 +51,7 @@ package struct RuleSet: Sendable {
 
     /// The rules that may match requests for `origin`, in file order, and which of them match all.
     func candidates(for origin: Origin) -> [(rule: Int, isCertain: Bool)] {
-        index.candidates(for: origin.host.text.utf8Span.span).compactMap { rule in
+        index.candidates(for: origin.host).compactMap { rule in
             let matches = rules[rule].matches.filter { $0.mayMeet(origin) }
             if matches.isEmpty { return nil }
             return (rule, matches.contains(where: \.asksOnlyForTarget))

@@ -34,7 +34,7 @@ extension RuleIndex {
         guard case .suffix(let suffix)? = rule.matches.first?.hosts?.first?.key else {
             return anyHost
         }
-        return candidates(for: suffix.span)
+        return candidates(endingIn: suffix.span)
     }
 }
 

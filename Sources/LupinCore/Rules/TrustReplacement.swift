@@ -89,7 +89,7 @@ extension RuleIndex {
             guard let hosts = match.hosts else { return nil }
             for host in hosts {
                 guard case .suffix(let suffix) = host.key else { return nil }
-                found.formUnion(candidates(for: suffix.span))
+                found.formUnion(candidates(endingIn: suffix.span))
             }
         }
         return found.sorted()

@@ -14,7 +14,11 @@ package enum RuleKeyTable {
     package static let rule = RuleKey.allCases.map(\.documented)
 
     package static let match: [DocumentedKey] = [
-        DocumentedKey(key: "host", form: "\"*.api.example\"", sentence: "globs or /regex/"),
+        DocumentedKey(
+            key: "host",
+            form: "\"*.api.example\"",
+            sentence: "globs, /regex/ or {file: hosts.txt}"
+        ),
         DocumentedKey(key: "scheme", form: "http", sentence: "http or https"),
         DocumentedKey(key: "port", form: "8000-8999", sentence: "ports and ranges"),
         DocumentedKey(key: "path", form: "/v1/**", sentence: "globs or /regex/, without the query"),

@@ -23,7 +23,8 @@ final class Control {
     let surroundings: Surroundings
     private var admin: AdminServer?
     private var siblings: SiblingDesk?
-    private var watch: FileWatch?
+    /// By path: the rules file, and the files that it names.
+    private var watches: [String: FileWatch] = [:]
     private var isReloading = false
     /// Who waits for the reload under way.
     private var waiting: [ParkingSlot] = []
@@ -60,14 +61,14 @@ final class Control {
         let admin = AdminServer(desk, on: loop)
         admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
         self.admin = admin
-        startWatching()
+        watch(shared.snapshot.configuration.files)
     }
 
     /// Answers nobody any more and takes no more rules; what is under way comes to its end.
     func stop() async {
         isStopping = true
-        watch?.close()
-        watch = nil
+        for watch in watches.values { watch.close() }
+        watches = [:]
         await admin?.close()
         admin = nil
         await awaitTurn()
@@ -101,6 +102,7 @@ final class Control {
         isReloading = true
         defer { endTurn() }
         let reading = source.read()
+        watch(reading.files)
         guard let configuration = reading.configuration else {
             return tell(.rejected(errors: reading.errors))
         }
@@ -144,18 +146,28 @@ final class Control {
         waiting = []
     }
 
-    private func startWatching() {
-        guard let file = surroundings.source?.file else { return }
+    /// Watches the rules file and the files that it names now.
+    private func watch(_ files: [String]) {
+        guard let file = surroundings.source?.file, !isStopping else { return }
+        let wanted = Set(files).union([file])
+        for (path, watch) in watches where !wanted.contains(path) {
+            watch.close()
+            watches[path] = nil
+        }
+        for path in wanted where watches[path] == nil { startWatching(path) }
+    }
+
+    private func startWatching(_ path: String) {
         do throws(SystemError) {
-            let watch = try FileWatch(path: file, on: loop)
-            self.watch = watch
+            let watch = try FileWatch(path: path, on: loop)
+            watches[path] = watch
             let local = LoopLocal((self, watch), of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
                 let (control, watch) = local.value
                 while await watch.next() { _ = await control.reload(.changed) }
             }
         } catch {
-            shared.logger.warning("cannot watch \(file): \(error.message)")
+            shared.logger.warning("cannot watch \(path): \(error.message)")
         }
     }
 

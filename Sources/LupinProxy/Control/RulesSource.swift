@@ -10,12 +10,20 @@ package struct RulesSource: Sendable {
         /// As `lupin check` prints them.
         package var errors: [String]
         package var warnings: [String]
+        /// Files besides the rules file whose changes are watched; those of a configuration that
+        /// has an error too.
+        package var files: [String]
 
-        package init(configuration: Configuration?, errors: [String] = [], warnings: [String] = [])
-        {
+        package init(
+            configuration: Configuration?,
+            errors: [String] = [],
+            warnings: [String] = [],
+            files: [String] = []
+        ) {
             self.configuration = configuration
             self.errors = errors
             self.warnings = warnings
+            self.files = files
         }
     }
 

@@ -111,6 +111,38 @@ struct ReloadTests {
         }
     }
 
+    @Test func `a list of hosts is taken when it changes, and a bad one keeps the old`()
+        async throws
+    {
+        let rules = """
+            rules:
+              - {name: blocked, match: {host: {file: DIR/blocked.txt}}, respond: {status: 451}}
+            """
+        let files = ["blocked.txt": Array("0.0.0.0 one.invalid\n".utf8)]
+        try await ProxyFixture.run(rules, files: files, watchesRules: true) { proxy in
+            let client = try proxy.client()
+            func status(of host: String) throws -> Int {
+                try client.send("GET", "http://\(host)/")
+                return try client.response().status
+            }
+            #expect(try status(of: "one.invalid") == 451)
+            #expect(try status(of: "two.invalid") != 451)
+            var version = proxy.proxy.rulesVersion
+            try proxy.write("two.invalid\n", to: "blocked.txt")
+            try eventually("the new list") { proxy.proxy.rulesVersion != version }
+            #expect(try status(of: "one.invalid") != 451)
+            #expect(try status(of: "two.invalid") == 451)
+            version = proxy.proxy.rulesVersion
+            try proxy.write("two.invalid three.invalid\n", to: "blocked.txt")
+            try eventually("a line about the bad list") {
+                proxy.recordsSoFar().contains { $0["outcome"] == "rejected" }
+            }
+            #expect(proxy.warnings.contains { $0.contains("blocked.txt:1:13: one host a line") })
+            #expect(try status(of: "two.invalid") == 451)
+            #expect(proxy.proxy.rulesVersion == version)
+        }
+    }
+
     @Test(arguments: [
         ("workers: 1", "workers: 2", "workers"),
         ("admin: {history: 5}", "admin: {history: 6}", "admin.history"),

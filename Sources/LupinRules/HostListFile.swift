@@ -1,0 +1,171 @@
+// Files of hosts that rules name: block lists as people publish them, plain or as /etc/hosts.
+
+import LupinCore
+
+extension DecodingContext {
+    /// The patterns of a list, kept together where there are so many that each alone would cost.
+    func gathered(_ patterns: [HostPattern]) -> [HostPattern] {
+        guard patterns.count >= Self.gatheredMin else { return patterns }
+        let list = HostList(patterns)
+        let first = patterns.prefix(2).map(\.source).joined(separator: ", ")
+        return [HostPattern(list, source: "\(first), … (\(list.count) hosts)")]
+    }
+
+    private static let gatheredMin = 256
+
+    /// What `{file: blocked.txt}` stands for; nil when a problem was told.
+    func hostList(_ entries: [YAMLNode.Entry], at node: YAMLNode) -> HostPattern? {
+        var isComplete = true
+        for entry in entries where entry.key != "file" {
+            unknownKey(entry, in: "host", known: ["file"])
+            isComplete = false
+        }
+        guard isComplete else { return nil }
+        guard let entry = entries.first else {
+            let hint = "write {file: hosts.txt}"
+            error(.type, "expected a file, found nothing", at: node, hint: hint)
+            return nil
+        }
+        let value = entry.value
+        guard let name = text(value, expected: "a file", example: "hosts.txt"),
+            let path = path(name, at: value)
+        else { return nil }
+        if !files.contains(path) { files.append(path) }
+        let source = "{file: \(name)}"
+        if let known = hostLists[path] { return known.map { HostPattern($0, source: source) } }
+        // Also a file that will not do is read once.
+        hostLists[path] = .some(nil)
+        guard let list = readHostList(path, at: value) else { return nil }
+        hostLists[path] = list
+        return HostPattern(list, source: source)
+    }
+
+    private func readHostList(_ path: String, at node: YAMLNode) -> HostList? {
+        let bytes: [UInt8]
+        do {
+            bytes = try surroundings.readFile(path).bytes
+        } catch {
+            self.error(.file, "cannot read \(path): \(error.reason)", at: node)
+            return nil
+        }
+        var reader = HostListReader(bytes)
+        reader.read()
+        let source = SourceFile(
+            name: path,
+            text: reader.problems.isEmpty ? "" : String(decoding: bytes, as: UTF8.self)
+        )
+        for problem in reader.problems.prefix(Self.problemsMax) {
+            add(errors: [source.diagnostic(.host, problem.message, at: problem.place)])
+        }
+        let more = reader.problems.count - Self.problemsMax
+        if more > 0 { error(.host, "\(path): \(more) more lines are no hosts", at: node) }
+        if reader.problems.isEmpty, reader.hosts.count == 0 {
+            warning(.host, "\(path) holds no host, so nothing matches", at: node)
+        }
+        listHash.add(bytes)
+        return reader.problems.isEmpty ? HostList(reader.hosts) : nil
+    }
+
+    /// As many lines of one file are shown.
+    private static let problemsMax = 20
+}
+
+/// Reads the lines of a host list.
+///
+/// A line is a host or a pattern, or as in /etc/hosts an address and the names that have it; `#`
+/// begins a comment.
+struct HostListReader {
+    struct Problem {
+        let message: String
+        let place: Place
+    }
+
+    private(set) var hosts = HostList.Builder()
+    private(set) var problems: [Problem] = []
+    private let bytes: [UInt8]
+
+    /// Names that every /etc/hosts has for the machine itself; they are nobody's to block.
+    private static let ownNames: Set<String> = [
+        "localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost",
+        "ip6-loopback", "ip6-localnet", "ip6-mcastprefix", "ip6-allnodes", "ip6-allrouters",
+        "ip6-allhosts", "0.0.0.0",
+    ]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func read() {
+        var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        var line = 1
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != 0x0A { end += 1 }
+            readLine(start..<end, number: line)
+            start = end + 1
+            line += 1
+        }
+    }
+
+    private mutating func readLine(_ line: Range<Int>, number: Int) {
+        var isBehindAddress = false
+        var words = 0
+        var start = line.lowerBound
+        while start < line.upperBound, bytes[start] != 0x23 {
+            if Self.isBlank(bytes[start]) {
+                start += 1
+                continue
+            }
+            var end = start
+            while end < line.upperBound, bytes[end] != 0x23, !Self.isBlank(bytes[end]) { end += 1 }
+            words += 1
+            let column = start - line.lowerBound + 1
+            if words == 1, isAddress(start..<end), hasWord(behind: end, in: line) {
+                isBehindAddress = true
+            } else if words > 1, !isBehindAddress {
+                return note("one host a line, or an address and its names", number, column)
+            } else {
+                add(start..<end, isNameOfAddress: isBehindAddress, number, column)
+            }
+            start = end
+        }
+    }
+
+    private mutating func add(
+        _ word: Range<Int>,
+        isNameOfAddress: Bool,
+        _ line: Int,
+        _ column: Int
+    ) {
+        if let host = try? Host(parsing: bytes.span.extracting(word)) {
+            if isNameOfAddress, Self.ownNames.contains(host.text) { return }
+            return hosts.insert(host)
+        }
+        let text = String(decoding: bytes[word], as: UTF8.self)
+        do throws(PatternProblem) {
+            hosts.insert(try HostPattern(text))
+        } catch {
+            note(error.message, line, column + error.offset)
+        }
+    }
+
+    private mutating func note(_ message: String, _ line: Int, _ column: Int) {
+        problems.append(Problem(message: message, place: Place(line: line, column: column)))
+    }
+
+    /// Whether a word is an IP address, with a zone or without.
+    private func isAddress(_ word: Range<Int>) -> Bool {
+        // Most words are names, which end in a letter and have no colon.
+        let isNumeric = bytes[word].contains(0x3A) || bytes[word].last?.isASCIIDigit == true
+        guard isNumeric else { return false }
+        let text = String(decoding: bytes[word].prefix { $0 != 0x25 }, as: UTF8.self)
+        return IPAddress(text) != nil
+    }
+
+    private func hasWord(behind end: Int, in line: Range<Int>) -> Bool {
+        for byte in bytes[end..<line.upperBound] where !Self.isBlank(byte) { return byte != 0x23 }
+        return false
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0D
+    }
+}
