@@ -14,8 +14,12 @@ import Testing
 
     @Test func `a list takes in what its patterns do`() throws {
         let list = try Self.list(
-            "ads.example", "*.tracker.example", "**.spy.example", "metrics-*.example",
-            "10.0.0.1", "::1"
+            "ads.example",
+            "*.tracker.example",
+            "**.spy.example",
+            "metrics-*.example",
+            "10.0.0.1",
+            "::1"
         )
         #expect(list.count == 6)
         for host in [
