@@ -161,6 +161,8 @@ final class Snapshot: Sendable {
     let waits: Waits
     let limits: Limits
     let rules: RuleSet
+    /// There is one at least.
+    let hasRules: Bool
     /// `Configuration.version`, for the record.
     let version: String
     /// Which field names and values records hold.
@@ -224,6 +226,7 @@ final class Snapshot: Sendable {
         waits = Waits(configuration.settings.timeouts)
         limits = configuration.settings.limits
         rules = configuration.rules
+        hasRules = !configuration.rules.isEmpty
         version = configuration.version
         headers = configuration.settings.log.headers
         logLevel =

@@ -121,7 +121,8 @@ extension DecodingContext {
     ///
     /// Nothing else is touched: `$` ends a regex.
     func resolvedPattern(_ text: String, at node: YAMLNode) -> String? {
-        guard text.contains("${env:") else { return text }
+        // Long lists have no `$` at all, and looking for one byte is quick.
+        guard text.utf8.contains(0x24), text.contains("${env:") else { return text }
         var result = ""
         var rest = text[...]
         while let start = rest.firstRange(of: "${env:"),

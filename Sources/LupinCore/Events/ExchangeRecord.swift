@@ -3,7 +3,8 @@
 /// The record of one exchange.
 ///
 /// Filling it is a handful of stores: heads are kept by value (two reference counts until somebody
-/// changes them) and become text only when a line is written.
+/// changes them) and become text only when a line is written. What few exchanges have lies in a box
+/// of its own, so that all others are moved and forgotten at small cost.
 package struct ExchangeRecord: Sendable {
     /// How the exchange ended; the raw value is the record's word.
     package enum Outcome: String, Sendable, CaseIterable {
@@ -51,19 +52,10 @@ package struct ExchangeRecord: Sendable {
     package var rules = RulesRecord()
     package var attempts: [AttemptRecord] = []
     package var timing = Timing()
-    /// Set for outcomes `error`, `denied` and `truncated`.
-    package var error: LupinError?
-    package var tunnel: TunnelRecord?
-    /// What became of the credential that a rule names; nil where none does.
-    package var authentication: AuthenticationRecord?
-    /// What `validate:` said of the response; nil where nothing was demanded.
-    package var validation: ValidationRecord?
     /// What the cache had to do with it, as `Cache-Status` has it (RFC 9211); nil for nothing.
     package var cache: String?
-    /// Redirects that were followed, in order.
-    package var redirects: [RedirectRecord] = []
-    /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
-    package var trust: TrustRecord?
+    /// Nil where the exchange has none of it.
+    private var rare: Box?
 
     /// Which field names and values the line holds.
     package var headers = LogSettings.Headers.names
@@ -73,6 +65,81 @@ package struct ExchangeRecord: Sendable {
     package init(id: ExchangeID, startMicroseconds: Int64) {
         self.id = id
         self.startMicroseconds = startMicroseconds
+    }
+
+    // MARK: What few exchanges have
+
+    private indirect enum Box: Sendable {
+        case holding(Rare)
+    }
+
+    private struct Rare: Sendable {
+        var error: LupinError?
+        var tunnel: TunnelRecord?
+        var authentication: AuthenticationRecord?
+        var validation: ValidationRecord?
+        var redirects: [RedirectRecord] = []
+        var trust: TrustRecord?
+    }
+
+    private var held: Rare? {
+        if case .holding(let rare)? = rare { rare } else { nil }
+    }
+
+    private mutating func change(_ change: (inout Rare) -> Void) {
+        var rare = held ?? Rare()
+        change(&rare)
+        self.rare = .holding(rare)
+    }
+
+    /// Set for outcomes `error`, `denied` and `truncated`.
+    package var error: LupinError? {
+        get { held?.error }
+        set { if rare != nil || newValue != nil { change { $0.error = newValue } } }
+    }
+    package var tunnel: TunnelRecord? {
+        get { held?.tunnel }
+        set { change { $0.tunnel = newValue } }
+    }
+    /// What became of the credential that a rule names; nil where none does.
+    package var authentication: AuthenticationRecord? {
+        get { held?.authentication }
+        set { change { $0.authentication = newValue } }
+    }
+    /// What `validate:` said of the response; nil where nothing was demanded.
+    package var validation: ValidationRecord? {
+        get { held?.validation }
+        set { change { $0.validation = newValue } }
+    }
+    /// Redirects that were followed, in order.
+    package var redirects: [RedirectRecord] {
+        get { held?.redirects ?? [] }
+        set { change { $0.redirects = newValue } }
+    }
+    /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
+    package var trust: TrustRecord? {
+        get { held?.trust }
+        set { if rare != nil || newValue != nil { change { $0.trust = newValue } } }
+    }
+
+    /// The fields of both heads.
+    package struct Fields {
+        package var request = FieldSection()
+        package var response = FieldSection()
+    }
+
+    /// Moves the fields out of the heads.
+    package mutating func takeFields() -> Fields {
+        var fields = Fields()
+        if var head = request.take() {
+            swap(&fields.request, &head.fields)
+            request = head
+        }
+        if var head = response.take() {
+            swap(&fields.response, &head.fields)
+            response = head
+        }
+        return fields
     }
 
     /// Whether a line is due: `log: off` silences outcome `ok` only.
@@ -249,18 +316,31 @@ package struct AttemptRecord: Sendable {
 /// Where the time went: monotonic, in µs; nil where the phase did not happen or is unknown.
 package struct Timing: Sendable {
     /// Waiting inside lupin: queue, pool, token, back-off.
-    package var blocked: Int64?
-    package var dns: Int64?
-    package var tcp: Int64?
+    @Phase package var blocked: Int64?
+    @Phase package var dns: Int64?
+    @Phase package var tcp: Int64?
     /// The handshake of TLS, judging the certificates included.
-    package var tls: Int64?
-    package var send: Int64?
+    @Phase package var tls: Int64?
+    @Phase package var send: Int64?
     /// Last byte of the request to first byte of the response.
-    package var wait: Int64?
-    package var receive: Int64?
-    package var total: Int64?
+    @Phase package var wait: Int64?
+    @Phase package var receive: Int64?
+    @Phase package var total: Int64?
 
     package init() {}
+
+    /// A time that may be unknown, in half of the room that an optional takes.
+    @propertyWrapper
+    package struct Phase: Sendable {
+        private var microseconds = Int64.min
+
+        package init() {}
+
+        package var wrappedValue: Int64? {
+            get { microseconds == .min ? nil : microseconds }
+            set { microseconds = newValue ?? .min }
+        }
+    }
 }
 
 /// What went through a tunnel or an upgraded connection.

@@ -27,6 +27,12 @@ package struct HostPattern: Sendable {
     /// - Throws: What is wrong, and what to write instead.
     package init(_ text: String) throws(PatternProblem) {
         guard !text.isEmpty else { throw PatternProblem("a host name is missing", at: 0) }
+        // Lists are long, and nearly all of what stands in them is a name in canonical form.
+        if text.utf8.allSatisfy(\.isHostNameByte), let host = Host(text), host.text == text {
+            source = text
+            kind = .exact(host)
+            return
+        }
         if text.hasPrefix("/") {
             guard let expression = try RegularExpression(literal: text) else {
                 throw PatternProblem(

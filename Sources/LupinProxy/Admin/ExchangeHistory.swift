@@ -4,29 +4,50 @@ import Synchronization
 
 /// The last exchanges of all workers, `admin.history` of them.
 ///
-/// An exchange pays one append under a lock; what it made of itself is kept as it is, secrets too,
-/// and becomes text without them when somebody asks.
+/// An exchange pays one copy of its fields under a lock, into the memory of an earlier one; what it
+/// made of itself is kept as it is, secrets too, and becomes text without them when somebody asks.
 final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
-    final class Entry: Sendable {
-        let record: ExchangeRecord
+    struct Entry: Sendable {
+        /// Without the fields of its heads, which lie beside it.
+        private var core: ExchangeRecord
+        private var requestFields = FieldSection()
+        private var responseFields = FieldSection()
         /// The request as adapters have left it; nil where there was none.
-        private let changed: RequestHead?
+        private var changed: RequestHead?
 
-        /// Takes the record, which is moved and not copied.
-        init(taking record: inout ExchangeRecord, changed: RequestHead?) {
-            var taken = ExchangeRecord(id: record.id, startMicroseconds: 0)
-            swap(&taken, &record)
-            self.record = taken
+        fileprivate init() {
+            core = ExchangeRecord(id: ExchangeID(high: 0, low: 0), startMicroseconds: 0)
+        }
+
+        /// Becomes another exchange, whose record is moved and leaves the one before.
+        ///
+        /// Its fields are copied into the memory of those before: their own serves the next
+        /// exchange on their connection.
+        fileprivate mutating func become(
+            _ record: inout ExchangeRecord,
+            _ fields: borrowing ExchangeRecord.Fields,
+            changed: RequestHead?
+        ) {
+            requestFields.copy(fields.request)
+            responseFields.copy(fields.response)
+            swap(&core, &record)
             self.changed = changed
         }
 
-        var id: ExchangeID { record.id }
+        var id: ExchangeID { core.id }
+
+        var record: ExchangeRecord {
+            var record = core
+            record.request?.fields = requestFields
+            record.response?.fields = responseFields
+            return record
+        }
 
         /// The request as it went upstream; nil where nothing did.
         var sent: RequestHead? {
             if let changed { return changed }
-            return record.attempts.isEmpty ? nil : record.request
+            return core.attempts.isEmpty ? nil : record.request
         }
     }
 
@@ -53,13 +74,21 @@ final class ExchangeHistory: Sendable {
 
     var isOn: Bool { limit > 0 }
 
-    /// Keeps an exchange; the oldest gives way.
-    func append(_ entry: Entry) {
+    /// Keeps an exchange, whose record is moved and whose fields are copied; the oldest gives way.
+    func append(
+        _ record: inout ExchangeRecord,
+        _ fields: inout ExchangeRecord.Fields,
+        changed: RequestHead?
+    ) {
         guard limit > 0 else { return }
-        var entry = entry
         ring.withLock { ring in
-            guard ring.entries.count == limit else { return ring.entries.append(entry) }
-            swap(&entry, &ring.entries[ring.takeNext(of: limit)])
+            var place = ring.entries.count
+            if place < limit {
+                ring.entries.append(Entry())
+            } else {
+                place = ring.takeNext(of: limit)
+            }
+            ring.entries[place].become(&record, fields, changed: changed)
         }
     }
 
@@ -93,6 +122,7 @@ extension ExchangeHistory.Entry {
     /// client got.
     func add(to line: inout JSONLine, _ format: inout RecordFormat) {
         let redactor = format.redactor
+        let record = record
         line.openObject()
         line.add("record")
         line.bytes.append(contentsOf: self.line(&format))

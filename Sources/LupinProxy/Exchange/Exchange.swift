@@ -245,7 +245,7 @@ final class Exchange: Rostered {
     /// asks for, and takes what they say besides steps.
     func match(_ target: KnownTarget) {
         let origin = target.origin
-        if !snapshot.rules.isEmpty {
+        if snapshot.hasRules {
             let plan = resources.plans(of: snapshot).plan(
                 for: subject(at: origin),
                 at: origin,
@@ -326,15 +326,16 @@ final class Exchange: Rostered {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
-        if resources.keepsHistory, finished.isDue {
-            // Kept as it is, so its memory serves nobody else.
-            resources.shared.history.append(.init(taking: &finished, changed: sentHead))
-        } else if let lastUpstream, var response = finished.response {
-            // Nobody else needs the fields now: their memory serves the connection's next response.
-            finished.response = nil
-            var fields = FieldSection()
-            swap(&fields, &response.fields)
-            lastUpstream.recycle(fields)
+        let isDue = finished.isDue
+        var fields = finished.takeFields()
+        if resources.keepsHistory, isDue {
+            resources.shared.history.append(&finished, &fields, changed: sentHead)
+        }
+        // Nobody else needs them now: their memory serves the connection's next response.
+        if let lastUpstream {
+            var taken = FieldSection()
+            swap(&taken, &fields.response)
+            lastUpstream.recycle(taken)
         }
         switch outcome {
         case .aborted: return .gone
