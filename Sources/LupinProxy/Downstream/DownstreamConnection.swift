@@ -33,32 +33,32 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// Set once the client speaks HTTP/2: from then on its streams are served.
     private(set) var http2: DownstreamHTTP2?
     /// No request has come yet, so the client may still begin HTTP/2.
-    private(set) var isFresh = true
+    var isFresh = true
     private var isAgreedUponHTTP2 = false
     /// Set once a CONNECT was intercepted: every later request is inside it.
     private(set) var enclosure: Enclosure?
-    private var interception: Interception?
-    private(set) var client: Client
+    var interception: Interception?
+    var client: Client
     /// Where it came in.
     let gate: Gate
     /// The snapshot by which `client.isAdmitted` was decided.
-    private(set) var admittedBy: Int
+    var admittedBy: Int
     /// Both ends of the client's connection, where they are not those of the channel.
     let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     /// What began on a stream of another connection, and goes on here.
     private var beginning: (exchange: Exchange, interception: Interception)?
-    private var isClientLookedUp = false
+    var isClientLookedUp = false
     private var hasBegun = false
     /// What a task is to begin with; nil for what `hasBegun` and `beginning` say.
-    private var arrival: Arrival?
+    var arrival: Arrival?
     /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
-    private var idleDeadline = UInt64.max
+    var idleDeadline = UInt64.max
     /// It rests, and has given back what it keeps for speed.
     private var isLight = true
     /// Where it stands among the worker's connections.
     var place = DownstreamConnection.nowhere
     /// There is neither a task nor an exchange: whatever happens on the channel begins one.
-    private(set) var isResting = false
+    var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
     /// Whose it is, once that was asked because there are many connections.
@@ -176,7 +176,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     }
 
     /// Goes on as `ending` says, without a task.
-    private func settle(_ ending: Ending) {
+    func settle(_ ending: Ending) {
         switch ending {
         case .keep: isAgreedUponHTTP2 ? beginHTTP2() : rest()
         case .multiplexed: beginHTTP2()
@@ -353,209 +353,6 @@ final class DownstreamConnection: ChannelPump, Rostered {
         channel.pump = nil
         resources.resume(self)
     }
-
-    // MARK: Requests
-
-    /// What a task sees to.
-    private enum Arrival {
-        /// A head has begun, and its rest has not come yet.
-        case head
-        /// A request whose client has to be looked up.
-        case request(ParsedRequest)
-        /// What came is no request.
-        case failure(LupinError)
-        /// An exchange that needs a task from there on.
-        case exchange(Exchange, Exchange.Entry)
-        /// The client has yet to read our last words.
-        case farewell
-    }
-
-    private func resumeTask(for arrival: Arrival) {
-        self.arrival = arrival
-        resumeTask()
-    }
-
-    private func serve(_ arrival: Arrival) async -> Ending {
-        do throws(LupinError) {
-            switch arrival {
-            case .head:
-                switch try await awaitHead() {
-                case .request(let request): return await serve(request)
-                case .multiplexed: return .multiplexed
-                case .nothing, .beginning, .over: return .gone
-                }
-            case .request(let request): return await serve(request)
-            case .failure(let error): throw error
-            case .exchange(let exchange, let entry): return await run(exchange, from: entry)
-            case .farewell: return .close
-            }
-        } catch {
-            noteRejection()
-            return await refuse(error)
-        }
-    }
-
-    private func serve(_ request: ParsedRequest) async -> Ending {
-        let snapshot = adoptSnapshot()
-        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
-        let exchange = exchange(request, by: snapshot)
-        exchange.enter()
-        return await run(exchange, from: .request(behind: authenticator))
-    }
-
-    private func run(_ exchange: Exchange, from entry: Exchange.Entry) async -> Ending {
-        var ending = await exchange.run(from: entry)
-        if ending == .enclose, let interception = exchange.interception {
-            ending = await enclose(exchange, interception)
-        }
-        noteEnd(of: exchange)
-        return ending
-    }
-
-    /// Serves a request without a task, as far as that goes.
-    private func begin(_ request: ParsedRequest) {
-        isResting = false
-        let snapshot = adoptSnapshot()
-        if !isClientLookedUp, snapshot.needsProgram { return resumeTask(for: .request(request)) }
-        exchange(request, by: snapshot).begin(for: self, behind: authenticator)
-    }
-
-    private func noteEnd(of exchange: Exchange) {
-        client.number = exchange.client.number
-        http1.recycle(exchange.takeFields())
-        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
-    }
-
-    /// Who is inside has proved on the CONNECT who he is.
-    private var authenticator: Authenticator? {
-        enclosure == nil ? entrance.authenticator : nil
-    }
-
-    /// The snapshot by which the next exchange goes.
-    private func adoptSnapshot() -> Snapshot {
-        let snapshot = resources.snapshot
-        if snapshot.number != admittedBy {
-            admittedBy = snapshot.number
-            client.isAdmitted = snapshot.access.admits(client: client.address)
-        }
-        return snapshot
-    }
-
-    /// What there is when somebody looks for a request.
-    private enum Found {
-        case request(ParsedRequest)
-        /// Not a byte.
-        case nothing
-        /// Some of its bytes.
-        case beginning
-        /// HTTP/2.
-        case multiplexed
-        /// The end: no request will come.
-        case over
-    }
-
-    /// Looks for a request among what has come.
-    /// - Throws: What is wrong with it, to be answered.
-    private func look() throws(LupinError) -> Found {
-        if resources.isDraining, !http1.hasBegun { return .over }
-        if isFresh, try beginsHTTP2() { return .multiplexed }
-        if !isFresh, let request = try http1.nextRequest() { return .request(request) }
-        if http1.hasEnded { return .over }
-        return http1.hasBegun || http1.holdsBytes ? .beginning : .nothing
-    }
-
-    /// Waits for the rest of a head that has begun.
-    /// - Throws: What is wrong with it, to be answered.
-    private func awaitHead() async throws(LupinError) -> Found {
-        headAwaitedSince = resources.loop.now
-        defer { headAwaitedSince = nil }
-        // Absolute from the first byte: dripping does not buy time.
-        let deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
-        while true {
-            let woken = await slot.park(
-                for: .downstreamReadable | .draining | .cut,
-                until: deadline
-            )
-            if woken.meets(.cut) { return .over }
-            let found = try look()
-            guard case .beginning = found else { return found }
-            guard resources.loop.now < deadline else {
-                throw .request(
-                    status: 408,
-                    detail: "The request's head was not complete in time."
-                )
-            }
-        }
-    }
-
-    /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.
-    ///
-    /// While they are too few to say the connection stays fresh.
-    private func beginsHTTP2() throws(LupinError) -> Bool {
-        switch try http1.beginsHTTP2() {
-        case nil: return false
-        case true? where entrance.protocols.contains(.http2): return true
-        default: break
-        }
-        isFresh = false
-        guard entrance.protocols.contains(.http1) else {
-            throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
-        }
-        return false
-    }
-
-    /// Answers something that never became a request.
-    private func refuse(_ error: LupinError) async -> Ending {
-        if error == .clientGone { return .gone }
-        return await exchange(nil, by: resources.snapshot).refuse(error)
-    }
-
-    private func exchange(_ request: ParsedRequest?, by snapshot: Snapshot) -> Exchange {
-        Exchange(
-            request,
-            from: client,
-            http1,
-            slot,
-            resources,
-            snapshot,
-            enclosure,
-            bytesBefore: http1.bytesBeforeRequest
-        )
-    }
-
-    /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.
-    private func noteRejection() {
-        guard let interception, let failure = enclosure?.tls?.failure,
-            case .peerRejectedOurCertificate(_) = failure.kind
-        else { return }
-        resources.noteRejection(of: interception, by: client, resources.snapshot)
-    }
-
-    /// Asks the kernel who owns the other end, off the loop.
-    private func lookUpClient(_ snapshot: Snapshot) async {
-        isClientLookedUp = true
-        guard let local = channel.localAddress, let peer = channel.peer else { return }
-        let owner = await resources.shared.processes.owner(
-            of: peer,
-            to: local,
-            slot: slot
-        )
-        client.program = owner?.program
-        client.pid = owner?.pid
-    }
-}
-
-extension DownstreamConnection: ExchangeKeeper {
-    func exchangeEnded(_ exchange: Exchange, _ ending: Ending) {
-        noteEnd(of: exchange)
-        if ending == .close, !http1.mayCloseAtOnce { return resumeTask(for: .farewell) }
-        settle(ending)
-    }
-
-    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
-        arrival = .exchange(exchange, entry)
-        resources.resume(self)
-    }
 }
 
 /// How an exchange leaves the connection.
@@ -572,10 +369,4 @@ enum Ending: Equatable {
     case enclose
     /// The client speaks HTTP/2 from here on.
     case multiplexed
-}
-
-extension LupinError {
-    static func tooManyConnections(_ limit: Int) -> LupinError {
-        .request(status: 429, detail: "One client may have \(limit) connections at a time.")
-    }
 }

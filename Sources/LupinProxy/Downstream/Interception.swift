@@ -80,17 +80,6 @@ extension Exchange {
     }
 }
 
-extension LupinError {
-    static func noTrustRule(for origin: Origin) -> LupinError {
-        .request(
-            status: 403,
-            host: origin.hostAndPort,
-            detail: "upstream.tls.require_trust_rule is on, and no rule says how to trust "
-                + "\(origin.host.text)."
-        )
-    }
-}
-
 /// What a client speaks inside a CONNECT, by its first bytes.
 enum Inside {
     case tls(ClientHello)

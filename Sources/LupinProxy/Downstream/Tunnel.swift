@@ -166,13 +166,6 @@ extension Exchange {
     }
 }
 
-extension LupinError {
-    static let tunnelIdle = LupinError(
-        .connectionReadTimeout,
-        detail: "The tunnel was silent for timeouts.tunnel_idle."
-    )
-}
-
 extension BodyRelay {
     /// What broke, if something did.
     var failure: LupinError? {

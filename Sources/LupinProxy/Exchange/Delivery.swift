@@ -267,8 +267,3 @@ extension Exchange {
         }
     }
 }
-
-extension LupinError {
-    /// Whether access rules forbade it, rather than something failing.
-    var isDenial: Bool { kind == .httpRequestDenied || kind == .destinationIPProhibited }
-}

@@ -109,7 +109,7 @@ final class Exchange: Rostered {
     private(set) var hasRequest: Bool
     /// When the request came, in microseconds of the loop's clock.
     let begun: UInt64
-    private var bytesBefore: (received: UInt64, sent: UInt64)
+    private(set) var bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
 
     /// Begins with `request`, or with nil when none could be made of what the client sent.
@@ -310,70 +310,9 @@ final class Exchange: Rostered {
         return race == .over ? leaving : leaving | .outrun
     }
 
-    // MARK: The end
-
-    /// Completes the record, hands it to the log and says what becomes of the connection.
-    func finish() -> Ending {
-        downstream.attach(nil)
-        resources.live.remove(self)
-        let lastUpstream = upstream
-        if let upstream { noteEnd(of: upstream) }
-        releaseUpstream()
-        // Moved out: filled and handed over as it is, none of its parts is copied.
-        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
-        swap(&finished, &record)
-        complete(&finished)
-        noteEnd(of: finished)
-        let outcome = finished.outcome
-        resources.record(finished)
-        let isDue = finished.isDue
-        var fields = finished.takeFields()
-        if resources.keepsHistory, isDue {
-            resources.shared.history.append(&finished, &fields, changed: sentHead)
-        }
-        // Nobody else needs them now: their memory serves the connection's next response.
-        if let lastUpstream {
-            var taken = FieldSection()
-            swap(&taken, &fields.response)
-            lastUpstream.recycle(taken)
-        }
-        switch outcome {
-        case .aborted: return .gone
-        case .truncated: return .close
-        case .ok, .error, .denied:
-            if downstream.isClientGone { return .gone }
-            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
-            return mayPersist && !resources.isDraining ? .keep : .close
-        }
-    }
-
-    /// What an attempt's stream came to while the body was under way.
-    private func noteEnd(of upstream: any Upstream) {
-        guard let reset = upstream.reset else { return }
-        changeLastAttempt { last in
-            last.reset = reset
-            last.goAway = upstream.goAway
-        }
-    }
-
-    /// Adds an attempt that is over, as far as it goes.
-    func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }
-
-    /// Changes what is said of the last attempt; nothing where there was none.
-    func changeLastAttempt(_ change: (inout AttemptRecord) -> Void) {
-        guard !attempts.isEmpty else { return }
-        changeAttempts { change(&$0[$0.count - 1]) }
-    }
-
-    /// Moves the attempts out and back, which spares run-time checks of exclusivity.
-    private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
-        var attempts: [AttemptRecord] = []
-        swap(&attempts, &self.attempts)
-        change(&attempts)
-        swap(&attempts, &self.attempts)
-    }
-
-    /// Changes the request's fields; moved out and back likewise.
+    /// Changes the request's fields.
+    ///
+    /// Moved out and back, which spares run-time checks of exclusivity.
     func changeFields(_ change: (inout FieldSection) -> Void) {
         var fields = FieldSection()
         swap(&fields, &request.fields)
@@ -390,39 +329,6 @@ final class Exchange: Rostered {
         downstream = inner
         self.slot = slot
         inner.attach(self)
-    }
-
-    /// Adds to the record what is known only at the end.
-    private func complete(_ record: inout ExchangeRecord) {
-        // Copied only now: whoever changed the head meanwhile was its only owner.
-        if hasRequest { record.request = clientRequest ?? request }
-        if !attempts.isEmpty {
-            swap(&record.attempts, &attempts)
-            let last = record.attempts.count - 1
-            record.attempts[last].timing.receive = received
-            record.timing.wait = record.attempts[last].timing.wait
-            record.timing.receive = received
-        }
-        record.client.address = client.address
-        record.client.port = client.port
-        record.client.program = client.program
-        record.client.pid = client.pid
-        record.client.user = client.user
-        if hasRequest { record.version = request.version }
-        record.reset = downstream.reset
-        record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
-        record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
-        // What went through a tunnel is no message's body.
-        let isTunnel = record.tunnel != nil
-        if hasRequest, framing.isEmpty {
-            record.requestBodyBytes = 0
-        } else if let upload, !isTunnel {
-            record.requestBodyBytes = compressedUpload?.plainBytes ?? upload.bytes
-        }
-        if isDelivered || download != nil, !isTunnel {
-            record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
-        }
-        record.timing.total = Int64(resources.loop.now &- begun)
     }
 
     /// Gives the request's fields away, when all is over: their memory serves the next request.
@@ -465,7 +371,7 @@ final class Exchange: Rostered {
     }
 
     /// Lets go of the connection at the end.
-    private func releaseUpstream() {
+    func releaseUpstream() {
         let isDownloadComplete =
             (filling ?? download).map { $0.state == .finished } ?? isDelivered
         passUpstreamOn(isResponseComplete: isDownloadComplete)

@@ -280,9 +280,6 @@ extension AttemptRecord.Cause {
 }
 
 extension LupinError {
-    /// Whether lupin itself, or the client's leaving, ended the attempt.
-    var isOurs: Bool { side == .lupin || side == .downstream }
-
     /// Whether the machine has no way to anywhere, which is why the attempt failed.
     fileprivate var isOffline: Bool {
         (kind == .destinationIPUnroutable || kind == .dnsError || kind == .dnsTimeout)
@@ -302,13 +299,5 @@ extension LupinError {
     fileprivate static func said(byRetrier error: any Error) -> LupinError {
         error as? LupinError
             ?? LupinError(.proxyInternalError, detail: "A retrier failed: \(error)", status: 502)
-    }
-
-    static func totalTimeIsOver(_ origin: Origin?) -> LupinError {
-        LupinError(
-            .httpResponseTimeout,
-            host: origin?.host.text,
-            detail: "timeouts.total is over."
-        )
     }
 }

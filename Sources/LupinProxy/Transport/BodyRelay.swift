@@ -243,10 +243,3 @@ final class BodyRelay {
         }
     }
 }
-
-extension LupinError {
-    static let bodyTooLong = LupinError.request(
-        status: 413,
-        detail: "The request body is longer than limits.body allows."
-    )
-}

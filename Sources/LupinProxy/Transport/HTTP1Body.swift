@@ -3,52 +3,6 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// Which peer a connection leads to; it decides what a failure is called.
-enum Side: Sendable {
-    case downstream, upstream
-
-    /// A read that failed.
-    func readFailure(_ error: SystemError) -> LupinError {
-        switch self {
-        case .downstream: .clientGone
-        case .upstream where error == .unannouncedEnd: .endWithoutCloseNotify
-        case .upstream: LupinError(.connectionTerminated, detail: error.message)
-        }
-    }
-
-    /// A write that failed.
-    func writeFailure(_ error: SystemError) -> LupinError { readFailure(error) }
-
-    func problem(_ problem: MessageProblem) -> LupinError {
-        switch self {
-        case .downstream:
-            return problem.reason == .truncatedBody
-                ? .clientGone : .request(status: problem.status, detail: problem.sentence)
-        case .upstream:
-            let kind = ErrorKind(rawValue: problem.proxyStatus) ?? .httpProtocolError
-            return LupinError(kind, detail: problem.sentence)
-        }
-    }
-}
-
-extension LupinError {
-    /// The client left: there is nobody to answer.
-    static let clientGone = LupinError(
-        .httpRequestError,
-        detail: "The client closed the connection.",
-        retry: .never
-    )
-}
-
-extension LupinError {
-    /// An origin or a parent proxy under TLS closed the connection without the alert close_notify.
-    fileprivate static let endWithoutCloseNotify = LupinError(
-        .connectionTerminated,
-        detail: "TLS was ended without close_notify, so what came may be incomplete; "
-            + "tls: {close_notify: optional} in a rule takes that as an origin's end."
-    )
-}
-
 /// Reads the body of the message whose head was just read from `channel`.
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
@@ -278,14 +232,5 @@ final class HTTP1BodyWriter: BodySink {
         )
         chunkRest -= taken
         return taken
-    }
-}
-
-extension Side {
-    var message: MessageSide {
-        switch self {
-        case .downstream: .request
-        case .upstream: .response
-        }
     }
 }

@@ -544,22 +544,3 @@ final class HTTP2Link: ChannelPump {
         owner = nil
     }
 }
-
-extension Side {
-    /// The peer did what ends an HTTP/2 connection (RFC 9113 §5.4.1).
-    fileprivate var breach: LupinError {
-        switch self {
-        case .downstream: .clientGone
-        case .upstream: LupinError(.httpProtocolError, detail: "The origin broke HTTP/2.")
-        }
-    }
-
-    /// The peer closed the connection with streams still under way.
-    fileprivate var closed: LupinError {
-        switch self {
-        case .downstream: .clientGone
-        case .upstream:
-            LupinError(.connectionTerminated, detail: "The connection closed within a message.")
-        }
-    }
-}

@@ -86,10 +86,3 @@ final class OriginSecurities: Sendable {
         }
     }
 }
-
-extension LupinError {
-    /// Something that the rules file asks for can't be had.
-    static func configuration(_ detail: String) -> LupinError {
-        LupinError(.proxyConfigurationError, detail: detail, side: .config)
-    }
-}

@@ -198,23 +198,3 @@ struct Dialer {
         )
     }
 }
-
-extension LupinError {
-    /// Somebody had the exchange cut.
-    static let cancelled = LupinError(
-        .connectionTerminated,
-        detail: "The exchange was cancelled by a request to lupin's admin interface.",
-        side: .lupin,
-        retry: .never,
-        status: 503
-    )
-
-    /// The drain time is over.
-    static let stopping = LupinError(
-        .connectionTerminated,
-        detail: "lupin is stopping.",
-        side: .lupin,
-        retry: .never,
-        status: 503
-    )
-}

@@ -1,0 +1,208 @@
+// How requests are found among a client's bytes, and begun: without a task, or with one.
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+
+extension DownstreamConnection {
+    /// What a task sees to.
+    enum Arrival {
+        /// A head has begun, and its rest has not come yet.
+        case head
+        /// A request whose client has to be looked up.
+        case request(ParsedRequest)
+        /// What came is no request.
+        case failure(LupinError)
+        /// An exchange that needs a task from there on.
+        case exchange(Exchange, Exchange.Entry)
+        /// The client has yet to read our last words.
+        case farewell
+    }
+
+    func resumeTask(for arrival: Arrival) {
+        self.arrival = arrival
+        resumeTask()
+    }
+
+    func serve(_ arrival: Arrival) async -> Ending {
+        do throws(LupinError) {
+            switch arrival {
+            case .head:
+                switch try await awaitHead() {
+                case .request(let request): return await serve(request)
+                case .multiplexed: return .multiplexed
+                case .nothing, .beginning, .over: return .gone
+                }
+            case .request(let request): return await serve(request)
+            case .failure(let error): throw error
+            case .exchange(let exchange, let entry): return await run(exchange, from: entry)
+            case .farewell: return .close
+            }
+        } catch {
+            noteRejection()
+            return await refuse(error)
+        }
+    }
+
+    private func serve(_ request: ParsedRequest) async -> Ending {
+        let snapshot = adoptSnapshot()
+        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
+        let exchange = exchange(request, by: snapshot)
+        exchange.enter()
+        return await run(exchange, from: .request(behind: authenticator))
+    }
+
+    private func run(_ exchange: Exchange, from entry: Exchange.Entry) async -> Ending {
+        var ending = await exchange.run(from: entry)
+        if ending == .enclose, let interception = exchange.interception {
+            ending = await enclose(exchange, interception)
+        }
+        noteEnd(of: exchange)
+        return ending
+    }
+
+    /// Serves a request without a task, as far as that goes.
+    func begin(_ request: ParsedRequest) {
+        isResting = false
+        let snapshot = adoptSnapshot()
+        if !isClientLookedUp, snapshot.needsProgram { return resumeTask(for: .request(request)) }
+        exchange(request, by: snapshot).begin(for: self, behind: authenticator)
+    }
+
+    fileprivate func noteEnd(of exchange: Exchange) {
+        client.number = exchange.client.number
+        http1.recycle(exchange.takeFields())
+        idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
+    }
+
+    /// Who is inside has proved on the CONNECT who he is.
+    private var authenticator: Authenticator? {
+        enclosure == nil ? entrance.authenticator : nil
+    }
+
+    /// The snapshot by which the next exchange goes.
+    private func adoptSnapshot() -> Snapshot {
+        let snapshot = resources.snapshot
+        if snapshot.number != admittedBy {
+            admittedBy = snapshot.number
+            client.isAdmitted = snapshot.access.admits(client: client.address)
+        }
+        return snapshot
+    }
+
+    /// What there is when somebody looks for a request.
+    enum Found {
+        case request(ParsedRequest)
+        /// Not a byte.
+        case nothing
+        /// Some of its bytes.
+        case beginning
+        /// HTTP/2.
+        case multiplexed
+        /// The end: no request will come.
+        case over
+    }
+
+    /// Looks for a request among what has come.
+    /// - Throws: What is wrong with it, to be answered.
+    func look() throws(LupinError) -> Found {
+        if resources.isDraining, !http1.hasBegun { return .over }
+        if isFresh, try beginsHTTP2() { return .multiplexed }
+        if !isFresh, let request = try http1.nextRequest() { return .request(request) }
+        if http1.hasEnded { return .over }
+        return http1.hasBegun || http1.holdsBytes ? .beginning : .nothing
+    }
+
+    /// Waits for the rest of a head that has begun.
+    /// - Throws: What is wrong with it, to be answered.
+    private func awaitHead() async throws(LupinError) -> Found {
+        headAwaitedSince = resources.loop.now
+        defer { headAwaitedSince = nil }
+        // Absolute from the first byte: dripping does not buy time.
+        let deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
+        while true {
+            let woken = await slot.park(
+                for: .downstreamReadable | .draining | .cut,
+                until: deadline
+            )
+            if woken.meets(.cut) { return .over }
+            let found = try look()
+            guard case .beginning = found else { return found }
+            guard resources.loop.now < deadline else {
+                throw .request(
+                    status: 408,
+                    detail: "The request's head was not complete in time."
+                )
+            }
+        }
+    }
+
+    /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.
+    ///
+    /// While they are too few to say the connection stays fresh.
+    private func beginsHTTP2() throws(LupinError) -> Bool {
+        switch try http1.beginsHTTP2() {
+        case nil: return false
+        case true? where entrance.protocols.contains(.http2): return true
+        default: break
+        }
+        isFresh = false
+        guard entrance.protocols.contains(.http1) else {
+            throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
+        }
+        return false
+    }
+
+    /// Answers something that never became a request.
+    func refuse(_ error: LupinError) async -> Ending {
+        if error == .clientGone { return .gone }
+        return await exchange(nil, by: resources.snapshot).refuse(error)
+    }
+
+    private func exchange(_ request: ParsedRequest?, by snapshot: Snapshot) -> Exchange {
+        Exchange(
+            request,
+            from: client,
+            http1,
+            slot,
+            resources,
+            snapshot,
+            enclosure,
+            bytesBefore: http1.bytesBeforeRequest
+        )
+    }
+
+    /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.
+    private func noteRejection() {
+        guard let interception, let failure = enclosure?.tls?.failure,
+            case .peerRejectedOurCertificate(_) = failure.kind
+        else { return }
+        resources.noteRejection(of: interception, by: client, resources.snapshot)
+    }
+
+    /// Asks the kernel who owns the other end, off the loop.
+    private func lookUpClient(_ snapshot: Snapshot) async {
+        isClientLookedUp = true
+        guard let local = channel.localAddress, let peer = channel.peer else { return }
+        let owner = await resources.shared.processes.owner(
+            of: peer,
+            to: local,
+            slot: slot
+        )
+        client.program = owner?.program
+        client.pid = owner?.pid
+    }
+}
+
+extension DownstreamConnection: ExchangeKeeper {
+    func exchangeEnded(_ exchange: Exchange, _ ending: Ending) {
+        noteEnd(of: exchange)
+        if ending == .close, !http1.mayCloseAtOnce { return resumeTask(for: .farewell) }
+        settle(ending)
+    }
+
+    func takeUp(_ exchange: Exchange, from entry: Exchange.Entry) {
+        arrival = .exchange(exchange, entry)
+        resources.resume(self)
+    }
+}

@@ -1,0 +1,71 @@
+// The errors that several rooms of the engine tell, each in one place.
+import LupinCore
+
+extension LupinError {
+    /// The client left: there is nobody to answer.
+    static let clientGone = LupinError(
+        .httpRequestError,
+        detail: "The client closed the connection.",
+        retry: .never
+    )
+
+    /// Something that the rules file asks for can't be had.
+    static func configuration(_ detail: String) -> LupinError {
+        LupinError(.proxyConfigurationError, detail: detail, side: .config)
+    }
+
+    static let tunnelIdle = LupinError(
+        .connectionReadTimeout,
+        detail: "The tunnel was silent for timeouts.tunnel_idle."
+    )
+
+    static func tooManyConnections(_ limit: Int) -> LupinError {
+        .request(status: 429, detail: "One client may have \(limit) connections at a time.")
+    }
+
+    static func noTrustRule(for origin: Origin) -> LupinError {
+        .request(
+            status: 403,
+            host: origin.hostAndPort,
+            detail: "upstream.tls.require_trust_rule is on, and no rule says how to trust "
+                + "\(origin.host.text)."
+        )
+    }
+
+    static let bodyTooLong = LupinError.request(
+        status: 413,
+        detail: "The request body is longer than limits.body allows."
+    )
+
+    /// Whether access rules forbade it, rather than something failing.
+    var isDenial: Bool { kind == .httpRequestDenied || kind == .destinationIPProhibited }
+
+    /// Somebody had the exchange cut.
+    static let cancelled = LupinError(
+        .connectionTerminated,
+        detail: "The exchange was cancelled by a request to lupin's admin interface.",
+        side: .lupin,
+        retry: .never,
+        status: 503
+    )
+
+    /// The drain time is over.
+    static let stopping = LupinError(
+        .connectionTerminated,
+        detail: "lupin is stopping.",
+        side: .lupin,
+        retry: .never,
+        status: 503
+    )
+
+    static func totalTimeIsOver(_ origin: Origin?) -> LupinError {
+        LupinError(
+            .httpResponseTimeout,
+            host: origin?.host.text,
+            detail: "timeouts.total is over."
+        )
+    }
+
+    /// Whether lupin itself, or the client's leaving, ended the attempt.
+    var isOurs: Bool { side == .lupin || side == .downstream }
+}

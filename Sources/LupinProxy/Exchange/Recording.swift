@@ -1,0 +1,100 @@
+// What an exchange notes of itself, and how it ends: its record, and what its connections do.
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Completes the record, hands it to the log and says what becomes of the connection.
+    func finish() -> Ending {
+        downstream.attach(nil)
+        resources.live.remove(self)
+        let lastUpstream = upstream
+        if let upstream { noteEnd(of: upstream) }
+        releaseUpstream()
+        // Moved out: filled and handed over as it is, none of its parts is copied.
+        var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
+        swap(&finished, &record)
+        complete(&finished)
+        noteEnd(of: finished)
+        let outcome = finished.outcome
+        resources.record(finished)
+        let isDue = finished.isDue
+        var fields = finished.takeFields()
+        if resources.keepsHistory, isDue {
+            resources.shared.history.append(&finished, &fields, changed: sentHead)
+        }
+        // Nobody else needs them now: their memory serves the connection's next response.
+        if let lastUpstream {
+            var taken = FieldSection()
+            swap(&taken, &fields.response)
+            lastUpstream.recycle(taken)
+        }
+        switch outcome {
+        case .aborted: return .gone
+        case .truncated: return .close
+        case .ok, .error, .denied:
+            if downstream.isClientGone { return .gone }
+            let mayPersist = downstream.mayPersist && downstream.isRequestComplete
+            return mayPersist && !resources.isDraining ? .keep : .close
+        }
+    }
+
+    /// What an attempt's stream came to while the body was under way.
+    private func noteEnd(of upstream: any Upstream) {
+        guard let reset = upstream.reset else { return }
+        changeLastAttempt { last in
+            last.reset = reset
+            last.goAway = upstream.goAway
+        }
+    }
+
+    /// Adds an attempt that is over, as far as it goes.
+    func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }
+
+    /// Changes what is said of the last attempt; nothing where there was none.
+    func changeLastAttempt(_ change: (inout AttemptRecord) -> Void) {
+        guard !attempts.isEmpty else { return }
+        changeAttempts { change(&$0[$0.count - 1]) }
+    }
+
+    /// Moves the attempts out and back, which spares run-time checks of exclusivity.
+    private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
+        var attempts: [AttemptRecord] = []
+        swap(&attempts, &self.attempts)
+        change(&attempts)
+        swap(&attempts, &self.attempts)
+    }
+
+    /// Adds to the record what is known only at the end.
+    private func complete(_ record: inout ExchangeRecord) {
+        // Copied only now: whoever changed the head meanwhile was its only owner.
+        if hasRequest { record.request = clientRequest ?? request }
+        if !attempts.isEmpty {
+            swap(&record.attempts, &attempts)
+            let last = record.attempts.count - 1
+            record.attempts[last].timing.receive = received
+            record.timing.wait = record.attempts[last].timing.wait
+            record.timing.receive = received
+        }
+        record.client.address = client.address
+        record.client.port = client.port
+        record.client.program = client.program
+        record.client.pid = client.pid
+        record.client.user = client.user
+        if hasRequest { record.version = request.version }
+        record.reset = downstream.reset
+        record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
+        record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
+        // What went through a tunnel is no message's body.
+        let isTunnel = record.tunnel != nil
+        if hasRequest, framing.isEmpty {
+            record.requestBodyBytes = 0
+        } else if let upload, !isTunnel {
+            record.requestBodyBytes = compressedUpload?.plainBytes ?? upload.bytes
+        }
+        if isDelivered || download != nil, !isTunnel {
+            record.responseBodyBytes = passedAtOnce &+ (download?.bytes ?? 0)
+        }
+        record.timing.total = Int64(resources.loop.now &- begun)
+    }
+}
