@@ -12,6 +12,42 @@ extension Exchange {
         as renewed: StoredResponse? = nil,
         _ use: CacheUse
     ) async throws(LupinError) {
+        let (source, sink) = try open(cached, content, as: renewed, use)
+        try await relay(from: source, to: sink)
+    }
+
+    /// Begins to serve what is stored, where it is fresh and in memory.
+    /// - Returns: Nil where it is not, or where somebody has to be asked; nothing was done then.
+    func openFromMemory(
+        _ policy: CachePolicy,
+        _ base: AdaptedRequest
+    ) throws(LupinError) -> (source: any BodySource, sink: any BodySink)? {
+        if !policy.isShared {
+            guard let user = knownUser else { return nil }
+            cacheOwner = user
+        }
+        let use = cacheUse(policy, base)
+        guard use.asked.bypass == nil else { return nil }
+        use.look(in: resources.shared.responses)
+        guard let selected = use.selected else { return nil }
+        let cached = use.candidates[selected]
+        let decision = cached.facts.reuse(
+            for: use.asked,
+            policy: policy,
+            nowUs: resources.wallNow
+        )
+        guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
+        caching = use
+        use.status = .hit(ttl: ttl)
+        return try open(cached, .memory(content), as: nil, use)
+    }
+
+    private func open(
+        _ cached: CachedResponse,
+        _ content: ServedContent,
+        as renewed: StoredResponse?,
+        _ use: CacheUse
+    ) throws(LupinError) -> (source: any BodySource, sink: any BodySink) {
         resources.shared.responses.noteHit(cached)
         use.noteFinding(cached)
         noteCache(use)
@@ -21,8 +57,7 @@ extension Exchange {
             status: served.head.status,
             method: request.method
         )
-        let source = isBodiless ? BytesBody([]) : try source(content, served)
-        try await relay(from: source, to: sink)
+        return (isBodiless ? BytesBody([]) : try source(content, served), sink)
     }
 
     private func source(

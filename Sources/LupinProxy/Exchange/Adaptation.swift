@@ -105,9 +105,7 @@ extension Exchange {
         }
         attachCookies(to: &adapted)
         noteSteps(of: adapted)
-        let directed = try directed(adapted, from: target, by: clientHop)
-        if resources.keepsHistory { sentHead = directed.head }
-        return directed
+        return try directed(adapted, from: target, by: clientHop)
     }
 
     /// A request that was adapted, on the way to wherever it goes now.

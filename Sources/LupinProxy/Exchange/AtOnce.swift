@@ -33,20 +33,32 @@ extension Exchange {
             }
             record.origin = known.origin
             match(known)
-            try send(to: known)
+            try serve(known)
         } catch {
             callTask(from: .failure(error))
         }
     }
 
-    /// Sends the request over a connection that is there.
-    private func send(to known: KnownTarget) throws(LupinError) {
-        guard plan?.demands.isDisjoint(with: .needTask) ?? true, waits.isPatient,
-            !mustAskForOwner(at: known.origin)
+    /// Answers from memory, or sends the request over a connection that is there.
+    private func serve(_ known: KnownTarget) throws(LupinError) {
+        let demands = plan?.demands ?? []
+        guard demands.subtracting(.storing).isDisjoint(with: .needTask), waits.isPatient,
+            purgedCache == nil, !mustAskForOwner(at: known.origin)
         else { return callTask(from: .match(known)) }
-        let adapted =
-            if let plain = try unadapted(for: known) { plain } else { try adaptAtOnce(for: known) }
+        let plain = try unadapted(for: known)
+        let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
         guard wishes.upgrade == nil else { return callTask(from: .match(known)) }
+        if let policy = plan?.cache {
+            guard let (source, sink) = try openFromMemory(policy, adapted) else {
+                return callTask(from: .match(known))
+            }
+            return try deliver(from: source, to: sink)
+        }
+        if plain == nil, resources.keepsHistory { sentHead = adapted.head }
+        try send(adapted, to: known)
+    }
+
+    private func send(_ adapted: AdaptedRequest, to known: KnownTarget) throws(LupinError) {
         let attempt = try attempt(adapted, because: .first)
         guard let upstream = attempt.connectAtOnce() else { return callTask(from: .match(known)) }
         note(.adapted(adapted))
@@ -91,14 +103,22 @@ extension Exchange {
         noteOutcome(of: attempt, status: response.status)
         attempt.close(status: response.status, decision: .deliver, reason: "")
         do throws(LupinError) {
-            let sink = try present(response)
-            if let relay = try beginRelay(from: upstream.responseBody, to: sink) {
-                awaitEnd(of: relay)
-            } else {
-                end()
-            }
+            try deliver(from: upstream.responseBody, to: try present(response))
         } catch {
             callTask(from: .failure(error))
+        }
+    }
+
+    private func deliver(
+        from source: any BodySource,
+        to sink: any BodySink
+    ) throws(LupinError) {
+        if let relay = try beginRelay(from: source, to: sink) {
+            // Whoever takes nothing must be left at some time.
+            resources.attend()
+            awaitEnd(of: relay)
+        } else {
+            end()
         }
     }
 

@@ -63,8 +63,12 @@ extension Exchange {
     /// Whether it matters for the request who the client is, and nobody has asked yet.
     func mustAskForOwner(at origin: Origin) -> Bool {
         guard asksForOwner(at: origin) else { return false }
-        let user = client.user.map(ClientUser.named) ?? client.number.map(ClientUser.number)
-        return user.map { !snapshot.credentialUsers.admits($0) } ?? true
+        return knownUser.map { !snapshot.credentialUsers.admits($0) } ?? true
+    }
+
+    /// Who the client is, where nobody need be asked.
+    var knownUser: ClientUser? {
+        client.user.map(ClientUser.named) ?? client.number.map(ClientUser.number)
     }
 
     /// Whether it matters for the request who the client is.

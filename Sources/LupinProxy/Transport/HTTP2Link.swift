@@ -31,8 +31,8 @@ final class HTTP2Link: ChannelPump {
     private(set) var goAway: HTTP2ErrorCode?
     /// When a frame last came, in microseconds of the loop's clock.
     private(set) var lastReceived: UInt64
-    private let growth: WindowGrowth?
-    private var streams = StreamTable<HTTP2Stream>()
+    let growth: WindowGrowth?
+    private(set) var streams = StreamTable<HTTP2Stream>()
     /// The one of which something came last: more of it comes next, as a rule.
     private var latest: HTTP2Stream?
     /// Streams whose payload still lies in the channel's input.
@@ -40,9 +40,9 @@ final class HTTP2Link: ChannelPump {
     /// Streams with news for whoever uses them.
     private let touched = Roll<HTTP2Stream>()
     /// Streams that have more to say than the socket took.
-    private let blocked = Roll<HTTP2Stream>()
+    let blocked = Roll<HTTP2Stream>()
     /// Streams that have more to say than the peer takes for now.
-    private let waiting = Roll<HTTP2Stream>()
+    let waiting = Roll<HTTP2Stream>()
     /// Requests that came in this turn: they begin when all that came with them is there.
     private let begun = Roll<Beginning>()
     /// A request, or what is wrong with it.
@@ -57,12 +57,12 @@ final class HTTP2Link: ChannelPump {
     private var isInTurn = false
     /// Nothing is read until more was sent; no event will tell of what came meanwhile.
     private var isPaused = false
-    private var hasEnded = false
+    private(set) var hasEnded = false
     /// Some streams let the rest of a message pass by.
     private var hasPassing = false
 
     /// Unsent bytes beyond which no stream may add to them.
-    private static let backlogMax = 64 << 10
+    static let backlogMax = 64 << 10
     /// Unsent bytes beyond which nothing more is read: they are answers that nobody fetches.
     ///
     /// More than streams may have, or a peer that reads slowly could not even cancel one.
@@ -332,73 +332,10 @@ final class HTTP2Link: ChannelPump {
     }
 
     /// Has what nghttp2 keeps leave with the next flush.
-    private func stageFrames() {
+    func stageFrames() {
         guard connection.wantsWrite else { return }
         // Moved out and back by `stage`, so that streams may be written to meanwhile.
         channel.stage { connection.drain(into: &$0) }
-    }
-
-    /// Sends payload of a stream, as much as the peer and the socket take.
-    func push(
-        _ payload: Span<UInt8>,
-        isLast: Bool,
-        trailers: FieldSection?,
-        on stream: HTTP2Stream
-    ) -> (taken: Int, isOver: Bool) {
-        guard !hasEnded else { return (0, false) }
-        if channel.unsentCount >= Self.backlogMax {
-            _ = try? channel.flush()
-            if channel.unsentCount >= Self.backlogMax {
-                stream.isBlocked = true
-                if !stream.isInBlocked { blocked.append(stream) }
-                stream.isInBlocked = true
-                return (0, false)
-            }
-        }
-        return send(payload.count, isLast: isLast, on: stream) { output in
-            connection.push(
-                payload,
-                isLast: isLast,
-                trailers: trailers,
-                on: stream.id,
-                into: &output
-            )
-        }
-    }
-
-    /// Has `write` make bytes of a stream, with so many of its payload if the peer takes them.
-    private func send(
-        _ count: Int,
-        isLast: Bool,
-        on stream: HTTP2Stream,
-        _ write: (inout [UInt8]) -> (taken: Int, isOver: Bool)
-    ) -> (taken: Int, isOver: Bool) {
-        var result = (taken: 0, isOver: false)
-        stage(for: stream) { result = write(&$0) }
-        if result.taken < count || (isLast && !result.isOver) {
-            stream.isBlocked = true
-            if !stream.isInWaiting { waiting.append(stream) }
-            stream.isInWaiting = true
-        }
-        return result
-    }
-
-    /// Lets the peer send as much more of a stream, and further ahead where its reader keeps up.
-    func consume(_ count: Int, of stream: HTTP2Stream) {
-        guard !hasEnded else { return }
-        connection.consume(count, on: stream.id)
-        if let growth, let wider = stream.widen(by: growth, after: count) {
-            connection.widen(stream.id, to: wider)
-        }
-        wantFlush()
-    }
-
-    func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-        guard !hasEnded, streams.find(stream.id) != nil else { return }
-        // Of a stream that is reset nghttp2 forgets what waits, a whole response perhaps.
-        stageFrames()
-        connection.reset(stream.id, code)
-        wantFlush()
     }
 
     /// Takes over the memory of fields that nobody needs any longer.
@@ -413,44 +350,7 @@ final class HTTP2Link: ChannelPump {
 
     // MARK: Streams
 
-    /// The stream that a request of ours opens; nil when the connection takes none.
-    func open(
-        _ head: borrowing RequestHead,
-        _ options: borrowing RequestOptions,
-        protocolName: String?
-    ) -> HTTP2Stream? {
-        guard !hasEnded else { return nil }
-        stageFrames()
-        return opened(connection.submit(head, options, protocolName: protocolName))
-    }
-
-    private func opened(_ id: Int32?) -> HTTP2Stream? {
-        guard let id else { return nil }
-        let stream = open(id, HTTP2Event.MessageFacts())
-        stage(for: stream) { connection.drain(into: &$0) }
-        return stream
-    }
-
-    /// Sends a head on a stream of the peer's; a reset behind it can't overtake it.
-    func answer(on stream: HTTP2Stream, _ submit: (HTTP2Connection) -> Void) {
-        guard !hasEnded else { return }
-        stageFrames()
-        submit(connection)
-        stage(for: stream) { connection.drain(into: &$0) }
-    }
-
-    /// Has `write` make bytes of what is sent on a stream, at once: so it can be told whose they
-    /// are.
-    private func stage(for stream: HTTP2Stream, _ write: (inout [UInt8]) -> Void) {
-        channel.stage { output in
-            let before = output.count
-            write(&output)
-            stream.bytesSent &+= UInt64(output.count - before)
-        }
-        wantFlush()
-    }
-
-    private func open(_ id: Int32, _ facts: HTTP2Event.MessageFacts) -> HTTP2Stream {
+    func open(_ id: Int32, _ facts: HTTP2Event.MessageFacts) -> HTTP2Stream {
         let stream = HTTP2Stream(
             id,
             on: self,

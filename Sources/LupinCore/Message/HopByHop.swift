@@ -1,11 +1,12 @@
 // Which fields belong to one connection and go no further (RFC 9110 §7.6.1).
-package import LupinCore
 
 package enum HopByHop {
     /// What a client asked of the connection itself, read before the fields are marked.
     package struct Wishes {
         /// The protocols of Upgrade that may be passed on; nil when none was asked for.
-        var upgrade: String?
+        package var upgrade: String?
+
+        package init() {}
     }
 
     /// Marks the lines of a request that stay behind, those that Connection names among them.
@@ -39,7 +40,7 @@ package enum HopByHop {
     /// `keepsProxyAuthenticate` says that the response is a parent's 407 that lupin can't answer.
     /// Without `keepsAltSvc` other ways to the origin stay unsaid: inside an intercepted CONNECT
     /// they would lead past lupin (RFC 7838 §3).
-    static func mark(
+    package static func mark(
         response fields: inout FieldSection,
         keepsProxyAuthenticate: Bool = false,
         keepsAltSvc: Bool
@@ -59,7 +60,7 @@ package enum HopByHop {
     /// Marks what adapters said about a connection, which is not theirs to say.
     ///
     /// What a client's Connection nominated stays as it is: it can't strip what an adapter adds.
-    static func markAdded(_ fields: inout FieldSection) {
+    package static func markAdded(_ fields: inout FieldSection) {
         for i in fields.lines.indices {
             switch fields.lines[i].known {
             case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings,
@@ -71,7 +72,7 @@ package enum HopByHop {
     }
 
     /// Marks what was kept for a parent proxy that the request does not go to after all.
-    static func dropProxyAuthorization(_ fields: inout FieldSection) {
+    package static func dropProxyAuthorization(_ fields: inout FieldSection) {
         mark(&fields) { $0 == .proxyAuthorization }
     }
 
