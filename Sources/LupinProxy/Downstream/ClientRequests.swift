@@ -31,7 +31,9 @@ extension DownstreamConnection {
                 switch try await awaitHead() {
                 case .request(let request): return await serve(request)
                 case .multiplexed: return .multiplexed
-                case .nothing, .beginning, .over: return .gone
+                // What had come were empty lines, which mean nothing (RFC 9112 §2.2).
+                case .nothing: return .keep
+                case .beginning, .over: return .gone
                 }
             case .request(let request): return await serve(request)
             case .failure(let error): throw error

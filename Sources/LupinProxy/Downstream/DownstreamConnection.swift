@@ -229,7 +229,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     // MARK: HTTP/2
 
-    /// Goes on without a task: from now on every stream has its own.
+    /// Goes on without a task: from now on events of the link begin exchanges, one for a stream.
     private func beginHTTP2() {
         http1.leave()
         let context = DownstreamHTTP2.Context(
