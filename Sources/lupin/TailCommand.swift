@@ -30,6 +30,9 @@ struct TailCommand: ParsableCommand {
     @Flag(help: "Print the records as they are, in JSON.")
     var json = false
 
+    @Flag(help: "List the fields that a record can have, and what they mean.")
+    var fields = false
+
     @Option(name: .customLong("rules"), help: "The rules file to ask for the log.")
     var rulesFile: String?
 
@@ -37,6 +40,7 @@ struct TailCommand: ParsableCommand {
     var file: String?
 
     func run() throws {
+        if fields { return print(Self.fieldList) }
         let filter = try makeFilter()
         let path = try file ?? LocatedLog.path(rulesFile: rulesFile)
         var tail = try open(path)
@@ -69,6 +73,17 @@ struct TailCommand: ParsableCommand {
             }
         }
         _ = output.write(printer.finish(&input))
+    }
+
+    private static var fieldList: String {
+        let attempts = AttemptField.allCases.map { field in
+            (path: "attempts[].\(field.row.path)", meaning: field.row.meaning)
+        }
+        let fields = RecordField.allCases.map { ($0.row.path, $0.row.meaning) } + attempts
+        let width = fields.map(\.0.count).max() ?? 0
+        return fields.map { path, meaning in
+            path + String(repeating: " ", count: width + 2 - path.count) + meaning
+        }.joined(separator: "\n")
     }
 
     private func makeFilter() throws -> RecordFilter {

@@ -120,15 +120,12 @@ extension RecordedExchange {
 extension RecordedExchange.Response {
     /// The response of a line of the log, or of an answer of the admin interface.
     init?(_ record: JSONValue, _ json: JSONValue) {
-        let line = record["http", "response"]
-        guard let status = line?["status_code"]?.count.flatMap(UInt16.init(exactly:)) else {
+        guard let status = record[field: .status]?.count.flatMap(UInt16.init(exactly:)) else {
             return nil
         }
         self.status = status
-        names = line?["names"]?.list?.compactMap(\.string) ?? []
-        if case .object(let members)? = line?["header"] {
-            values = members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
-        }
+        names = record[field: .responseNames]?.list?.compactMap(\.string) ?? []
+        values = record[field: .responseValues]?.fieldValues ?? []
         guard let list = json["response", "fields"]?.list else { return }
         fields = list.compactMap { pair in
             let texts = pair.list?.compactMap(\.string) ?? []

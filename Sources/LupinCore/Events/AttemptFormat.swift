@@ -3,7 +3,7 @@
 extension RecordFormat {
     /// Appends a line about one attempt of an exchange: `"event":"attempt"` and its object.
     package mutating func appendAttempt(
-        _ attempt: borrowing AttemptRecord,
+        _ attempt: AttemptRecord,
         number: Int,
         of exchange: ExchangeMoment,
         to line: inout JSONLine
@@ -11,98 +11,122 @@ extension RecordFormat {
         line.openStageLine("attempt", id: exchange.id, at: exchange.microseconds, &timestamp)
         line.addPlace(host: exchange.host, rules: exchange.rules)
         line.add("attempt")
-        add(attempt, number: number, to: &line)
+        line.bytes.appendText(about: lengthGuess) { output in
+            add(attempt, number: number, to: &output)
+        }
         line.closeObject()
         line.endLine()
     }
 
-    /// Appends the attempts and the timing of the whole.
-    mutating func addAttempts(
-        _ record: borrowing ExchangeRecord,
-        to line: inout JSONLine
+    mutating func add(
+        _ attempts: [AttemptRecord],
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
     ) {
-        let total = record.timing
-        let attempts = record.attempts.span
-        if let usual = UsualAttempt(only: attempts) {
-            line.appendBounded(832) { output in
-                text.add(usual, to: &output)
-                text.add(total, to: &output)
-            }
-            return
+        if attempts.isEmpty { return }
+        place.open(.attempts, to: &output)
+        output.append(0x5B)
+        // Read where they lie: a copy would count the references of all its texts.
+        let attempts = attempts.span
+        for i in attempts.indices {
+            if i > 0 { output.append(0x2C) }
+            add(attempts[i], number: i + 1, to: &output)
         }
-        if !attempts.isEmpty {
-            line.openList("attempts")
-            for i in attempts.indices { add(attempts[i], number: i + 1, to: &line) }
-            line.closeList()
-        }
-        line.appendBounded(320) { output in text.add(total, to: &output) }
+        output.append(0x5D)
     }
 
     private mutating func add(
         _ attempt: borrowing AttemptRecord,
         number: Int,
-        to line: inout JSONLine
+        to output: inout TextCursor
     ) {
-        let cause = attempt.cause
-        line.comma()
-        line.appendBounded(320) { output in
-            output.append(text.number)
-            output.append(decimal: UInt64(number))
-            output.append(text.cause)
-            output.append(literal: cause.rawValue)
+        var place = LinePlace<AttemptField>(attemptTexts)
+        place.add(.number, UInt64(number), to: &output)
+        if case .first = attempt.cause {
+            place.open(.cause, to: &output)
+            output.append(words.first)
+        } else {
+            place.add(.cause, literal: attempt.cause.rawValue, to: &output)
+        }
+        place.add(.url, attempt.url, redactor, to: &output)
+        if attempt.status > 0 { place.add(.status, UInt64(attempt.status), to: &output) }
+        if let error = attempt.error {
+            place.add(.errorType, literal: error.kind.token, to: &output)
+            place.add(.errorDetail, error.detail, redactor, to: &output)
+            place.add(.errorSide, literal: error.side.rawValue, to: &output)
+        }
+        if case .deliver = attempt.decision {
+            place.open(.decision, to: &output)
+            output.append(words.deliver)
+        } else {
+            place.add(.decision, literal: attempt.decision.rawValue, to: &output)
+        }
+        place.add(.reason, attempt.reason, redactor, to: &output)
+        place.add(.delay, microseconds: attempt.delayMicroseconds, to: &output)
+        if attempt.isReused { place.add(.isReused, true, to: &output) }
+        if !attempt.isReplayable { place.add(.isReplayable, false, to: &output) }
+        addConnection(of: attempt, at: &place, to: &output)
+        add(attempt.timing, at: &place, to: &output)
+        place.close(to: &output)
+    }
+
+    private mutating func addConnection(
+        of attempt: borrowing AttemptRecord,
+        at place: inout LinePlace<AttemptField>,
+        to output: inout TextCursor
+    ) {
+        if let version = attempt.version {
+            place.open(.version, to: &output)
+            output.append(words.version(version))
+        }
+        if let stream = attempt.stream { place.add(.stream, UInt64(stream), to: &output) }
+        if let code = attempt.reset { place.add(.reset, literal: code.name, to: &output) }
+        if let code = attempt.goAway { place.add(.goAway, literal: code.name, to: &output) }
+        if let peer = attempt.peer {
+            let isV6 = if case .v6 = peer { true } else { false }
+            place.open(.peer, to: &output)
+            if isV6 { output.append(0x5B) }
+            add(peer, to: &output)
+            if isV6 { output.append(0x5D) }
+            output.append(0x3A)
+            output.append(decimal: UInt64(attempt.peerPort))
             output.append(0x22)
         }
-        if let url = attempt.url { line.add("url", url, redactor) }
-        if attempt.status > 0 { line.add("status", UInt64(attempt.status)) }
-        if let error = attempt.error { line.add(error, redactor) }
-        let decision = attempt.decision
-        line.appendBounded(320) { output in
-            output.append(text.decision)
-            output.append(literal: decision.rawValue)
-            output.append(0x22)
-        }
-        if !attempt.reason.isEmpty { line.add("reason", attempt.reason, redactor) }
-        let delay = attempt.delayMicroseconds
-        let isReused = attempt.isReused
-        let isReplayable = attempt.isReplayable
-        let version = attempt.version
-        let stream = attempt.stream
-        let reset = attempt.reset
-        let goAway = attempt.goAway
-        line.appendBounded(320) { output in
-            output.append(text.delay, delay)
-            text.addFlags(isReused: isReused, isReplayable: isReplayable, to: &output)
-            if let version {
-                output.append(text.version)
-                output.append(literal: version.text)
-                output.append(0x22)
-            }
-            if let stream { text.add(stream: stream, to: &output) }
-            text.add(text.reset, reset, to: &output)
-            text.add(text.goAway, goAway, to: &output)
-        }
-        if let peer = attempt.peer { add(peer: peer, port: attempt.peerPort, to: &line) }
-        let timing = attempt.timing
-        let tls = attempt.tls
-        line.appendBounded(336) { output in
-            text.add(tls, to: &output)
-            text.add(timing, to: &output)
-            output.append(0x7D)
+        switch attempt.tls {
+        case nil: break
+        case .tls12?: place.add(.tlsVersion, literal: "1.2", to: &output)
+        case .tls13?: place.add(.tlsVersion, literal: "1.3", to: &output)
         }
     }
 
-    /// Appends `140.82.121.6:443` or `[::1]:443`.
-    private mutating func add(peer: IPAddress, port: UInt16, to line: inout JSONLine) {
-        switch peer {
-        case .v4(let quad):
-            line.appendBounded(64) { output in text.add(peer: quad, port: port, to: &output) }
-        case .v6(let high, let low):
-            line.add("peer")
-            line.bytes.append(contentsOf: #""["#.utf8)
-            add(v6: high, low, to: &line)
-            line.bytes.append(contentsOf: "]:".utf8)
-            line.bytes.append(decimal: UInt64(port))
-            line.bytes.append(0x22)
-        }
+    private mutating func add(
+        _ timing: Timing,
+        at place: inout LinePlace<AttemptField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.blocked, microseconds: timing.blocked, to: &output)
+        place.add(.dns, microseconds: timing.dns, to: &output)
+        place.add(.tcp, microseconds: timing.tcp, to: &output)
+        place.add(.tls, microseconds: timing.tls, to: &output)
+        place.add(.send, microseconds: timing.send, to: &output)
+        place.add(.wait, microseconds: timing.wait, to: &output)
+        place.add(.receive, microseconds: timing.receive, to: &output)
+        place.add(.total, microseconds: timing.total, to: &output)
+    }
+
+    /// The same of the whole exchange.
+    mutating func add(
+        _ timing: Timing,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.blocked, microseconds: timing.blocked, to: &output)
+        place.add(.dns, microseconds: timing.dns, to: &output)
+        place.add(.tcp, microseconds: timing.tcp, to: &output)
+        place.add(.tls, microseconds: timing.tls, to: &output)
+        place.add(.send, microseconds: timing.send, to: &output)
+        place.add(.wait, microseconds: timing.wait, to: &output)
+        place.add(.receive, microseconds: timing.receive, to: &output)
+        place.add(.total, microseconds: timing.total, to: &output)
     }
 }

@@ -82,6 +82,9 @@ package struct ExchangeRecord: Sendable {
         var trust: TrustRecord?
     }
 
+    /// Whether it may have something of what few exchanges have.
+    package var hasRare: Bool { rare != nil }
+
     private var held: Rare? {
         if case .holding(let rare)? = rare { rare } else { nil }
     }

@@ -10,14 +10,6 @@ package struct JSONLine: Sendable {
 
     package init() {}
 
-    /// Appends text of at most `limit` bytes: the array is looked at once for all parts of it.
-    ///
-    /// Limits are to leave half of their room even where all numbers have 20 digits.
-    @inline(__always)
-    mutating func appendBounded(_ limit: Int, _ body: (inout TextCursor) -> Void) {
-        bytes.appendText(atMost: limit, body)
-    }
-
     /// Opens the object of a line, or of a list.
     package mutating func openObject() {
         comma()

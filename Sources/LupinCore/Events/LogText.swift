@@ -57,7 +57,7 @@ package enum LogText {
     /// Whether all bytes stand for themselves in both forms and none is to be cut.
     ///
     /// Without an early end, because that loop becomes vector instructions: 59 bytes take 10 ns.
-    private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+    static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         if bytes.count > bytesMax { return false }
         var isPlain = true
         for i in bytes.indices { isPlain = isPlain && !bytes[i].needsCare }

@@ -44,7 +44,7 @@ struct RecentNames: Sendable {
     private struct Entry: Sendable {
         /// For each line its known name, or 0, the length and the name as received.
         var key: [UInt8] = []
-        /// `,"names":[…]`; empty where nothing is remembered yet.
+        /// `["accept","x-trace"]`; empty where nothing is remembered yet.
         var text: [UInt8] = []
 
         func matches(_ fields: FieldSection) -> Bool {
@@ -67,16 +67,16 @@ struct RecentNames: Sendable {
 
     private var entries = [Entry](repeating: Entry(), count: recentPlaces)
 
-    /// Appends `,"names":[…]`, or returns false when it isn't remembered.
-    func append(_ fields: FieldSection, to bytes: inout [UInt8]) -> Bool {
+    /// Appends `["accept","x-trace"]`, or returns false when it isn't remembered.
+    func append(_ fields: FieldSection, to output: inout TextCursor) -> Bool {
         let entries = entries.span
         let place = RecentNames.place(of: fields)
         guard entries[place].matches(fields) else { return false }
-        bytes.append(contentsOf: entries[place].text)
+        output.append(entries[place].text.span)
         return true
     }
 
-    /// Remembers `,"names":[…]`.
+    /// Remembers `["accept","x-trace"]`.
     mutating func put(_ text: [UInt8], of fields: FieldSection) {
         guard let key = RecentNames.key(of: fields) else { return }
         entries[RecentNames.place(of: fields)] = Entry(key: key, text: text)

@@ -19,133 +19,10 @@ extension JSONLine {
         element(bytes.span)
     }
 
-    /// Appends `"error":{"type":"dns_error","detail":"…","side":"upstream"}`.
-    mutating func add(_ error: LupinError, _ redactor: Redactor) {
-        openObject("error")
-        add("type", literal: error.kind.token)
-        if !error.detail.isEmpty { add("detail", error.detail, redactor) }
-        add("side", literal: error.side.rawValue)
-        closeObject()
-    }
-
-    /// Appends `"auth":{"token":"github","version":7,"action":"refreshed","wait":212.431}`.
-    mutating func add(_ authentication: AuthenticationRecord, _ redactor: Redactor) {
-        openObject("auth")
-        add("token", authentication.token, redactor)
-        if authentication.version > 0 { add("version", UInt64(authentication.version)) }
-        add("action", literal: authentication.action.rawValue)
-        add("wait", milliseconds: authentication.waitMicroseconds)
-        closeObject()
-    }
-
-    /// Appends `"cache":{"status":"lupin; hit; ttl=59"}`.
-    ///
-    /// It is lupin's own text, so there is nothing in it to redact.
-    mutating func add(cache status: String) {
-        openObject("cache")
-        add("status", text: status)
-        closeObject()
-    }
-
-    /// Appends `"validate":{"ok":false,"condition":"status 503","then":"fail"}`.
-    mutating func add(_ validation: ValidationRecord, _ redactor: Redactor) {
-        openObject("validate")
-        add("ok", validation.condition == nil)
-        if let condition = validation.condition { add("condition", condition, redactor) }
-        if let action = validation.action { add("then", literal: action.rawValue) }
-        if !validation.note.isEmpty { add("note", validation.note, redactor) }
-        closeObject()
-    }
-
-    /// Appends `"redirects":[{"status":302,"location":"https://api.github.com/new"}]`.
-    mutating func add(_ redirects: [RedirectRecord], _ redactor: Redactor) {
-        openList("redirects")
-        for redirect in redirects {
-            openObject()
-            add("status", UInt64(redirect.status))
-            add("location", redirect.location, redactor)
-            closeObject()
-        }
-        closeList()
-    }
-
-    /// `,"rules":{…}`.
-    static func rules(_ record: RulesRecord, _ redactor: Redactor) -> [UInt8] {
-        var line = JSONLine()
-        line.bytes.append(contentsOf: #","rules":{"#.utf8)
-        line.add("version", literal: record.version)
-        line.openList("matched")
-        for name in record.matched { line.element(name, redactor) }
-        line.closeList()
-        if !record.steps.isEmpty {
-            line.openList("steps")
-            for step in record.steps { line.element(step, redactor) }
-            line.closeList()
-        }
-        line.closeObject()
-        return line.bytes
-    }
-
-    mutating func addHost(_ origin: Origin, _ redactor: Redactor) {
-        add("domain", origin.host.text, redactor)
-        add("port", UInt64(origin.port))
-    }
-
-    mutating func add(bodyBytes: UInt64) {
-        openObject("body")
-        add("size", bodyBytes)
-        closeObject()
-    }
-
-    /// `,"names":[…]`, in lower case.
-    static func names(of fields: FieldSection, _ redactor: Redactor) -> [UInt8] {
-        var line = JSONLine()
-        line.bytes.append(contentsOf: #","names":["#.utf8)
-        for field in fields.lines {
-            if field.known == .other {
-                line.element(name: fields.storage.span.extracting(field.name.range), redactor)
-            } else {
-                line.element(literal: field.known.spelling.lowercased())
-            }
-        }
-        line.closeList()
-        return line.bytes
-    }
-
-    /// Appends the values of the fields whose names are wanted, by name.
-    mutating func addValues(
-        _ fields: FieldSection,
-        _ redactor: Redactor,
-        where isWanted: (Span<UInt8>) -> Bool
-    ) {
-        openObject("header")
-        let lines = fields.lines
-        for i in lines.indices {
-            let name = fields.storage.span.extracting(lines[i].name.range)
-            let isRepeated = lines[..<i].contains { fields.nameEquals($0, name) }
-            if isRepeated || !isWanted(name) { continue }
-            let isHidden = redactor.hides(field: name)
-            element(name: name, redactor)
-            bytes.append(contentsOf: ":[".utf8)
-            for other in lines[i...] where fields.nameEquals(other, name) {
-                let value = fields.storage.span.extracting(other.value.range)
-                if isHidden {
-                    element(redactor.mark(for: value).span)
-                } else if let cleaned = redactor.cleaned(value) {
-                    element(cleaned.span)
-                } else {
-                    element(value)
-                }
-            }
-            closeList()
-        }
-        closeObject()
-    }
-
     /// Appends a field name in lower case, as an element or as a key.
     ///
     /// Names that are tokens, and all that parsers accept are, need no escaping.
-    private mutating func element(name: Span<UInt8>, _ redactor: Redactor) {
+    fileprivate mutating func element(name: Span<UInt8>, _ redactor: Redactor) {
         var isToken = name.count <= LogText.bytesMax
         for i in name.indices { isToken = isToken && name[i].isTokenByte }
         if !isToken || redactor.cleaned(name) != nil {
@@ -159,6 +36,109 @@ extension JSONLine {
             output.append(0x22)
             for i in name.indices { output.append(name[i].asciiLowercased) }
             output.append(0x22)
+        }
+    }
+}
+
+extension Redactor {
+    /// `["accept","x-trace"]`: names in lower case.
+    func names(of fields: FieldSection) -> [UInt8] {
+        var line = JSONLine()
+        line.bytes.append(0x5B)
+        for field in fields.lines {
+            if field.known == .other {
+                line.element(name: fields.storage.span.extracting(field.name.range), self)
+            } else {
+                line.element(literal: field.known.spelling.lowercased())
+            }
+        }
+        line.closeList()
+        return line.bytes
+    }
+
+    /// `{"accept":["*/*"]}`: the values of the fields that are to be shown, by name.
+    func values(of fields: FieldSection, _ headers: LogSettings.Headers) -> [UInt8] {
+        let wanted: NameSet? = if case .listed(let names) = headers { NameSet(names) } else { nil }
+        var line = JSONLine()
+        line.openObject()
+        let lines = fields.lines
+        for i in lines.indices {
+            let name = fields.storage.span.extracting(lines[i].name.range)
+            let isRepeated = lines[..<i].contains { fields.nameEquals($0, name) }
+            if isRepeated || wanted?.contains(name) == false { continue }
+            let isHidden = hides(field: name)
+            line.element(name: name, self)
+            line.bytes.append(contentsOf: ":[".utf8)
+            for other in lines[i...] where fields.nameEquals(other, name) {
+                let value = fields.storage.span.extracting(other.value.range)
+                if isHidden {
+                    line.element(mark(for: value).span)
+                } else if let cleaned = cleaned(value) {
+                    line.element(cleaned.span)
+                } else {
+                    line.element(value)
+                }
+            }
+            line.closeList()
+        }
+        line.closeObject()
+        return line.bytes
+    }
+
+    /// `["everyone","github"]`.
+    func list(of texts: [String]) -> [UInt8] {
+        var line = JSONLine()
+        line.bytes.append(0x5B)
+        for text in texts { line.element(text, self) }
+        line.closeList()
+        return line.bytes
+    }
+
+    /// `[{"status":302,"location":"https://api.github.com/new"}]`.
+    func list(of redirects: [RedirectRecord]) -> [UInt8] {
+        var line = JSONLine()
+        line.bytes.append(0x5B)
+        for redirect in redirects {
+            line.openObject()
+            line.add("status", UInt64(redirect.status))
+            line.add("location", redirect.location, self)
+            line.closeObject()
+        }
+        line.closeList()
+        return line.bytes
+    }
+
+    /// `[{"is":"pins","ok":true,"match":"sha256/…"}]`.
+    func list(of checks: [TrustCheck]) -> [UInt8] {
+        var line = JSONLine()
+        line.bytes.append(0x5B)
+        for check in checks {
+            line.openObject()
+            line.add("is", literal: check.name)
+            line.add("ok", check.passed)
+            if let match = check.match { line.add("match", literal: match) }
+            if !check.note.isEmpty { line.add("note", check.note, self) }
+            line.closeObject()
+        }
+        line.closeList()
+        return line.bytes
+    }
+}
+
+extension LogSettings.Headers {
+    /// Whether records list the names of all fields.
+    var showsNames: Bool {
+        switch self {
+        case .names, .listed: true
+        case .none, .all: false
+        }
+    }
+
+    /// Whether records have values of fields.
+    var showsValues: Bool {
+        switch self {
+        case .listed, .all: true
+        case .none, .names: false
         }
     }
 }

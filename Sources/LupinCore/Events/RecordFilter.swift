@@ -90,35 +90,33 @@ extension RecordSummary {
 
     /// The same of a line that was read already.
     package init?(_ json: JSONValue) {
-        guard ["exchange", "tunnel"].contains(json["event"]?.string),
-            let start = json["ts"]?.string.flatMap({ Self.microseconds(ofDate: $0) })
+        guard ["exchange", "tunnel"].contains(json[field: .event]?.string),
+            let start = json[field: .timestamp]?.string.flatMap({ Self.microseconds(ofDate: $0) })
         else { return nil }
         self.init()
         startMicroseconds = start
-        program = json["client", "program"]?.string ?? ""
-        status = json["http", "response", "status_code"]?.count ?? 0
-        isHTTP2 = json["network", "protocol", "version"]?.string == ProtocolVersion.http2.text
-        let request = json["http", "request"]
-        method = request?["method_original"]?.string ?? request?["method"]?.string ?? ""
-        host = json["url", "domain"]?.string ?? ""
-        url = json["url", "full"]?.string ?? host
-        if json["url", "full"] == nil, let port = json["url", "port"]?.count {
+        program = json[field: .program]?.string ?? ""
+        status = json[field: .status]?.count ?? 0
+        isHTTP2 = json[field: .version]?.string == ProtocolVersion.http2.text
+        method = json[field: .originalMethod]?.string ?? json[field: .method]?.string ?? ""
+        host = json[field: .domain]?.string ?? ""
+        url = json[field: .url]?.string ?? host
+        if json[field: .url] == nil, let port = json[field: .port]?.count {
             url = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         }
-        sizeBytes =
-            json["tunnel", "received"]?.count ?? json["http", "response", "body", "size"]?.count
-        totalMicroseconds = json["timing", "total"]?.microseconds
-        outcome = json["outcome"]?.string ?? ""
-        reset = json["network", "reset"]?.string ?? ""
-        errorType = json["error", "type"]?.string ?? ""
-        errorDetail = json["error", "detail"]?.string ?? ""
-        rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []
-        token = json["auth", "token"]?.string ?? ""
-        tokenAction = json["auth", "action"]?.string ?? ""
-        failedCondition = json["validate", "condition"]?.string ?? ""
-        redirects = json["redirects"]?.list?.count ?? 0
-        attempts = json["attempts"]?.list?.count ?? 0
-        dropped = json["dropped"]?.count ?? 0
+        sizeBytes = json[field: .tunnelReceived]?.count ?? json[field: .responseSize]?.count
+        totalMicroseconds = json[field: .total]?.microseconds
+        outcome = json[field: .outcome]?.string ?? ""
+        reset = json[field: .reset]?.string ?? ""
+        errorType = json[field: .errorType]?.string ?? ""
+        errorDetail = json[field: .errorDetail]?.string ?? ""
+        rules = json[field: .matched]?.list?.compactMap(\.string) ?? []
+        token = json[field: .token]?.string ?? ""
+        tokenAction = json[field: .tokenAction]?.string ?? ""
+        failedCondition = json[field: .failedCondition]?.string ?? ""
+        redirects = json[field: .redirects]?.list?.count ?? 0
+        attempts = json[field: .attempts]?.list?.count ?? 0
+        dropped = json[field: .dropped]?.count ?? 0
     }
 
     /// µs since 1970 of `2026-11-20T22:41:07.123456Z`, the one form lupin writes.

@@ -1,15 +1,13 @@
-// How a record becomes one line of JSON: which names, in which order, and what is left out.
+// How a record becomes one line of JSON: what each field of the table says of it.
 
 /// Writes exchange records as JSON lines.
 ///
 /// Loop-confined: it keeps the text of the current second, and of field names, rules and origins
 /// that came lately.
 ///
-/// Names are the paths of OpenTelemetry's HTTP conventions as nested objects. What is unknown is
-/// absent; nothing is ever null.
-///
-/// Every exchange pays for its line, so what nearly all of them have is written in a few bounded
-/// parts made of ``Fragment``s; only the rest goes key by key.
+/// What is unknown is absent; nothing is ever null. Every exchange pays for its line, so it is
+/// written in one go, straight to where it stays; and what writes it is mutating throughout, since
+/// the format would be copied for anything else, with a reference count for each of its parts.
 package struct RecordFormat: Sendable {
     /// Changes only when the meaning of a field changes.
     package static let schema: UInt64 = 1
@@ -19,16 +17,21 @@ package struct RecordFormat: Sendable {
         didSet {
             // What is remembered went through the redactor before.
             names = RecentNames()
-            rules = RecentTexts(empty: [])
+            rules = RecentTexts(empty: RulesText())
             origins = RecentTexts(empty: OriginText())
         }
     }
-    let text = RecordText()
     var timestamp = TimestampText()
     private var names = RecentNames()
-    private var rules = RecentTexts<RulesRecord, [UInt8]>(empty: [])
+    private var rules = RecentTexts<RulesRecord, RulesText>(empty: RulesText())
     private var origins = RecentTexts<Origin, OriginText>(empty: OriginText())
     private var addresses = RecentTexts<IPAddress, [UInt8]>(empty: [])
+    private let texts = RecordField.texts
+    let attemptTexts = AttemptField.texts
+    let words = LineWords()
+    /// How long lines are about.
+    private(set) var lengthGuess = 1536
+    private static let guessMax = 16 << 10
 
     package init(redactor: Redactor) { self.redactor = redactor }
 
@@ -36,306 +39,346 @@ package struct RecordFormat: Sendable {
     ///
     /// `dropped` are the lines lost since the line before.
     package mutating func appendJSON(
-        _ record: borrowing ExchangeRecord,
+        _ record: ExchangeRecord,
         dropped: Int,
         to line: inout JSONLine
     ) {
-        addStart(record, to: &line)
-        addMessages(record, to: &line)
-        addNetwork(record, to: &line)
-        addDecisions(record, to: &line)
-        addEnd(record, dropped: dropped, to: &line)
-    }
-
-    mutating func addMessages(
-        _ record: borrowing ExchangeRecord,
-        to line: inout JSONLine
-    ) {
-        addRequest(record, to: &line)
-        addResponse(record, to: &line)
-        addURL(record.origin, record.request, to: &line)
-    }
-
-    mutating func addDecisions(
-        _ record: borrowing ExchangeRecord,
-        to line: inout JSONLine
-    ) {
-        if !record.rules.version.isEmpty { add(record.rules, to: &line) }
-        if let authentication = record.authentication { line.add(authentication, redactor) }
-        if let cache = record.cache { line.add(cache: cache) }
-        if let trust = record.trust { line.add(trust, redactor) }
-        if let validation = record.validation { line.add(validation, redactor) }
-        if !record.redirects.isEmpty { line.add(record.redirects, redactor) }
-    }
-
-    mutating func addEnd(
-        _ record: borrowing ExchangeRecord,
-        dropped: Int,
-        to line: inout JSONLine
-    ) {
-        addAttempts(record, to: &line)
-        if let error = record.error { line.add(error, redactor) }
-        if let tunnel = record.tunnel {
-            line.appendBounded(320) { output in text.add(tunnel, to: &output) }
+        let start = line.bytes.count
+        line.bytes.appendText(about: lengthGuess) { output in
+            var place = LinePlace<RecordField>(texts)
+            addStart(of: record, at: &place, to: &output)
+            add(record.client, at: &place, to: &output)
+            addWord(.mode, record.mode == .http ? words.http : nil, at: &place, to: &output) {
+                record.mode.rawValue
+            }
+            addRequest(of: record, at: &place, to: &output)
+            addResponse(of: record, at: &place, to: &output)
+            addURL(of: record, at: &place, to: &output)
+            addNetwork(of: record, at: &place, to: &output)
+            add(record.rules, at: &place, to: &output)
+            addDecisions(of: record, at: &place, to: &output)
+            add(record.attempts, at: &place, to: &output)
+            add(record.timing, at: &place, to: &output)
+            if record.hasRare { addEnd(of: record, at: &place, to: &output) }
+            if dropped > 0 { place.add(.dropped, UInt64(dropped), to: &output) }
+            place.close(to: &output)
+            output.append(0x0A)
         }
-        if dropped > 0 { line.add("dropped", UInt64(dropped)) }
-        line.closeObject()
-        line.endLine()
+        let length = line.bytes.count - start
+        if length > lengthGuess { lengthGuess = min(length * 2, Self.guessMax) }
     }
 
     // MARK: Start and client
 
-    mutating func addStart(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
-        let id = record.id
-        let isTunnel = if case .tunnel = record.mode { true } else { false }
-        let start = record.startMicroseconds
-        let outcome = record.outcome
-        let address = record.client.address
-        let port = record.client.port
-        line.appendBounded(320) { output in
-            output.append(text.start)
-            timestamp.append(date: start, to: &output)
-            output.append(isTunnel ? text.tunnelID : text.exchangeID)
-            output.append(hex: id.high)
-            output.append(hex: id.low)
-            if case .ok = outcome {
-                output.append(text.outcomeOK)
-            } else {
-                output.append(text.outcome)
-                output.append(literal: outcome.rawValue)
-                output.append(0x22)
-            }
-            guard case .v4(let quad) = address else { return }
-            output.append(text.client)
-            output.append(quad: quad)
-            output.append(text.port)
-            output.append(decimal: UInt64(port))
+    private mutating func addStart(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.schema, Self.schema, to: &output)
+        place.open(.timestamp, to: &output)
+        timestamp.append(date: record.startMicroseconds, to: &output)
+        output.append(0x22)
+        addWord(.event, record.mode == .tunnel ? nil : words.exchange, at: &place, to: &output) {
+            "tunnel"
         }
-        if case .v6(let high, let low)? = address {
-            line.appendBounded(320) { output in output.append(text.client) }
-            add(v6: high, low, to: &line)
-            line.appendBounded(320) { output in
-                output.append(text.port)
-                output.append(decimal: UInt64(port))
-            }
-        }
-        if address != nil || record.client.program != nil {
-            addProgram(record.client, to: &line)
-            line.closeObject()
+        place.open(.id, to: &output)
+        output.append(hex: record.id.high)
+        output.append(hex: record.id.low)
+        output.append(0x22)
+        addWord(.outcome, record.outcome == .ok ? words.ok : nil, at: &place, to: &output) {
+            record.outcome.rawValue
         }
     }
 
-    private func addProgram(_ client: ClientRecord, to line: inout JSONLine) {
-        if client.address == nil { line.openObject("client") }
-        if let program = client.program { line.add("program", program, redactor) }
-        if let pid = client.pid { line.add("pid", UInt64(max(0, pid))) }
-        if let user = client.user { line.add("user", user, redactor) }
+    /// Appends a word that stands in nearly all lines, or another one.
+    @inline(__always)
+    private func addWord(
+        _ field: RecordField,
+        _ usual: Fragment?,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor,
+        else other: () -> String
+    ) {
+        guard let usual else { return place.add(field, literal: other(), to: &output) }
+        place.open(field, to: &output)
+        output.append(usual)
     }
 
-    mutating func add(v6 high: UInt64, _ low: UInt64, to line: inout JSONLine) {
-        let address = IPAddress.v6(high: high, low: low)
+    private mutating func add(
+        _ client: ClientRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        if let address = client.address {
+            place.open(.clientAddress, to: &output)
+            add(address, to: &output)
+            output.append(0x22)
+            place.add(.clientPort, UInt64(client.port), to: &output)
+        }
+        place.add(.program, client.program, redactor, to: &output)
+        if let pid = client.pid { place.add(.pid, UInt64(max(0, pid)), to: &output) }
+        place.add(.user, client.user, redactor, to: &output)
+    }
+
+    mutating func add(_ address: IPAddress, to output: inout TextCursor) {
+        guard case .v6(let high, let low) = address else {
+            if case .v4(let quad) = address { output.append(quad: quad) }
+            return
+        }
         let place = recentPlace(high ^ low)
         if !addresses.holds(address, at: place) {
             addresses.put(Array(address.text.utf8), of: address, at: place)
         }
-        line.bytes.append(contentsOf: addresses.texts[place])
+        output.append(addresses.texts[place])
     }
 
     // MARK: Messages
 
-    private mutating func addRequest(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
-        let mode = record.mode
-        let size = record.requestBodyBytes
-        guard case .get? = record.request?.method else {
-            line.appendBounded(320) { output in text.add(mode, to: &output) }
-            if let request = record.request { add(request.method, to: &line) }
-            if let size { line.add(bodyBytes: size) }
-            addFields(record, to: &line)
-            return
-        }
-        line.appendBounded(320) { output in
-            text.add(mode, to: &output)
-            output.append(text.get)
-            if let size { text.add(bodyBytes: size, to: &output) }
-        }
-        addFields(record, to: &line)
-    }
-
-    private mutating func addFields(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
-        if let request = record.request { add(request.fields, record.headers, to: &line) }
-        if record.attempts.count > 1 { line.add("resend_count", UInt64(record.attempts.count - 1)) }
-    }
-
-    private mutating func addResponse(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
-        guard let response = record.response else {
-            line.closeObjects(2)
-            return
-        }
-        let status = response.status
-        let size = record.responseBodyBytes
-        line.appendBounded(320) { output in
-            output.append(text.response)
-            output.append(decimal: UInt64(status))
-            if let size { text.add(bodyBytes: size, to: &output) }
-        }
-        add(response.fields, record.headers, to: &line)
-        line.closeObjects(2)
-    }
-
-    private func add(_ method: Method, to line: inout JSONLine) {
-        guard case .other(let token) = method else {
-            let token = method.token
-            line.appendBounded(320) { output in
-                output.append(text.method)
-                output.append(literal: token)
-                output.append(0x22)
-            }
-            return
-        }
-        line.add("method", literal: "_OTHER")
-        line.add("method_original", token, redactor)
-    }
-
-    private mutating func add(
-        _ fields: FieldSection,
-        _ headers: LogSettings.Headers,
-        to line: inout JSONLine
+    private mutating func addRequest(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
     ) {
-        switch headers {
-        case .none: break
-        case .names: addNames(fields, to: &line)
-        case .listed(let wanted):
-            addNames(fields, to: &line)
-            let set = NameSet(wanted)
-            line.addValues(fields, redactor) { set.contains($0) }
-        case .all: line.addValues(fields, redactor) { _ in true }
+        let size = record.requestBodyBytes
+        guard let request = record.request else {
+            if let size { place.add(.requestSize, size, to: &output) }
+            return
+        }
+        addMethod(request.method, at: &place, to: &output)
+        if let size { place.add(.requestSize, size, to: &output) }
+        if record.headers.showsNames {
+            place.open(.requestNames, to: &output)
+            addNames(request.fields, to: &output)
+        }
+        if record.headers.showsValues {
+            place.open(.requestValues, to: &output)
+            output.append(redactor.values(of: request.fields, record.headers))
+        }
+        if record.attempts.count > 1 {
+            place.add(.resendCount, UInt64(record.attempts.count - 1), to: &output)
         }
     }
 
-    private mutating func addNames(_ fields: FieldSection, to line: inout JSONLine) {
-        if names.append(fields, to: &line.bytes) { return }
-        let text = JSONLine.names(of: fields, redactor)
-        line.bytes.append(contentsOf: text)
+    private mutating func addMethod(
+        _ method: Method,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        switch method {
+        case .get:
+            place.open(.method, to: &output)
+            output.append(words.get)
+        case .other(let token):
+            place.add(.method, literal: "_OTHER", to: &output)
+            place.add(.originalMethod, token, redactor, to: &output)
+        default: place.add(.method, literal: method.token, to: &output)
+        }
+    }
+
+    private mutating func addResponse(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        guard let response = record.response else { return }
+        place.add(.status, UInt64(response.status), to: &output)
+        if let size = record.responseBodyBytes { place.add(.responseSize, size, to: &output) }
+        if record.headers.showsNames {
+            place.open(.responseNames, to: &output)
+            addNames(response.fields, to: &output)
+        }
+        if record.headers.showsValues {
+            place.open(.responseValues, to: &output)
+            output.append(redactor.values(of: response.fields, record.headers))
+        }
+    }
+
+    private mutating func addNames(_ fields: FieldSection, to output: inout TextCursor) {
+        if names.append(fields, to: &output) { return }
+        let text = redactor.names(of: fields)
+        output.append(text)
         names.put(text, of: fields)
     }
 
-    /// Appends `,"network":{…},"bytes":{…}`.
-    func addNetwork(_ record: borrowing ExchangeRecord, to line: inout JSONLine) {
-        let version = record.version
-        let stream = record.stream
-        let reset = record.reset
-        let bytes = record.bytes
-        line.appendBounded(320) { output in
-            switch version {
-            case .http11: output.append(text.networkHTTP11)
-            case .http2: output.append(text.networkHTTP2)
-            case .http10:
-                output.append(text.network)
-                output.append(literal: version.text)
-            }
-            output.append(text.protocolEnd)
-            if let stream { text.add(stream: stream, to: &output) }
-            if let reset {
-                text.add(text.reset, reset.code, to: &output)
-                output.append(text.resetBy)
-                output.append(literal: reset.by.rawValue)
-                output.append(0x22)
-            }
-            output.append(text.clientIn)
-            output.append(decimal: bytes.clientIn)
-            output.append(text.clientOut)
-            output.append(decimal: bytes.clientOut)
-            output.append(text.upstreamOut)
-            output.append(decimal: bytes.upstreamOut)
-            output.append(text.upstreamIn)
-            output.append(decimal: bytes.upstreamIn)
-            output.append(0x7D)
+    private mutating func addNetwork(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.open(.protocolName, to: &output)
+        output.append(words.http)
+        place.open(.version, to: &output)
+        output.append(words.version(record.version))
+        if let stream = record.stream { place.add(.stream, UInt64(stream), to: &output) }
+        if let reset = record.reset {
+            place.add(.reset, literal: reset.code.name, to: &output)
+            place.add(.resetBy, literal: reset.by.rawValue, to: &output)
         }
+        place.add(.clientIn, record.bytes.clientIn, to: &output)
+        place.add(.clientOut, record.bytes.clientOut, to: &output)
+        place.add(.upstreamOut, record.bytes.upstreamOut, to: &output)
+        place.add(.upstreamIn, record.bytes.upstreamIn, to: &output)
     }
 
     // MARK: URL
 
     private struct OriginText {
-        /// `,"url":{"full":"https://api.github.com`.
+        /// `https://api.github.com`.
         var url: [UInt8] = []
-        /// `","scheme":"https","domain":"api.github.com","port":443,"path":"`.
+        /// Scheme, domain and port, as they stand behind `url.full`.
         var parts: [UInt8] = []
-        /// `,"url":{"domain":"api.github.com","port":443}`: where a tunnel leads.
+        /// Domain and port, as they stand where there is no URL: where a tunnel leads.
         var place: [UInt8] = []
 
         init() {}
 
-        init(_ origin: Origin, _ redactor: Redactor) {
-            var line = JSONLine()
-            line.bytes.append(contentsOf: #","url":{"full":""#.utf8)
-            line.bytes.append(contentsOf: origin.scheme.name.utf8)
-            line.bytes.append(contentsOf: "://".utf8)
-            LogText.append(redactor.cleaned(origin.authority), as: .json, to: &line.bytes)
-            url = line.bytes
-            line.bytes = [0x22]
-            line.add("scheme", literal: origin.scheme.name)
-            line.addHost(origin, redactor)
-            line.add("path")
-            line.bytes.append(0x22)
-            parts = line.bytes
-            line = JSONLine()
-            line.bytes.append(0x7B)
-            line.addHost(origin, redactor)
-            line.closeObject()
-            place = Array(#","url":"#.utf8) + line.bytes
+        init(_ origin: Origin, _ redactor: Redactor, _ texts: LineTexts) {
+            url = Array("\(origin.scheme.name)://".utf8)
+            LogText.append(redactor.cleaned(origin.authority), as: .json, to: &url)
+            parts.appendText(about: 512) { output in
+                var place = LinePlace<RecordField>(texts, behind: .url)
+                place.add(.scheme, literal: origin.scheme.name, to: &output)
+                place.add(.domain, origin.host.text, redactor, to: &output)
+                place.add(.port, UInt64(origin.port), to: &output)
+            }
+            place.appendText(about: 512) { output in
+                // Whatever stands there begins no object of the URL's.
+                var place = LinePlace<RecordField>(texts, behind: .mode)
+                place.add(.domain, origin.host.text, redactor, to: &output)
+                place.add(.port, UInt64(origin.port), to: &output)
+            }
         }
     }
 
     private mutating func addURL(
-        _ origin: Origin?,
-        _ request: RequestHead?,
-        to line: inout JSONLine
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
     ) {
-        guard let origin else { return }
-        let hash = origin.authority.utf8Span.span.sparseHash &+ UInt64(origin.scheme.rawValue)
-        let place = recentPlace(hash)
-        if !origins.holds(origin, at: place) {
-            origins.put(OriginText(origin, redactor), of: origin, at: place)
+        guard let origin = record.origin else { return }
+        let i = remembered(origin)
+        guard let request = record.request, request.form != .authority else {
+            place.end(at: .mode, to: &output)
+            output.append(origins.texts[i].place)
+            return place.move(to: .port)
         }
-        guard let request, request.form != .authority else {
-            return line.bytes.append(contentsOf: origins.texts[place].place)
-        }
-        line.bytes.append(contentsOf: origins.texts[place].url)
+        place.open(.url, to: &output)
+        output.append(origins.texts[i].url)
         let path = request.fields.storage.span.extracting(request.pathAndQuery.range)
         if request.form == .asterisk {
             // The request is about the server itself, so its URL has no path (RFC 9110 §7.1).
-            line.bytes.append(contentsOf: origins.texts[place].parts)
-            line.bytes.append(0x2A)
+            let star: [UInt8] = [0x2A]
+            let nothing = star.span.extracting(first: 0)
+            add(nothing, behind: i, path: star.span, at: &place, to: &output)
         } else if path.isEmpty {
-            line.bytes.append(0x2F)
-            line.bytes.append(contentsOf: origins.texts[place].parts)
-            line.bytes.append(0x2F)
+            let root: [UInt8] = [0x2F]
+            add(root.span, behind: i, path: root.span, at: &place, to: &output)
         } else if let cleaned = redactor.cleaned(path) {
-            add(path: cleaned.span, behind: origins.texts[place].parts, to: &line)
+            add(cleaned.span, behind: i, path: cleaned.span.pathAlone, at: &place, to: &output)
         } else {
-            add(path: path, behind: origins.texts[place].parts, to: &line)
+            add(path, behind: i, path: path.pathAlone, at: &place, to: &output)
         }
-        line.bytes.append(0x22)
-        line.bytes.append(0x7D)
     }
 
-    private func add(path: Span<UInt8>, behind parts: [UInt8], to line: inout JSONLine) {
-        LogText.append(path, as: .json, to: &line.bytes)
-        line.bytes.append(contentsOf: parts)
-        var length = 0
-        while length < path.count, path[length] != 0x3F { length &+= 1 }
-        LogText.append(path.extracting(0..<length), as: .json, to: &line.bytes)
+    /// Appends the rest of a URL, what is known of its origin, and its path.
+    private mutating func add(
+        _ rest: Span<UInt8>,
+        behind origin: Int,
+        path: Span<UInt8>,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        output.append(json: rest)
+        output.append(0x22)
+        output.append(origins.texts[origin].parts)
+        place.move(to: .port)
+        place.open(.path, to: &output)
+        output.append(json: path)
+        output.append(0x22)
+    }
+
+    /// Where the texts of an origin lie.
+    private mutating func remembered(_ origin: Origin) -> Int {
+        let hash = origin.authority.utf8Span.span.sparseHash &+ UInt64(origin.scheme.rawValue)
+        let place = recentPlace(hash)
+        if !origins.holds(origin, at: place) {
+            origins.put(OriginText(origin, redactor, texts), of: origin, at: place)
+        }
+        return place
     }
 
     // MARK: Rules
 
-    mutating func add(_ record: RulesRecord, to line: inout JSONLine) {
+    private struct RulesText {
+        /// `["everyone","github"]`.
+        var matched: [UInt8] = []
+        var steps: [UInt8] = []
+
+        init() {}
+
+        init(_ record: RulesRecord, _ redactor: Redactor) {
+            matched = redactor.list(of: record.matched)
+            steps = redactor.list(of: record.steps)
+        }
+    }
+
+    private mutating func add(
+        _ record: RulesRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        if record.version.isEmpty { return }
+        let i = remembered(record)
+        place.add(.rulesVersion, literal: record.version, to: &output)
+        place.open(.matched, to: &output)
+        output.append(rules.texts[i].matched)
+        if record.steps.isEmpty { return }
+        place.open(.steps, to: &output)
+        output.append(rules.texts[i].steps)
+    }
+
+    /// Where the texts of these rules lie.
+    private mutating func remembered(_ record: RulesRecord) -> Int {
         var hash = UInt64(record.steps.count)
         for name in record.matched { hash = hash &* 31 &+ name.utf8Span.span.weightedSum }
         let place = recentPlace(hash)
         if !rules.holds(record, at: place) {
-            rules.put(JSONLine.rules(record, redactor), of: record, at: place)
+            rules.put(RulesText(record, redactor), of: record, at: place)
         }
-        line.bytes.append(contentsOf: rules.texts[place])
+        return place
+    }
+}
+
+/// Words that stand in nearly all lines, each with the quotation mark that ends it.
+final class LineWords: Sendable {
+    let exchange = Fragment(#"exchange""#)
+    let ok = Fragment(#"ok""#)
+    let http = Fragment(#"http""#)
+    let get = Fragment(#"GET""#)
+    let first = Fragment(#"first""#)
+    let deliver = Fragment(#"deliver""#)
+    private let http10 = Fragment(#"1.0""#)
+    private let http11 = Fragment(#"1.1""#)
+    private let http2 = Fragment(#"2""#)
+
+    func version(_ version: ProtocolVersion) -> Fragment {
+        switch version {
+        case .http10: http10
+        case .http11: http11
+        case .http2: http2
+        }
+    }
+}
+
+extension Span<UInt8> {
+    /// What stands before the query.
+    fileprivate var pathAlone: Span<UInt8> {
+        @_lifetime(copy self)
+        get {
+            var length = 0
+            while length < count, self[length] != 0x3F { length &+= 1 }
+            return extracting(first: length)
+        }
     }
 }

@@ -48,42 +48,38 @@ package struct RecordedExchange: Sendable {
     package init?(_ json: JSONValue) {
         let record = json["record"] ?? json
         // Attempts and stages have lines of their own with the same id.
-        guard ["exchange", "tunnel"].contains(record["event"]?.string ?? "exchange") else {
-            return nil
-        }
-        guard let id = record["id"]?.string, let scheme = record["url", "scheme"]?.string,
-            let host = record["url", "domain"]?.string
+        guard ["exchange", "tunnel"].contains(record[field: .event]?.string ?? "exchange"),
+            let id = record[field: .id]?.string, let scheme = record[field: .scheme]?.string,
+            let host = record[field: .domain]?.string
         else { return nil }
         self.id = id
-        let request = record["http", "request"]
-        method = request?["method_original"]?.string ?? request?["method"]?.string ?? ""
-        mode = record["mode"]?.string ?? ""
-        url = record["url", "full"]?.string ?? ""
-        version = record["network", "protocol", "version"]?.string
-        bodyBytes = request?["body", "size"]?.count ?? 0
-        names = request?["names"]?.list?.compactMap(\.string) ?? []
-        values = []
-        if case .object(let members)? = request?["header"] {
-            values = members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
-        }
-        attempts = (record["attempts"]?.list ?? []).map { attempt in
+        method = record[field: .originalMethod]?.string ?? record[field: .method]?.string ?? ""
+        mode = record[field: .mode]?.string ?? ""
+        url = record[field: .url]?.string ?? ""
+        version = record[field: .version]?.string
+        bodyBytes = record[field: .requestSize]?.count ?? 0
+        names = record[field: .requestNames]?.list?.compactMap(\.string) ?? []
+        values = record[field: .requestValues]?.fieldValues ?? []
+        attempts = (record[field: .attempts]?.list ?? []).map { attempt in
             (
-                url: attempt["url"]?.string, version: attempt["protocol"]?.string,
-                status: attempt["status"]?.count.flatMap(UInt16.init(exactly:))
+                url: attempt[attempt: .url]?.string,
+                version: attempt[attempt: .version]?.string,
+                status: attempt[attempt: .status]?.count
+                    .flatMap(UInt16.init(exactly:))
             )
         }
         response = Response(record, json)
-        cacheStatus = record["cache", "status"]?.string
-        startMicroseconds = record["ts"]?.string.flatMap(Self.microseconds) ?? 0
-        let client = record["client"]
-        self.client = (
-            address: client?["address"]?.string, program: client?["program"]?.string,
-            user: client?["user"]?.string
+        cacheStatus = record[field: .cacheStatus]?.string
+        startMicroseconds =
+            record[field: .timestamp]?.string.flatMap(RecordSummary.microseconds(ofDate:)) ?? 0
+        client = (
+            address: record[field: .clientAddress]?.string,
+            program: record[field: .program]?.string, user: record[field: .user]?.string
         )
-        rulesVersion = record["rules", "version"]?.string
+        rulesVersion = record[field: .rulesVersion]?.string
         original = json["request"].flatMap(Head.init)
         adapted = json["sent"].flatMap(Head.init)
-        let port = record["url", "port"]?.count
+        let port = record[field: .port]?.count
         let usual: UInt64 = scheme == "https" ? 443 : 80
         let shownHost = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let suffix = port.map { $0 == usual ? "" : ":\($0)" } ?? ""
@@ -91,23 +87,11 @@ package struct RecordedExchange: Sendable {
     }
 }
 
-extension RecordedExchange {
-    /// `2026-11-20T22:41:07.123456Z` (RFC 3339) in microseconds since 1970.
-    private static func microseconds(_ text: String) -> Int64? {
-        let bytes = Array(text.utf8)
-        guard bytes.count >= 20, bytes.last == 0x5A else { return nil }
-        func number(_ range: Range<Int>) -> Int? {
-            NumberReader.fixed(bytes.span, at: range.lowerBound, digits: range.count)
-        }
-        guard let year = number(0..<4), let month = number(5..<7), (1...12).contains(month),
-            let day = number(8..<10), let hour = number(11..<13), let minute = number(14..<16),
-            let second = number(17..<19),
-            // Bounded: by the digits of every part.
-            let moment = HTTPDate.moment(year, month, day, hour * 3600 + minute * 60 + second)
-        else { return nil }
-        guard bytes.count == 27, let fraction = number(20..<26) else { return moment * 1_000_000 }
-        // Bounded: a year of four digits in microseconds.
-        return moment * 1_000_000 + Int64(fraction)
+extension JSONValue {
+    /// Field values by name.
+    var fieldValues: [(name: String, values: [String])]? {
+        guard case .object(let members) = self else { return nil }
+        return members.map { ($0.name, $0.value.list?.compactMap(\.string) ?? []) }
     }
 }
 

@@ -3,41 +3,90 @@
 /// The place in zeroed memory where the next byte of a line goes.
 ///
 /// Pieces are stored in blocks of fixed size, whatever their length; what a block brings beyond its
-/// text is overwritten by the next piece, or cut off at the end. So no piece needs a loop.
+/// text is overwritten by the next piece, or cut off at the end. So short pieces need no loop.
+///
+/// Where the memory ends nothing is stored any more and ``isFull`` says so: the text is then to be
+/// begun anew in more of it.
 struct TextCursor: ~Copyable, ~Escapable {
     /// Bytes that have to follow the longest text, for the block of its last piece.
     static let slack = Fragment.blockBytes
 
     private var memory: MutableRawSpan
     private(set) var count = 0
+    /// Something was left out because there was no room for it.
+    private(set) var isFull = false
+    private let room: Int
 
     @_lifetime(copy memory)
-    fileprivate init(_ memory: consuming MutableRawSpan) { self.memory = memory }
-
-    mutating func append(_ byte: UInt8) {
-        memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-        count &+= 1
+    fileprivate init(_ memory: consuming MutableRawSpan) {
+        room = memory.byteCount - Self.slack
+        self.memory = memory
     }
 
+    mutating func append(_ byte: UInt8) { store(byte, kept: 1) }
+
     @inline(__always) mutating func append(_ fragment: Fragment) {
-        memory.storeBytes(of: fragment.block, toByteOffset: count, as: Fragment.Block.self)
-        count &+= fragment.count
+        store(fragment.block, kept: fragment.count)
+    }
+
+    /// Appends bytes of any number.
+    mutating func append(_ bytes: Span<UInt8>) {
+        guard bytes.count <= room &- count else {
+            isFull = true
+            return
+        }
+        guard bytes.count >= 8 else {
+            var word: UInt64 = 0
+            var shift: UInt64 = 0
+            for i in bytes.indices {
+                word |= UInt64(bytes[i]) &<< shift
+                shift &+= 8
+            }
+            return store(word.littleEndian, kept: bytes.count)
+        }
+        var i = 0
+        while i &+ 8 < bytes.count {
+            store(bytes.word(at: i).littleEndian, kept: 8)
+            i &+= 8
+        }
+        // The last word begins where it has to, to end where the bytes do.
+        let end = bytes.count &- 8
+        count &-= i &- end
+        store(bytes.word(at: end).littleEndian, kept: 8)
+    }
+
+    mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
+
+    /// Appends what stands for `bytes` within a JSON string: escaped, and cut where it is too long.
+    mutating func append(json bytes: Span<UInt8>) {
+        if LogText.isPlain(bytes) { return append(bytes) }
+        var escaped: [UInt8] = []
+        LogText.append(bytes, as: .json, to: &escaped)
+        append(escaped.span)
     }
 
     /// Appends a word from lupin's own source.
-    mutating func append(literal: String) {
-        let text = literal.utf8Span.span
-        for i in text.indices { append(text[i]) }
-    }
+    mutating func append(literal: String) { append(literal.utf8Span.span) }
 
-    /// Replaces a byte that was appended.
-    mutating func replace(at place: Int, by byte: UInt8) {
-        memory.storeBytes(of: byte, toByteOffset: place, as: UInt8.self)
+    /// Ends as many objects as said, eight at most.
+    @inline(__always) mutating func close(_ objects: Int) {
+        store(0x7D7D_7D7D_7D7D_7D7D as UInt64, kept: objects)
     }
 
     /// Appends the first `kept` bytes of `word`, the lowest first.
     @inline(__always) private mutating func append(word: UInt64, kept: Int) {
-        memory.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+        store(word.littleEndian, kept: kept)
+    }
+
+    @inline(__always) private mutating func store<Block: BitwiseCopyable>(
+        _ block: Block,
+        kept: Int
+    ) {
+        guard kept <= room &- count else {
+            isFull = true
+            return
+        }
+        memory.storeBytes(of: block, toByteOffset: count, as: Block.self)
         count &+= kept
     }
 }
@@ -150,15 +199,31 @@ extension Array where Element == UInt8 {
     /// Appends text of at most `limit` bytes: the array is looked at once for all parts of it.
     @inline(__always)
     mutating func appendText(atMost limit: Int, _ body: (inout TextCursor) -> Void) {
-        let room = limit &+ TextCursor.slack
-        append(addingCapacity: room) { output in
-            output.append(repeating: 0, count: room)
+        _ = write(into: limit, body)
+    }
+
+    /// Appends text that is probably no longer than `guess`: where it is, `body` is asked for it
+    /// again.
+    @inline(__always)
+    mutating func appendText(about guess: Int, _ body: (inout TextCursor) -> Void) {
+        var room = guess
+        while !write(into: room, body) { room *= 4 }
+    }
+
+    /// False, and nothing appended, if the text is longer than `room`.
+    @inline(__always)
+    private mutating func write(into room: Int, _ body: (inout TextCursor) -> Void) -> Bool {
+        var isWritten = false
+        append(addingCapacity: room &+ TextCursor.slack) { output in
+            output.append(repeating: 0, count: room &+ TextCursor.slack)
             var span = output.mutableSpan
             // Not `mutableBytes`, which counts as unsafe because it serves other elements too.
             var cursor = TextCursor(MutableRawSpan(_elements: &span))
             body(&cursor)
-            let surplus = room - cursor.count
+            isWritten = !cursor.isFull
+            let surplus = room + TextCursor.slack - (isWritten ? cursor.count : 0)
             output.removeLast(surplus)
         }
+        return isWritten
     }
 }

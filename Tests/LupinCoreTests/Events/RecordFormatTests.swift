@@ -40,7 +40,7 @@ struct RecordFormatTests {
             jsonLine(of: record, redactor: makeRedactor())
                 == #"{"schema":1,"ts":"1970-01-01T00:00:00.999999Z","event":"exchange","#
                 + #""id":"00000000000000000000000000000001","outcome":"error","mode":"http","#
-                + #""http":{"request":{}},"network":{"protocol":{"name":"http","version":"1.1"}},"#
+                + #""network":{"protocol":{"name":"http","version":"1.1"}},"#
                 + #""bytes":{"client_in":0,"client_out":0,"upstream_out":0,"upstream_in":0},"#
                 + #""error":{"type":"http_request_error","detail":"bare CR","side":"client"}}"#
         )
@@ -102,42 +102,6 @@ struct RecordFormatTests {
         json = try self.json(of: record)
         #expect(json["network", "reset"]?.string == "ENHANCE_YOUR_CALM")
         #expect(json["network", "reset_by"]?.string == "proxy")
-    }
-
-    @Test(
-        arguments: [
-            (.http11, nil, nil, nil, #""protocol":"1.1","peer":"#),
-            (.http2, 3, nil, nil, #""protocol":"2","stream":3,"peer":"#),
-            (.http2, nil, nil, nil, #""protocol":"2","peer":"#),
-            (.http2, 3, .noError, nil, #""protocol":"2","stream":3,"reset":"NO_ERROR","peer":"#),
-            (.http2, 3, nil, .noError, #""protocol":"2","stream":3,"goaway":"NO_ERROR","peer":"#),
-            (.http10, nil, nil, nil, #""protocol":"1.0","peer":"#),
-            (nil, nil, nil, nil, #""decision":"deliver","peer":"#),
-        ] as [(ProtocolVersion?, UInt32?, HTTP2ErrorCode?, HTTP2ErrorCode?, String)]
-    )
-    func `the short way for one attempt alone loses nothing`(
-        version: ProtocolVersion?,
-        stream: UInt32?,
-        reset: HTTP2ErrorCode?,
-        goAway: HTTP2ErrorCode?,
-        text: String
-    ) throws {
-        var attempt = AttemptRecord()
-        attempt.status = 200
-        attempt.version = version
-        attempt.stream = stream
-        attempt.reset = reset
-        attempt.goAway = goAway
-        attempt.peer = .v4(0x7F00_0001)
-        attempt.peerPort = 80
-        var record = makeFullRecord()
-        record.attempts = [attempt]
-        let line = jsonLine(of: record, redactor: makeRedactor())
-        #expect(line.contains(text + #""127.0.0.1:80"}],"timing":"#))
-        // A reason, and the attempt goes the long way.
-        record.attempts[0].reason = "x"
-        let long = jsonLine(of: record, redactor: makeRedactor())
-        #expect(long.replacing(#","reason":"x""#, with: "") == line)
     }
 
     @Test func `an unknown method is _OTHER with its token beside it`() throws {
@@ -232,7 +196,6 @@ struct RecordFormatTests {
         let json = try json(of: record)
         #expect(json["client", "address"]?.string == "255.255.255.255")
         #expect(json["timing", "total"]?.number == 9_223_372_036_854_775.807)
-        // The short way for one attempt alone.
         record.attempts = [AttemptRecord()]
         record.attempts[0].status = .max
         record.attempts[0].isReused = true

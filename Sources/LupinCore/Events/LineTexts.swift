@@ -1,0 +1,159 @@
+// What stands between the values of a line: keys, commas and the braces of nested objects.
+
+/// A table of fields, in the order in which a line has them.
+protocol LineField: CaseIterable, RawRepresentable<UInt8>, Sendable {
+    var row: LineFieldRow { get }
+}
+
+/// What a table says of a field.
+package struct LineFieldRow: Sendable, Equatable {
+    /// Names of nested objects and the field's own, such as `http.request.method`.
+    package let path: String
+    /// For the documentation: a phrase.
+    package let meaning: String
+    /// Whether the value is a string, and not a number, a flag, a list or an object.
+    package let isText: Bool
+
+    static func text(_ path: String, _ meaning: String) -> LineFieldRow {
+        LineFieldRow(path: path, meaning: meaning, isText: true)
+    }
+
+    static func value(_ path: String, _ meaning: String) -> LineFieldRow {
+        LineFieldRow(path: path, meaning: meaning, isText: false)
+    }
+}
+
+/// The text between two fields that follow one another, for every pair of a table.
+///
+/// It ends the objects that the former stands in and the latter doesn't, begins those of the
+/// latter, and ends with its key; a text's quotation mark belongs to it.
+final class LineTexts: Sendable {
+    private let count: Int
+    /// By field, one for each number of its objects that are open already; the last one is for a
+    /// line that has only begun.
+    private let openings: [Fragment]
+    /// How many openings a field has room for.
+    private static let room = 5
+    /// By the former field, and by the latter: how many objects both stand in.
+    private let shared: [UInt8]
+    /// How many objects each field stands in.
+    private let depths: [UInt8]
+
+    init<Field: LineField>(_: Field.Type) {
+        let paths = Field.allCases.map { $0.row.path.split(separator: ".").map(String.init) }
+        let groups = paths.map { Array($0.dropLast()) }
+        count = paths.count
+        // Bounded: a path has few parts.
+        depths = groups.map { UInt8($0.count) }
+        shared = groups.flatMap { former in
+            groups.map { UInt8(zip(former, $0).prefix { $0 == $1 }.count) }
+        }
+        openings = Field.allCases.enumerated().flatMap { i, field in
+            (0..<Self.room).map { open in
+                let isFirst = open == Self.room - 1
+                let begun = groups[i].dropFirst(isFirst ? 0 : open).map { #""\#($0)":{"# }
+                return Fragment(
+                    (isFirst ? "{" : ",") + begun.joined() + #""\#(paths[i][groups[i].count])":"#
+                        + (field.row.isText ? "\"" : "")
+                )
+            }
+        }
+    }
+
+    /// Appends what stands before the value of a field, given the number of the one before it.
+    @inline(__always)
+    fileprivate func open(_ field: Int, behind last: Int?, to output: inout TextCursor) {
+        guard let last else {
+            return output.append(openings[field &* Self.room &+ Self.room &- 1])
+        }
+        let open = Int(shared[last &* count &+ field])
+        output.close(Int(depths[last]) &- open)
+        output.append(openings[field &* Self.room &+ open])
+    }
+
+    /// Ends the objects of `last` in which `field` doesn't stand.
+    fileprivate func end(_ last: Int, before field: Int, to output: inout TextCursor) {
+        output.close(Int(depths[last]) &- Int(shared[last &* count &+ field]))
+    }
+
+    fileprivate func close(behind last: Int, to output: inout TextCursor) {
+        output.close(Int(depths[last]) &+ 1)
+    }
+}
+
+/// Where in a line, or in an object of a table, the next field goes.
+struct LinePlace<Field: LineField> {
+    private let texts: LineTexts
+    private var last: Int?
+
+    init(_ texts: LineTexts, behind last: Field? = nil) {
+        self.texts = texts
+        self.last = last.map { Int($0.rawValue) }
+    }
+
+    /// Appends what stands before the value of `field`; the value is the caller's.
+    @inline(__always) mutating func open(_ field: Field, to output: inout TextCursor) {
+        texts.open(Int(field.rawValue), behind: last, to: &output)
+        last = Int(field.rawValue)
+    }
+
+    /// Ends all objects but those of `field`, which is as good as written last.
+    mutating func end(at field: Field, to output: inout TextCursor) {
+        if let last { texts.end(last, before: Int(field.rawValue), to: &output) }
+        last = Int(field.rawValue)
+    }
+
+    /// Takes note that fields up to this one have been written.
+    mutating func move(to field: Field) { last = Int(field.rawValue) }
+
+    /// Ends the object, if it was begun.
+    func close(to output: inout TextCursor) {
+        if let last { texts.close(behind: last, to: &output) }
+    }
+
+    mutating func add(_ field: Field, _ number: UInt64, to output: inout TextCursor) {
+        open(field, to: &output)
+        output.append(decimal: number)
+    }
+
+    mutating func add(_ field: Field, _ flag: Bool, to output: inout TextCursor) {
+        open(field, to: &output)
+        output.append(literal: flag ? "true" : "false")
+    }
+
+    /// Appends a duration in ms, or nothing.
+    @inline(__always)
+    mutating func add(
+        _ field: Field,
+        microseconds: Int64?,
+        to output: inout TextCursor
+    ) {
+        guard let microseconds else { return }
+        open(field, to: &output)
+        output.append(milliseconds: microseconds)
+    }
+
+    /// Appends a word of lupin's own.
+    mutating func add(_ field: Field, literal: String, to output: inout TextCursor) {
+        open(field, to: &output)
+        output.append(literal: literal)
+        output.append(0x22)
+    }
+
+    /// Appends a text that may hold secrets, or nothing where it is empty or absent.
+    mutating func add(
+        _ field: Field,
+        _ text: String?,
+        _ redactor: Redactor,
+        to output: inout TextCursor
+    ) {
+        guard let text, !text.isEmpty else { return }
+        open(field, to: &output)
+        if let cleaned = redactor.cleaned(text.utf8Span.span) {
+            output.append(json: cleaned.span)
+        } else {
+            output.append(json: text.utf8Span.span)
+        }
+        output.append(0x22)
+    }
+}

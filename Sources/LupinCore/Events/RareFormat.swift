@@ -1,0 +1,77 @@
+// What few records have: credentials, a cache's status, certificates, redirects, errors, tunnels.
+
+extension RecordFormat {
+    /// Appends what was decided about the exchange before its attempts.
+    mutating func addDecisions(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        if record.hasRare, let use = record.authentication {
+            place.add(.token, use.token, redactor, to: &output)
+            if use.version > 0 { place.add(.tokenVersion, UInt64(use.version), to: &output) }
+            place.add(.tokenAction, literal: use.action.rawValue, to: &output)
+            place.add(.tokenWait, microseconds: use.waitMicroseconds, to: &output)
+        }
+        if let status = record.cache {
+            // It is lupin's own text, so there is nothing in it to redact.
+            place.open(.cacheStatus, to: &output)
+            output.append(json: status.utf8Span.span)
+            output.append(0x22)
+        }
+        guard record.hasRare else { return }
+        if let trust = record.trust { add(trust, at: &place, to: &output) }
+        if let validation = record.validation {
+            place.add(.isValid, validation.condition == nil, to: &output)
+            place.add(.failedCondition, validation.condition, redactor, to: &output)
+            if let action = validation.action {
+                place.add(.validationAction, literal: action.rawValue, to: &output)
+            }
+            place.add(.validationNote, validation.note, redactor, to: &output)
+        }
+        if !record.redirects.isEmpty {
+            place.open(.redirects, to: &output)
+            output.append(redactor.list(of: record.redirects))
+        }
+    }
+
+    private mutating func add(
+        _ trust: TrustRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.trustPolicy, trust.policy, redactor, to: &output)
+        place.add(.trustVerdict, literal: trust.verdict.rawValue, to: &output)
+        if !trust.checks.isEmpty {
+            place.open(.trustChecks, to: &output)
+            output.append(redactor.list(of: trust.checks))
+        }
+        if let leaf = trust.leaf { place.add(.trustLeaf, literal: leaf, to: &output) }
+        guard let end = trust.notAfter else { return }
+        // Beyond year 9999, where RFC 3339 ends, nobody needs to know.
+        let seconds = min(max(end, 0), 253_402_300_799)
+        var timestamp = TimestampText()
+        place.open(.trustEnd, to: &output)
+        timestamp.append(date: seconds * 1_000_000, to: &output)
+        output.append(0x22)
+    }
+
+    /// Appends how it ended, where that was no usual end.
+    mutating func addEnd(
+        of record: ExchangeRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        if let error = record.error {
+            place.add(.errorType, literal: error.kind.token, to: &output)
+            place.add(.errorDetail, error.detail, redactor, to: &output)
+            place.add(.errorSide, literal: error.side.rawValue, to: &output)
+        }
+        guard let tunnel = record.tunnel else { return }
+        place.add(.tunnelSent, tunnel.sentBytes, to: &output)
+        place.add(.tunnelReceived, tunnel.receivedBytes, to: &output)
+        if let closer = tunnel.closedBy {
+            place.add(.closedBy, literal: closer.rawValue, to: &output)
+        }
+    }
+}

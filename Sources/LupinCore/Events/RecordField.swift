@@ -1,0 +1,183 @@
+// The fields of an exchange's line in the log: where each stands, and what it means.
+
+/// A field of the exchange record, in the order in which fields are written.
+///
+/// Who writes lines (``RecordFormat``), who reads them back (``JSONValue``) and the page
+/// RecordFields of the documentation all go by this table: a field that is not here does not exist.
+///
+/// Names are the paths of OpenTelemetry's HTTP conventions as nested objects.
+package enum RecordField: UInt8, CaseIterable, LineField {
+    case schema, timestamp, event, id, outcome
+    case clientAddress, clientPort, program, pid, user
+    case mode
+    case method, originalMethod, requestSize, requestNames, requestValues, resendCount
+    case status, responseSize, responseNames, responseValues
+    case url, scheme, domain, port, path
+    case protocolName, version, stream, reset, resetBy
+    case clientIn, clientOut, upstreamOut, upstreamIn
+    case rulesVersion, matched, steps
+    case token, tokenVersion, tokenAction, tokenWait
+    case cacheStatus
+    case trustPolicy, trustVerdict, trustChecks, trustLeaf, trustEnd
+    case isValid, failedCondition, validationAction, validationNote
+    case redirects
+    case attempts
+    case blocked, dns, tcp, tls, send, wait, receive, total
+    case errorType, errorDetail, errorSide
+    case tunnelSent, tunnelReceived, closedBy
+    case dropped
+
+    package var row: LineFieldRow {
+        switch self {
+        case .schema: .value("schema", "1; changes only when the meaning of a field does")
+        case .timestamp: .text("ts", "when the exchange began, RFC 3339 in UTC")
+        case .event: .text("event", "`exchange`, or `tunnel` for a CONNECT that stayed blind")
+        case .id: .text("id", "128 bits in hexadecimal; `${id}` in rules")
+        case .outcome:
+            .text(
+                "outcome",
+                "`ok` (delivered whole, whatever its status), `error` (lupin made the response), "
+                    + "`aborted` (the client left), `truncated` (upstream failed behind the head), "
+                    + "`denied`"
+            )
+        case .clientAddress: .text("client.address", "where the request came from")
+        case .clientPort: .value("client.port", "its port")
+        case .program:
+            .text("client.program", "the program, where a rule or `log: {program: true}` asks")
+        case .pid: .value("client.pid", "its process id")
+        case .user: .text("client.user", "whose password was right, where the listener asks")
+        case .mode: .text("mode", "`http`, `intercept`, `tunnel` or `upgrade`")
+        case .method: .text("http.request.method", "the method, or `_OTHER`")
+        case .originalMethod: .text("http.request.method_original", "the method behind `_OTHER`")
+        case .requestSize: .value("http.request.body.size", "bytes of the body as transferred")
+        case .requestNames: .value("http.request.names", "names of the client's fields")
+        case .requestValues: .value("http.request.header", "values by name, by `log.headers`")
+        case .resendCount: .value("http.request.resend_count", "attempts behind the first")
+        case .status: .value("http.response.status_code", "what the client got")
+        case .responseSize: .value("http.response.body.size", "bytes of the body as transferred")
+        case .responseNames: .value("http.response.names", "names of the fields it got")
+        case .responseValues: .value("http.response.header", "values by name, by `log.headers`")
+        case .url: .text("url.full", "the client's URL, redacted; a tunnel has none")
+        case .scheme: .text("url.scheme", "`http` or `https`")
+        case .domain: .text("url.domain", "the host")
+        case .port: .value("url.port", "the port")
+        case .path: .text("url.path", "the path without the query")
+        case .protocolName: .text("network.protocol.name", "`http`")
+        case .version: .text("network.protocol.version", "the client's: `1.0`, `1.1` or `2`")
+        case .stream: .value("network.stream", "the client's HTTP/2 stream")
+        case .reset: .text("network.reset", "the error code that ended that stream early")
+        case .resetBy: .text("network.reset_by", "who ended it: `client` or `proxy`")
+        case .clientIn: .value("bytes.client_in", "from the client, with framing, without TLS")
+        case .clientOut: .value("bytes.client_out", "to the client")
+        case .upstreamOut: .value("bytes.upstream_out", "to the origin or its parent proxy")
+        case .upstreamIn: .value("bytes.upstream_in", "from there")
+        case .rulesVersion: .text("rules.version", "digest of the rules that held")
+        case .matched: .value("rules.matched", "names of the rules that matched, in file order")
+        case .steps: .value("rules.steps", "what of them was done")
+        case .token: .text("auth.token", "the name under `tokens`; never the token")
+        case .tokenVersion: .value("auth.version", "which credential of that name, from 1")
+        case .tokenAction:
+            .text(
+                "auth.action",
+                "`none`, `used`, `refreshed`, `waited`, `failed`, `excessive` or `missing`"
+            )
+        case .tokenWait: .value("auth.wait", "ms that it was waited for")
+        case .cacheStatus: .text("cache.status", "lupin's member of Cache-Status (RFC 9211)")
+        case .trustPolicy: .text("trust.policy", "who judged the origin's certificates")
+        case .trustVerdict: .text("trust.verdict", "`pass`, `fail`, `disabled` or `tunnel`")
+        case .trustChecks: .value("trust.checks", "each check: `is`, `ok`, `match`, `note`")
+        case .trustLeaf: .text("trust.leaf", "the pin of the origin's own key, on failure")
+        case .trustEnd: .text("trust.not_after", "when its certificate ends")
+        case .isValid: .value("validate.ok", "whether all that `validate:` demands holds")
+        case .failedCondition: .text("validate.condition", "what does not hold")
+        case .validationAction: .text("validate.then", "what became of the response")
+        case .validationNote: .text("validate.note", "what could not be judged")
+        case .redirects: .value("redirects", "those followed: `status`, `location`")
+        case .attempts: .value("attempts", "one object each, see below")
+        case .blocked: .value("timing.blocked", "ms in lupin: queue, pool, token, back-off")
+        case .dns: .value("timing.dns", "ms for the name")
+        case .tcp: .value("timing.tcp", "ms for the connection")
+        case .tls: .value("timing.tls", "ms for TLS, judging the certificates included")
+        case .send: .value("timing.send", "ms for the request")
+        case .wait: .value("timing.wait", "ms from its last byte to the response's first")
+        case .receive: .value("timing.receive", "ms for the response's body")
+        case .total: .value("timing.total", "ms from the first byte to the last")
+        case .errorType: .text("error.type", "the error, a token of RFC 9209")
+        case .errorDetail: .text("error.detail", "a sentence about it")
+        case .errorSide: .text("error.side", "`client`, `upstream`, `proxy` or `config`")
+        case .tunnelSent: .value("tunnel.sent", "bytes from the client through the tunnel")
+        case .tunnelReceived: .value("tunnel.received", "bytes to the client through it")
+        case .closedBy: .text("tunnel.closed_by", "`client`, `upstream` or `proxy`")
+        case .dropped: .value("dropped", "lines lost before this one, because the disk was slow")
+        }
+    }
+
+    static let texts = LineTexts(RecordField.self)
+}
+
+/// A field of an attempt: an object in the record's `attempts`, or in a line of its own.
+package enum AttemptField: UInt8, CaseIterable, LineField {
+    case number, cause, url, status
+    case errorType, errorDetail, errorSide
+    case decision, reason, delay, isReused, isReplayable
+    case version, stream, reset, goAway, peer, tlsVersion
+    case blocked, dns, tcp, tls, send, wait, receive, total
+
+    package var row: LineFieldRow {
+        switch self {
+        case .number: .value("n", "counted from 1")
+        case .cause:
+            .text(
+                "why",
+                "`first`, `retry`, `auth`, `redirect`, `hedge`, `resume`, `revalidate` or "
+                    + "`collapse-leader`"
+            )
+        case .url: .text("url", "where it went, if that is not the client's URL")
+        case .status: .value("status", "what the origin answered")
+        case .errorType: .text("error.type", "why it failed, a token of RFC 9209")
+        case .errorDetail: .text("error.detail", "a sentence about it")
+        case .errorSide: .text("error.side", "`client`, `upstream`, `proxy` or `config`")
+        case .decision:
+            .text(
+                "decision",
+                "`deliver`, `retry`, `refresh`, `follow`, `resume` or `give-up`"
+            )
+        case .reason: .text("reason", "why, for people")
+        case .delay: .value("delay", "ms until the next one")
+        case .isReused: .value("reused", "true where the connection came from the pool")
+        case .isReplayable: .value("replayable", "false where the body was no longer at hand")
+        case .version: .text("protocol", "HTTP version with the origin")
+        case .stream: .value("stream", "the origin's HTTP/2 stream")
+        case .reset: .text("reset", "the code with which the origin ended that stream")
+        case .goAway: .text("goaway", "the code of the origin's GOAWAY")
+        case .peer: .text("peer", "address and port that were connected to")
+        case .tlsVersion: .text("tls", "TLS version with the origin")
+        case .blocked: .value("timing.blocked", RecordField.blocked.row.meaning)
+        case .dns: .value("timing.dns", RecordField.dns.row.meaning)
+        case .tcp: .value("timing.tcp", RecordField.tcp.row.meaning)
+        case .tls: .value("timing.tls", RecordField.tls.row.meaning)
+        case .send: .value("timing.send", RecordField.send.row.meaning)
+        case .wait: .value("timing.wait", RecordField.wait.row.meaning)
+        case .receive: .value("timing.receive", RecordField.receive.row.meaning)
+        case .total: .value("timing.total", RecordField.total.row.meaning)
+        }
+    }
+
+    static let texts = LineTexts(AttemptField.self)
+}
+
+// MARK: Reading
+
+extension JSONValue {
+    /// What a line says of a field.
+    package subscript(field field: RecordField) -> JSONValue? { self[at: field.row.path] }
+
+    /// What an attempt's object says of a field.
+    package subscript(attempt field: AttemptField) -> JSONValue? { self[at: field.row.path] }
+
+    private subscript(at path: String) -> JSONValue? {
+        var value: JSONValue? = self
+        for name in path.split(separator: ".") { value = value?[String(name)] }
+        return value
+    }
+}
