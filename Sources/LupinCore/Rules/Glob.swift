@@ -13,6 +13,10 @@ struct SegmentGlob: Sendable, Equatable {
         case one
         /// `**`
         case any
+
+        var isLiteral: Bool {
+            if case .literal = self { true } else { false }
+        }
     }
 
     let segments: [Segment]
@@ -160,9 +164,7 @@ struct SegmentGlob: Sendable, Equatable {
 
     /// The whole parts that every match ends with, without a separator before them.
     var fixedSuffix: [UInt8] {
-        let start = segments.lastIndex {
-            if case .literal = $0 { false } else { true }
-        }
+        let start = segments.lastIndex { !$0.isLiteral }
         let fixed = segments[(start.map { $0 + 1 } ?? 0)...]
         return SegmentGlob(Array(fixed), separator: separator).literalText ?? []
     }

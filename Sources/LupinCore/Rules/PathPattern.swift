@@ -56,6 +56,16 @@ package struct PathPattern: Sendable {
         }
     }
 
+    /// The whole segments that every match begins with; none for an expression.
+    var fixedSegments: [[UInt8]] {
+        guard case .glob(let glob) = kind else { return [] }
+        var segments: [[UInt8]] = []
+        for case .literal(let bytes) in glob.segments.prefix(while: \.isLiteral) {
+            segments.append(bytes)
+        }
+        return segments
+    }
+
     /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
     func provablyContains(_ other: PathPattern) -> Bool {
         if self == other { return true }

@@ -10,15 +10,18 @@ package final class TargetRules {
 
     fileprivate let owner: ObjectIdentifier
     fileprivate let entries: [Entry]
+    /// Where more rules are found, by the request.
+    fileprivate let indices: [PathIndex]
     fileprivate let isCertain: Bool
     /// The plans of all requests and of all CONNECTs, where the target alone decides.
     fileprivate var plan: Plan?
     fileprivate var connectPlan: Plan?
 
-    fileprivate init(_ entries: [Entry], of owner: PlanCache) {
+    fileprivate init(_ entries: [Entry], _ indices: [PathIndex], of owner: PlanCache) {
         self.owner = ObjectIdentifier(owner)
         self.entries = entries
-        isCertain = entries.allSatisfy(\.isCertain)
+        self.indices = indices
+        isCertain = indices.isEmpty && entries.allSatisfy(\.isCertain)
     }
 }
 
@@ -49,12 +52,9 @@ package final class PlanCache {
     ) -> Plan? {
         let target = rules(for: origin, known)
         known = target
-        if target.entries.isEmpty { return nil }
+        if target.entries.isEmpty, target.indices.isEmpty { return nil }
         if let plan = subject.isConnect ? target.connectPlan : target.plan { return plan }
-        let matched = rules.matching(
-            subject,
-            among: target.entries.lazy.map { ($0.rule, $0.isCertain) }
-        )
+        let matched = matching(subject, at: target)
         if matched.isEmpty { return nil }
         let plan = plan(of: matched, isConnect: subject.isConnect)
         guard target.isCertain else { return plan }
@@ -62,12 +62,24 @@ package final class PlanCache {
         return plan
     }
 
+    private func matching(_ subject: MatchSubject, at target: TargetRules) -> [Int] {
+        let entries = target.entries.lazy.map { (rule: $0.rule, isCertain: $0.isCertain) }
+        if target.indices.isEmpty { return rules.matching(subject, among: entries) }
+        var facts = SubjectFacts()
+        var found: [Int] = []
+        for index in target.indices { index.addCandidates(for: subject, &facts, to: &found) }
+        if found.isEmpty { return rules.matching(subject, among: entries, &facts) }
+        let all = entries + RuleIndex.merged(found).map { (rule: $0, isCertain: false) }
+        return rules.matching(subject, among: all.sorted { $0.rule < $1.rule }, &facts)
+    }
+
     private func rules(for origin: Origin, _ known: TargetRules?) -> TargetRules {
         if let known, known.owner == ObjectIdentifier(self) { return known }
-        let entries = rules.candidates(for: origin).map { rule, isCertain in
+        let candidates = rules.candidates(for: origin)
+        let entries = candidates.rules.map { rule, isCertain in
             TargetRules.Entry(rule: rule, isCertain: isCertain)
         }
-        return TargetRules(entries, of: self)
+        return TargetRules(entries, candidates.indices, of: self)
     }
 
     private func plan(of matched: [Int], isConnect: Bool) -> Plan {

@@ -38,7 +38,10 @@ struct RuleIndex: Sendable {
     }
 
     /// The rules that may match `host`, ascending and each once.
-    func candidates(for host: Host) -> [Int] {
+    func candidates(for host: Host) -> [Int] { withAnyHost(naming(host)) }
+
+    /// Those of them that name a host.
+    func naming(_ host: Host) -> [Int] {
         let found = named(host.text.utf8Span.span)
         if lists.isEmpty { return found }
         let listed = lists.filter { $0.list.contains(host) }.map(\.rule)
@@ -47,12 +50,17 @@ struct RuleIndex: Sendable {
 
     /// The rules that may match hosts which end in `suffix`, ascending and each once.
     func candidates(endingIn suffix: Span<UInt8>) -> [Int] {
-        lists.isEmpty ? named(suffix) : Self.merged(named(suffix) + lists.map(\.rule))
+        withAnyHost(named(suffix) + lists.map(\.rule))
     }
 
-    /// The rules that may match `host` by a pattern which stands in the rule itself.
+    private func withAnyHost(_ named: [Int]) -> [Int] {
+        named.isEmpty ? anyHost : Self.merged(named + anyHost)
+    }
+
+    /// The rules that may match `host` by a pattern which stands in the rule itself, ascending and
+    /// each once.
     private func named(_ host: Span<UInt8>) -> [Int] {
-        guard !bySuffix.isEmpty else { return anyHost }
+        guard !bySuffix.isEmpty else { return [] }
         var found: [Int] = []
         var matches = 0
         var hash = SuffixHash()
@@ -66,12 +74,10 @@ struct RuleIndex: Sendable {
             }
             i -= 1
         }
-        if matches == 0 { return anyHost }
-        if matches == 1, anyHost.isEmpty { return found }
-        return Self.merged(found + anyHost)
+        return matches > 1 ? Self.merged(found) : found
     }
 
-    private static func merged(_ indices: [Int]) -> [Int] {
+    static func merged(_ indices: [Int]) -> [Int] {
         var unique: [Int] = []
         unique.reserveCapacity(indices.count)
         for index in indices.sorted() where unique.last != index { unique.append(index) }

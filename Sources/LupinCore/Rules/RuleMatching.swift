@@ -11,16 +11,22 @@ struct SubjectFacts {
 
     /// Whether one of `patterns` matches the path in its normal form.
     mutating func pathMatches(_ patterns: [PathPattern], of subject: MatchSubject) -> Bool {
+        withNormalPath(of: subject) { path in
+            for pattern in patterns where pattern.matches(path) { return true }
+            return false
+        }
+    }
+
+    /// Calls `body` with the path in its normal form.
+    mutating func withNormalPath<Result>(
+        of subject: MatchSubject,
+        _ body: (Span<UInt8>) -> Result
+    ) -> Result {
         let text = subject.fields.storage.span.extracting(subject.pathAndQuery.range)
         let normal = path ?? NormalPath(text)
         path = normal
-        if let rewritten = normal.rewritten {
-            return patterns.contains { $0.matches(rewritten.span) }
-        }
-        for pattern in patterns where pattern.matches(text.extracting(0..<normal.pathCount)) {
-            return true
-        }
-        return false
+        if let rewritten = normal.rewritten { return body(rewritten.span) }
+        return body(text.extracting(0..<normal.pathCount))
     }
 
     /// Whether a parameter called `name` has a value that one of `patterns` matches.

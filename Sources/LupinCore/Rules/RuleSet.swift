@@ -11,6 +11,8 @@ package struct RuleSet: Sendable {
     /// What decides whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
+    /// The rules that name no host, where they are many.
+    private let pathIndex: PathIndex?
     /// For each rule the steps it gives to a plan.
     let steps: [[PlannedStep]]
 
@@ -18,6 +20,7 @@ package struct RuleSet: Sendable {
         self.rules = rules
         needsProgram = rules.contains { $0.matches.contains(where: \.testsProgram) }
         index = RuleIndex(rules, at: rules.indices)
+        pathIndex = PathIndex(rules, at: index.anyHost)
         interceptionIndex = InterceptionIndex(rules)
         steps = rules.enumerated().map { index, rule in
             rule.steps.map { PlannedStep(rule: index, step: $0) }
@@ -38,9 +41,17 @@ package struct RuleSet: Sendable {
         _ subject: MatchSubject,
         among candidates: some Collection<(rule: Int, isCertain: Bool)>
     ) -> [Int] {
+        var facts = SubjectFacts()
+        return matching(subject, among: candidates, &facts)
+    }
+
+    func matching(
+        _ subject: MatchSubject,
+        among candidates: some Collection<(rule: Int, isCertain: Bool)>,
+        _ facts: inout SubjectFacts
+    ) -> [Int] {
         var matched: [Int] = []
         matched.reserveCapacity(candidates.count)
-        var facts = SubjectFacts()
         for (rule, isCertain) in candidates
         where isCertain || matches(rule, subject, &facts) {
             matched.append(rule)
@@ -49,13 +60,21 @@ package struct RuleSet: Sendable {
         return matched
     }
 
-    /// The rules that may match requests for `origin`, in file order, and which of them match all.
-    func candidates(for origin: Origin) -> [(rule: Int, isCertain: Bool)] {
-        index.candidates(for: origin.host).compactMap { rule in
-            let matches = rules[rule].matches.filter { $0.mayMeet(origin) }
-            if matches.isEmpty { return nil }
-            return (rule, matches.contains(where: \.asksOnlyForTarget))
-        }
+    /// The rules that may match requests for `origin`, in file order, and which of them match all;
+    /// of many rules those that a path or a method has to be looked up for are in an index.
+    func candidates(
+        for origin: Origin
+    ) -> (rules: [(rule: Int, isCertain: Bool)], indices: [PathIndex]) {
+        let named = index.naming(origin.host)
+        let namedIndex = PathIndex(rules, at: named)
+        let candidates = (namedIndex?.others ?? named) + (pathIndex?.others ?? index.anyHost)
+        let entries: [(rule: Int, isCertain: Bool)] = RuleIndex.merged(candidates)
+            .compactMap { rule in
+                let matches = rules[rule].matches.filter { $0.mayMeet(origin) }
+                if matches.isEmpty { return nil }
+                return (rule, matches.contains(where: \.asksOnlyForTarget))
+            }
+        return (entries, [namedIndex, pathIndex].compactMap { $0 })
     }
 
     /// What all rules that match `subject` say together.
