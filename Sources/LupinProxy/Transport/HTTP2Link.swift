@@ -308,7 +308,7 @@ final class HTTP2Link: ChannelPump {
         do throws(SystemError) {
             _ = try channel.flush()
         } catch {
-            return end(side.writeFailure(error))
+            return end(behind: error)
         }
         if connection.hasEvents {
             dispatch()
@@ -422,6 +422,16 @@ final class HTTP2Link: ChannelPump {
         stageFrames()
         _ = try? channel.flush()
         end(error)
+    }
+
+    /// Ends a connection that takes nothing more: what the peer said before it went still counts,
+    /// answers to requests above all.
+    private func end(behind failure: SystemError) {
+        channel.expectBytes()
+        isInTurn = true
+        while !hasEnded, receive() != nil {}
+        isInTurn = false
+        end(side.writeFailure(failure))
     }
 
     /// Closes the connection; streams that are still under way are lost.
