@@ -151,6 +151,9 @@ final class WorkerResources {
     /// Counts an exchange that has ended.
     func count(_ record: borrowing ExchangeRecord) { tally.note(record) }
 
+    /// Counts an exchange that got a task.
+    func count(_ cause: TaskCause) { tally.note(cause) }
+
     /// Has the lines that wait handed over before long.
     func flushSoon() {
         guard sink.askForFlush() else { return }

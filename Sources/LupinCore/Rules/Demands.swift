@@ -29,13 +29,20 @@ package struct Demands: OptionSet, Sendable {
     package static let throttling = Demands(rawValue: 1 << 8)
     /// The rest of an answer that breaks off is fetched.
     package static let resuming = Demands(rawValue: 1 << 9)
+    /// Credentials are attached, and looked at again where a response refuses them.
+    package static let presenting = Demands(rawValue: 1 << 10)
+    /// The head of every response is held to something.
+    package static let validating = Demands(rawValue: 1 << 11)
 
     /// What cannot begin without a task.
     ///
-    /// Steps are applied at once, and whoever judges a response is asked when one is there.
+    /// Steps are applied at once, credentials where they are at hand, and whoever judges a response
+    /// is asked when one is there.
     package static let needTask: Demands = [
-        .waiting, .recoding, .racing, .storing, .answering, .throttling, .resuming,
+        .waiting, .recoding, .racing, .storing, .throttling, .resuming,
     ]
+    /// Why a response may be looked at whatever its status is.
+    package static let lookAtResponses: Demands = [.judging, .presenting, .validating]
 }
 
 extension StepTraits {
@@ -44,7 +51,7 @@ extension StepTraits {
         var demands: Demands = isEmpty ? [] : .adapting
         if delay != nil { demands.insert(.waiting) }
         if !auth.isEmpty || !namedTokens.isEmpty {
-            demands.formUnion([.waiting, .repeating, .judging])
+            demands.formUnion([.presenting, .repeating])
         }
         // A server that refuses the coding is asked again without.
         if compress != nil { demands.formUnion([.recoding, .repeating, .judging]) }
@@ -66,6 +73,8 @@ extension ValidationPolicy {
     /// What the policy asks for; nothing where it is empty.
     var demands: Demands {
         if isEmpty { return [] }
-        return action == .retry ? [.judging, .repeating] : .judging
+        // The body has to be there before it can be looked into.
+        let looking: Demands = needsBody || size != nil ? .judging : .validating
+        return action == .retry ? looking.union(.repeating) : looking
     }
 }

@@ -147,6 +147,6 @@ package final class Plan: Sendable {
         status >= 400 && retry.status.contains(status)
     }
 
-    /// Whether somebody has to look at every response, whatever its status is.
-    package var judgesResponses: Bool { demands.contains(.judging) }
+    /// Whether somebody looks at every response, whatever its status is.
+    package var judgesResponses: Bool { !demands.isDisjoint(with: .lookAtResponses) }
 }

@@ -119,6 +119,13 @@ package struct CredentialState: Sendable, Concealed {
         return start(now) ? .wait(startsRefresh: true) : .fail(TokenFailure(.excessive))
     }
 
+    /// The credential to use now; nil where `request` may say anything else than to use it.
+    package func held(now: UInt64) -> Issued? {
+        guard let issued = valid(at: now) else { return nil }
+        guard case .idle = phase, isRefreshable else { return issued }
+        return issued.credential.isDue(at: now, before: settings.before) ? nil : issued
+    }
+
     /// Asked when a status of `refresh.on` came, at most once in an exchange.
     ///
     /// The second one is the client's, and so is one whose challenges say `isInsufficientScope`.

@@ -256,6 +256,14 @@ struct AdminDesk {
         for (why, count) in tally.repeated {
             text.sample("lupin_repeats_total", ("why", why), UInt64(count))
         }
+        text.family(
+            "lupin_tasks_total",
+            .counter,
+            "Exchanges that had to wait for more than bytes and got a task, by the first reason."
+        )
+        for cause in TaskCause.allCases {
+            text.sample("lupin_tasks_total", ("why", cause.word), UInt64(tally.tasks(cause)))
+        }
         text.add(shared.responses.counts)
         if let disk = shared.responses.disk { text.add(disk.stats) }
         text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")

@@ -9,6 +9,8 @@ struct Tally: Sendable {
     private(set) var attempts = 0
     private var repeats = (retry: 0, hedge: 0, resume: 0)
     private(set) var bytes = ByteCounts()
+    /// How many exchanges got a task, by why.
+    private var tasks = [Int](repeating: 0, count: TaskCause.allCases.count)
 
     /// Counts an exchange that has ended.
     mutating func note(_ record: borrowing ExchangeRecord) {
@@ -38,7 +40,14 @@ struct Tally: Sendable {
         }
     }
 
+    /// Counts an exchange that got a task.
+    mutating func note(_ cause: TaskCause) { tasks[cause.rawValue] &+= 1 }
+
+    /// How many exchanges got a task for that.
+    func tasks(_ cause: TaskCause) -> Int { tasks[cause.rawValue] }
+
     mutating func add(_ other: Tally) {
+        for cause in TaskCause.allCases { tasks[cause.rawValue] &+= other.tasks(cause) }
         outcomes.ok &+= other.outcomes.ok
         outcomes.error &+= other.outcomes.error
         outcomes.aborted &+= other.outcomes.aborted

@@ -87,25 +87,35 @@ extension Exchange {
         return try directed(adapted, from: target, by: clientHop)
     }
 
-    /// The same where nothing has to be waited for: steps alone, and cookies.
-    func adaptAtOnce(for target: KnownTarget) throws(LupinError) -> AdaptedRequest {
+    /// The same with credentials, where nothing has to be waited for; nil where one is not at hand.
+    func adaptAtOnce(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
         let clientHop = try nextHop(to: target)
         let original = request
         markHopByHop(for: clientHop)
+        guard let texts = authentication.map({ $0.textsAtHand() }) ?? [:] else { return nil }
         var adapted: UpstreamRequest
         do throws(StepProblem) {
             adapted = try StepAdapter(plan).applied(
                 to: UpstreamRequest(head: request, origin: target.origin),
                 original: original,
                 id: record.id,
-                tokens: [:]
+                tokens: texts
             )
         } catch {
             throw noteFailure(error)
         }
         attachCookies(to: &adapted)
         noteSteps(of: adapted)
-        return try directed(adapted, from: target, by: clientHop)
+        let way = try directed(adapted, from: target, by: clientHop)
+        guard let authentication else { return way }
+        do throws(LupinError) {
+            let signed = try authentication.adaptAtHand(way.request, texts: texts)
+            guard let signed else { return nil }
+            noteSteps(of: signed)
+            return AdaptedRequest(signed, hop: way.hop, known: way.known)
+        } catch {
+            throw noteFailure(error)
+        }
     }
 
     /// A request that was adapted, on the way to wherever it goes now.

@@ -88,6 +88,16 @@ extension Exchange {
         return target
     }
 
+    /// Where the client wanted to go, as far as it can be read, for the record of what is refused.
+    var requestedOrigin: Origin? {
+        guard hasRequest else { return nil }
+        if let enclosure { return enclosure.target.origin }
+        switch request.form {
+        case .absolute, .authority: return (try? target())?.origin
+        case .origin, .asterisk: return nil
+        }
+    }
+
     /// Where a request inside a CONNECT goes: to the CONNECT's own target, or nowhere.
     private func enclosed(in enclosure: Enclosure) throws(LupinError) -> KnownTarget {
         guard request.form != .authority else {

@@ -23,55 +23,73 @@ extension Exchange {
     func begin(for keeper: any ExchangeKeeper, behind authenticator: Authenticator? = nil) {
         self.keeper = keeper
         enter()
-        guard authenticator == nil, request.method != .connect, protocolName == nil,
-            !expectsContinue, resources.shared.interceptor == nil
-        else { return callTask(from: .request(behind: authenticator)) }
+        let cause = Promotion.atRequest(
+            request.method,
+            asksForPassword: authenticator != nil,
+            isWebSocket: protocolName != nil,
+            expectsContinue: expectsContinue,
+            hasInterceptor: resources.shared.interceptor != nil
+        )
+        if let cause { return callTask(from: .request(behind: authenticator), because: cause) }
         do throws(LupinError) {
             let target = try admit()
             guard case .elsewhere(let known) = target else {
-                return callTask(from: .target(target))
+                return callTask(from: .target(target), because: .ownAnswer)
             }
             record.origin = known.origin
             match(known)
-            try serve(known)
+            if let cause = try serve(known) { callTask(from: .match(known), because: cause) }
         } catch {
-            callTask(from: .failure(error))
+            callTask(from: .failure(error), because: .failure)
         }
     }
 
-    /// Answers from memory, or sends the request over a connection that is there.
-    private func serve(_ known: KnownTarget) throws(LupinError) {
-        let demands = plan?.demands ?? []
-        guard demands.subtracting(.storing).isDisjoint(with: .needTask), waits.isPatient,
-            purgedCache == nil, !mustAskForOwner(at: known.origin)
-        else { return callTask(from: .match(known)) }
+    /// Answers from a rule or from memory, or sends the request over a connection that is there.
+    /// - Returns: Why it can't.
+    private func serve(_ known: KnownTarget) throws(LupinError) -> TaskCause? {
+        let cause = Promotion.atMatch(
+            plan,
+            isPatient: waits.isPatient,
+            isPurge: purgedCache != nil,
+            asksForOwner: mustAskForOwner(at: known.origin)
+        )
+        if let cause { return cause }
+        if let canned = plan?.respond {
+            let (source, sink) = present(response(canned))
+            try deliver(from: source, to: sink)
+            return nil
+        }
         let plain = try unadapted(for: known)
         let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
-        guard wishes.upgrade == nil else { return callTask(from: .match(known)) }
+        guard let adapted else { return .credential }
+        if wishes.upgrade != nil { return .upgrade }
         if let policy = plan?.cache {
-            guard let (source, sink) = try openFromMemory(policy, adapted) else {
-                return callTask(from: .match(known))
-            }
-            return try deliver(from: source, to: sink)
+            guard let (source, sink) = try openFromMemory(policy, adapted) else { return .store }
+            try deliver(from: source, to: sink)
+            return nil
         }
         if plain == nil, resources.keepsHistory { sentHead = adapted.head }
-        try send(adapted, to: known)
+        return try send(adapted, to: known)
     }
 
-    private func send(_ adapted: AdaptedRequest, to known: KnownTarget) throws(LupinError) {
+    private func send(
+        _ adapted: AdaptedRequest,
+        to known: KnownTarget
+    ) throws(LupinError) -> TaskCause? {
         let attempt = try attempt(adapted, because: .first)
-        guard let upstream = attempt.connectAtOnce() else { return callTask(from: .match(known)) }
+        guard let upstream = attempt.connectAtOnce() else { return .connection }
         note(.adapted(adapted))
         underWay = (attempt, known)
         resources.attend()
         do throws(LupinError) {
             try attempt.send(over: upstream)
             // It may have left with its request.
-            if downstream.isClientGone { callTask() }
+            if downstream.isClientGone { callTask(because: .clientLeft) }
         } catch {
             let failure = attempt.failure(error, on: upstream)
-            callTask(from: .attempt(.failed(attempt, failure), known))
+            callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)
         }
+        return nil
     }
 
     /// Something came, or can be sent.
@@ -84,20 +102,20 @@ extension Exchange {
     }
 
     private func awaitResponse(to attempt: Attempt, at known: KnownTarget) {
-        guard let upstream else { return callTask() }
+        guard let upstream else { return callTask(because: .failure) }
         let response: ParsedResponse
         do throws(LupinError) {
             guard let received = try attempt.receive(from: upstream) else {
                 // Whoever waits for the answer must be there to get it.
-                return downstream.isClientGone ? callTask() : ()
+                return downstream.isClientGone ? callTask(because: .clientLeft) : ()
             }
             response = received
         } catch {
             let failure = attempt.failure(error, on: upstream)
-            return callTask(from: .attempt(.failed(attempt, failure), known))
+            return callTask(from: .attempt(.failed(attempt, failure), known), because: .failure)
         }
-        guard response.status != 101, !needsVerdict(response.status) else {
-            return callTask(from: .attempt(.answered(attempt, response), known))
+        if let cause = promotion(by: response, to: attempt) {
+            return callTask(from: .attempt(.answered(attempt, response), known), because: cause)
         }
         underWay = nil
         noteOutcome(of: attempt, status: response.status)
@@ -105,8 +123,23 @@ extension Exchange {
         do throws(LupinError) {
             try deliver(from: upstream.responseBody, to: try present(response))
         } catch {
-            callTask(from: .failure(error))
+            callTask(from: .failure(error), because: .failure)
         }
+    }
+
+    /// Why somebody has to think about a response; nil for one that goes to the client as it is.
+    private func promotion(by response: ParsedResponse, to attempt: Attempt) -> TaskCause? {
+        let cause = Promotion.atResponse(
+            status: response.status,
+            plan,
+            hasInterceptor: resources.shared.interceptor != nil
+        )
+        if let cause { return cause }
+        if let authentication {
+            if authentication.minds(response.status) { return .verdict }
+            authentication.noteAuthenticationInfo(of: response.head)
+        }
+        return passesValidation(response, of: attempt) ? nil : .verdict
     }
 
     private func deliver(
@@ -126,13 +159,14 @@ extension Exchange {
         // What moved meanwhile may have led here before.
         guard isUnattended else { return }
         guard relay.isOver else {
-            return downstream.isClientGone || uploadFailure != nil ? callTask() : ()
+            if downstream.isClientGone { return callTask(because: .clientLeft) }
+            return uploadFailure == nil ? () : callTask(because: .failure)
         }
         do throws(LupinError) {
             try noteEnd(of: relay)
             end()
         } catch {
-            callTask(from: .failure(error))
+            callTask(from: .failure(error), because: .failure)
         }
     }
 
@@ -143,18 +177,19 @@ extension Exchange {
     }
 
     /// Has a task take over, wherever the exchange is.
-    func callTask() {
+    func callTask(because cause: TaskCause) {
         guard isUnattended else { return }
         if let (attempt, known) = underWay {
-            callTask(from: .attempt(.sent(attempt), known))
+            callTask(from: .attempt(.sent(attempt), known), because: cause)
         } else if let download {
-            callTask(from: .body(download))
+            callTask(from: .body(download), because: cause)
         }
     }
 
-    private func callTask(from entry: Entry) {
+    private func callTask(from entry: Entry, because cause: TaskCause) {
         underWay = nil
         guard let keeper = keeper.take() else { return }
+        resources.count(cause)
         keeper.takeUp(self, from: entry)
     }
 }
@@ -182,7 +217,7 @@ extension WorkerResources {
             _ = await slot.park(for: .cut, until: due)
             for exchange in live.all where exchange.isUnattended {
                 let isLate = loop.now &- exchange.begun >= Self.unattendedTime
-                if isLate { exchange.callTask() }
+                if isLate { exchange.callTask(because: .lateness) }
             }
         } while live.holdsUnattended && !isClosed
         slot.retire()

@@ -217,11 +217,11 @@ extension Exchange {
     }
 
     /// Whether anybody has a say about a response.
-    func needsVerdict(_ status: UInt16) -> Bool {
+    private func needsVerdict(_ status: UInt16) -> Bool {
         if status == 101 { return false }
-        if status == 407 || resources.shared.interceptor != nil { return true }
-        guard let plan else { return status >= 400 && RetryPolicy.safe.minds(status) }
-        return plan.judgesResponses || plan.minds(status)
+        let hasInterceptor = resources.shared.interceptor != nil
+        return plan?.judgesResponses == true
+            || Promotion.atResponse(status: status, plan, hasInterceptor: hasInterceptor) != nil
     }
 
     /// What becomes of a response, once all that is waited for has come.

@@ -205,7 +205,7 @@ final class Exchange: Rostered {
         }
         try await checkCredentialUse(at: known.origin)
         if let canned = plan?.respond {
-            try await answer(canned)
+            try await send(response(canned))
         } else if request.method == .connect {
             if let interception = try await decideInterception(at: known.origin) {
                 self.interception = interception
@@ -231,13 +231,14 @@ final class Exchange: Rostered {
         } else if let obtained {
             try await deliver(obtained)
         } else if let canned = plan?.respond {
-            try await answer(canned)
+            try await send(response(canned))
         }
     }
 
-    /// Answers what never became a request.
+    /// Answers what never became a request, or whose client has left already.
     func refuse(_ error: LupinError) async -> Ending {
         enter()
+        record.origin = requestedOrigin
         return await run(from: .failure(error))
     }
 
@@ -298,7 +299,7 @@ final class Exchange: Rostered {
     /// Ends whatever it waits for.
     func cut() {
         slot.wake(.cut)
-        callTask()
+        callTask(because: .cut)
     }
 
     /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay, and where

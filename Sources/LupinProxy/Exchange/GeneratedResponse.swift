@@ -18,6 +18,12 @@ struct GeneratedResponse {
 extension Exchange {
     /// Sends a response of our own.
     func send(_ response: GeneratedResponse) async throws(LupinError) {
+        let (source, sink) = present(response)
+        try await relay(from: source, to: sink)
+    }
+
+    /// Stages the head of a response of our own; its body is to follow.
+    func present(_ response: GeneratedResponse) -> (source: any BodySource, sink: any BodySink) {
         var body = ResponseBody(framing: .length(UInt64(response.body.count)))
         body.contentLength = UInt64(response.body.count)
         body.date = resources.dateText
@@ -28,8 +34,7 @@ extension Exchange {
             status: response.head.status,
             method: request.method
         )
-        let source = BytesBody(isBodiless ? [] : response.body)
-        try await relay(from: source, to: sink)
+        return (BytesBody(isBodiless ? [] : response.body), sink)
     }
 
     /// An error: its status, `Proxy-Status` for programs and a body in words for people.
@@ -58,7 +63,7 @@ extension Exchange {
     }
 
     /// What a rule's `respond` says.
-    func answer(_ canned: CannedResponse) async throws(LupinError) {
+    func response(_ canned: CannedResponse) -> GeneratedResponse {
         // A 2xx would open a tunnel that leads nowhere.
         let mayNotSay = request.method == .connect && canned.status < 300
         var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
@@ -76,8 +81,7 @@ extension Exchange {
             name: FieldName.proxyStatus.spelling,
             value: "lupin; error=\(ErrorKind.proxyInternalResponse.token)"
         )
-        record.outcome = .ok
-        try await send(response)
+        return response
     }
 
     /// A request that is for lupin itself, or goes no further than here.

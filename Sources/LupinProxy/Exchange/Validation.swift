@@ -16,12 +16,7 @@ extension Exchange {
         guard let policy = plan?.validation else { return nil }
         let response = obtained.response
         let sent = attempt.adapted.head
-        var failure = policy.check(
-            head: response.head,
-            request: sent,
-            contentLength: response.framing.knownLength ?? response.contentLength,
-            isBodyEmpty: response.framing.isEmpty ? true : nil
-        )
+        var failure = policy.check(response, to: sent)
         var note = ""
         if failure == nil, policy.needsBody || policy.size != nil, !response.framing.isEmpty {
             let (held, whole) = try await hold(
@@ -43,6 +38,14 @@ extension Exchange {
         let action: ValidationPolicy.Action =
             policy.action == .retry && !mayRetry ? .fail : policy.action
         return try await decide(failure, action, obtained, attempt)
+    }
+
+    /// Whether the head of a response is what `validate:` demands of heads.
+    func passesValidation(_ response: ParsedResponse, of attempt: Attempt) -> Bool {
+        guard let policy = plan?.validation else { return true }
+        guard policy.check(response, to: attempt.adapted.head) == nil else { return false }
+        record.validation = ValidationRecord()
+        return true
     }
 
     private func check(
@@ -89,6 +92,21 @@ extension Exchange {
             side: .upstream,
             retry: .never,
             status: 502
+        )
+    }
+}
+
+extension ValidationPolicy {
+    /// What does not hold of a response's head.
+    fileprivate func check(
+        _ response: ParsedResponse,
+        to request: RequestHead
+    ) -> ValidationFailure? {
+        check(
+            head: response.head,
+            request: request,
+            contentLength: response.framing.knownLength ?? response.contentLength,
+            isBodyEmpty: response.framing.isEmpty ? true : nil
         )
     }
 }

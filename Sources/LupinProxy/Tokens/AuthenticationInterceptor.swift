@@ -63,14 +63,33 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     /// What `${token:…}` stands for in the steps of the next attempt.
     func texts() async throws(LupinError) -> [String: String] {
-        var texts: [String: String] = [:]
         namedVersions = [:]
+        var texts: [String: String] = [:]
         for definition in named {
             guard let issued = try await credential(of: definition) else { continue }
-            texts[definition.name] = issued.credential.text
-            namedVersions[definition.name] = issued.version
+            take(issued, of: definition, into: &texts)
         }
         return texts
+    }
+
+    /// The same where all of them are at hand; nil where one has to be waited for.
+    func textsAtHand() -> [String: String]? {
+        namedVersions = [:]
+        var texts: [String: String] = [:]
+        for definition in named {
+            guard let issued = held(definition) else { return nil }
+            take(issued, of: definition, into: &texts)
+        }
+        return texts
+    }
+
+    private func take(
+        _ issued: CredentialState.Issued,
+        of definition: TokenDefinition,
+        into texts: inout [String: String]
+    ) {
+        texts[definition.name] = issued.credential.text
+        namedVersions[definition.name] = issued.version
     }
 
     /// Attaches the credentials to a request whose target no step changes any more.
@@ -80,28 +99,52 @@ final class AuthenticationInterceptor: RequestAdapter {
         using state: RequestAdapterState
     ) async throws -> UpstreamRequest {
         var request = request
-        uses = []
-        for definition in named where state.tokens[definition.name] != nil {
-            try checkTarget(definition, request.origin)
-            var use = Use(definition: definition, origin: request.origin)
-            use.version = namedVersions[definition.name]
-            use.isSent = true
-            uses.append(use)
-        }
+        try noteNamed(state.tokens, request.origin)
         for definition in attached {
             try checkTarget(definition, request.origin)
-            try await attach(definition, to: &request)
+            try attach(try await credential(of: definition), of: definition, to: &request)
         }
         return request
     }
 
+    /// The same where all of them are at hand; nil where one has to be waited for.
+    func adaptAtHand(
+        _ request: consuming UpstreamRequest,
+        texts: [String: String]
+    ) throws(LupinError) -> UpstreamRequest? {
+        var request = request
+        try noteNamed(texts, request.origin)
+        for definition in attached {
+            try checkTarget(definition, request.origin)
+            guard let issued = held(definition) else { return nil }
+            try attach(issued, of: definition, to: &request)
+        }
+        return request
+    }
+
+    /// Takes note of the credentials that steps have put into the request.
+    private func noteNamed(
+        _ texts: [String: String],
+        _ origin: Origin
+    ) throws(LupinError) {
+        uses = []
+        for definition in named where texts[definition.name] != nil {
+            try checkTarget(definition, origin)
+            var use = Use(definition: definition, origin: origin)
+            use.version = namedVersions[definition.name]
+            use.isSent = true
+            uses.append(use)
+        }
+    }
+
     private func attach(
-        _ definition: TokenDefinition,
+        _ issued: CredentialState.Issued?,
+        of definition: TokenDefinition,
         to request: inout UpstreamRequest
-    ) async throws(LupinError) {
+    ) throws(LupinError) {
         var use = Use(definition: definition, origin: request.origin)
         defer { uses.append(use) }
-        guard let issued = try await credential(of: definition) else { return }
+        guard let issued else { return }
         use.version = issued.version
         do throws(TokenFailure) {
             guard let value = try value(of: issued, definition, request, &use) else {
@@ -167,10 +210,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     private func credential(
         of definition: TokenDefinition
     ) async throws(LupinError) -> CredentialState.Issued? {
-        // What a token server is asked with matters at the next refresh; what is read is read now.
-        if store.hasChangedFiles(definition, now: now), definition.source.isRead {
-            refresh(definition)
-        }
+        readAnew(definition)
         let began = now
         defer { note(definition, waitedSince: began) }
         while true {
@@ -195,6 +235,23 @@ final class AuthenticationInterceptor: RequestAdapter {
             case .fail(let failure):
                 return try missing(definition, failure)
             }
+        }
+    }
+
+    /// The credential to use now, where it is at hand.
+    private func held(_ definition: TokenDefinition) -> CredentialState.Issued? {
+        readAnew(definition)
+        guard let issued = store.held(definition, now: now) else { return nil }
+        note(definition, .used, version: issued.version)
+        return issued
+    }
+
+    /// Has a credential read again whose file has changed.
+    ///
+    /// What a token server is asked with matters at the next refresh; what is read is read now.
+    private func readAnew(_ definition: TokenDefinition) {
+        if store.hasChangedFiles(definition, now: now), definition.source.isRead {
+            refresh(definition)
         }
     }
 

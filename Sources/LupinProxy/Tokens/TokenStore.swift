@@ -73,6 +73,11 @@ final class TokenStore: Sendable {
         }
     }
 
+    /// The credential to use now, where nobody has to be asked or told of it.
+    func held(_ definition: TokenDefinition, now: UInt64) -> CredentialState.Issued? {
+        entries.withLock { $0[definition.name]?.state.held(now: now) }
+    }
+
     /// What a status that says "not with this credential" comes to.
     func rejected(
         _ definition: TokenDefinition,

@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    @Test func `credentials and delays are waited for`() throws {
-        let asked: Demands = [.adapting, .waiting, .repeating, .judging]
+    @Test func `credentials are presented, and delays are waited for`() throws {
+        let asked: Demands = [.adapting, .presenting, .repeating]
         #expect(try Self.demands(of: .auth(token: "github")) == asked)
         let named = RequestStep.set(name: "X-A", value: Template([.token("github")]))
         #expect(try Self.demands(of: named) == asked)

@@ -37,6 +37,22 @@ struct StreamRecordTests {
         }
     }
 
+    @Test func `a request that was taken back at once says where it was to go`() async throws {
+        try await ProxyFixture.run { proxy in
+            let client = try proxy.http2Client()
+            let stream = client.frames.nextStream()
+            // In one go, so that lupin reads both before it serves anything.
+            try client.frames.send(
+                .headers(stream, .request(authority: "a.test", path: "/x"), end: true),
+                .resetStream(stream, .cancel)
+            )
+            let record = try proxy.record()
+            #expect(record["outcome"] == "aborted")
+            #expect(record["url.full"] == "http://a.test/x")
+            #expect(record["network.reset"] == "CANCEL")
+        }
+    }
+
     @Test func `an upload that is given up says by whom`() async throws {
         try await ProxyFixture.run { proxy in
             let origin = try PlayedOrigin()

@@ -1,0 +1,161 @@
+// At which point an exchange needs a task, and why: every one of them, and none else.
+
+import LupinCore
+import LupinProxy
+import Testing
+
+struct PromotionTests {
+    // MARK: When the request has come
+
+    private func atRequest(
+        _ method: Method = .get,
+        asksForPassword: Bool = false,
+        isWebSocket: Bool = false,
+        expectsContinue: Bool = false,
+        hasInterceptor: Bool = false
+    ) -> TaskCause? {
+        Promotion.atRequest(
+            method,
+            asksForPassword: asksForPassword,
+            isWebSocket: isWebSocket,
+            expectsContinue: expectsContinue,
+            hasInterceptor: hasInterceptor
+        )
+    }
+
+    @Test(arguments: Method.defined.filter { $0 != .connect } + [.other("BREW")])
+    func `a plain request of any method needs none`(method: Method) {
+        #expect(atRequest(method) == nil)
+    }
+
+    @Test func `whatever has to be waited for before the target is known needs one`() {
+        #expect(atRequest(asksForPassword: true) == .password)
+        #expect(atRequest(.connect) == .connect)
+        #expect(atRequest(.connect, isWebSocket: true) == .webSocket)
+        #expect(atRequest(.put, expectsContinue: true) == .expectation)
+        #expect(atRequest(hasInterceptor: true) == .interceptor)
+        // Nothing of a request counts before its password is right.
+        #expect(atRequest(.connect, asksForPassword: true) == .password)
+    }
+
+    // MARK: When the rules have spoken
+
+    private static func plan(_ body: (inout Rule) -> Void) throws -> Plan {
+        var rule = Rule(name: "r", line: 1, matches: [Match()])
+        body(&rule)
+        let host = try #require(Host("x.dev"))
+        let origin = Origin(scheme: .http, host: host, port: 80)
+        let subject = MatchSubject(
+            RequestHead(),
+            origin: origin,
+            client: .v4(0x7F00_0001),
+            program: nil
+        )
+        return RuleSet([rule]).plan(for: subject)
+    }
+
+    private func atMatch(
+        _ plan: Plan?,
+        isPatient: Bool = true,
+        isPurge: Bool = false,
+        asksForOwner: Bool = false
+    ) -> TaskCause? {
+        Promotion.atMatch(
+            plan,
+            isPatient: isPatient,
+            isPurge: isPurge,
+            asksForOwner: asksForOwner
+        )
+    }
+
+    @Test func `no rule and rules that wait for nothing need none`() throws {
+        #expect(atMatch(nil) == nil)
+        let token = RequestStep.auth(token: "github")
+        let validation = { (rule: inout Rule) in
+            var policy = ValidationPolicy()
+            policy.status = StatusSet([200...299])
+            rule.validation = policy
+        }
+        for body: (inout Rule) -> Void in [
+            { _ in },
+            { $0.steps = [.set(name: "X-A", value: Template([.text("1")]))] },
+            { $0.steps = [token] },
+            { $0.steps = [.remove(pattern: "x-*")] },
+            { $0.responseSteps = [.remove(pattern: "server")] },
+            { $0.respond = CannedResponse(status: 403) },
+            { $0.cache = .some(CachePolicy(name: "standard")) },
+            { $0.log.off = true },
+            validation,
+        ] {
+            #expect(try atMatch(Self.plan(body)) == nil)
+        }
+    }
+
+    @Test func `every demand that waits needs one`() throws {
+        var racing = RetryPolicy.standard
+        racing.perTry = .seconds(1)
+        for body: (inout Rule) -> Void in [
+            { $0.steps = [.delay(.seconds(1))] },
+            { $0.steps = [.compress(CompressStep())] },
+            { $0.retry = racing },
+            { $0.resume = true },
+            { $0.throttle.down = .some(1) },
+        ] {
+            #expect(try atMatch(Self.plan(body)) == .demand)
+        }
+    }
+
+    @Test func `a rule that answers waits for nothing, whatever else it says`() throws {
+        let plan = try Self.plan {
+            $0.respond = CannedResponse(status: 204)
+            $0.steps = [.delay(.seconds(1))]
+            $0.resume = true
+        }
+        #expect(atMatch(plan) == nil)
+        #expect(atMatch(plan, asksForOwner: true) == .unknownClient)
+    }
+
+    @Test func `what the plan does not say can need one too`() {
+        #expect(atMatch(nil, isPatient: false) == .shortTimeout)
+        #expect(atMatch(nil, isPurge: true) == .purge)
+        #expect(atMatch(nil, asksForOwner: true) == .unknownClient)
+    }
+
+    // MARK: When a response has come
+
+    private func atResponse(_ status: UInt16, _ plan: Plan?, _ interceptor: Bool = false)
+        -> TaskCause?
+    {
+        Promotion.atResponse(status: status, plan, hasInterceptor: interceptor)
+    }
+
+    @Test func `a response that nobody minds needs none`() throws {
+        for status: UInt16 in [200, 204, 206, 301, 304, 400, 404, 500, 599] {
+            #expect(atResponse(status, nil) == nil)
+            #expect(try atResponse(status, Self.plan { _ in }) == nil)
+        }
+    }
+
+    @Test func `a response that somebody minds needs one`() throws {
+        #expect(atResponse(101, nil) == .upgrade)
+        #expect(atResponse(407, nil) == .verdict)
+        #expect(atResponse(200, nil, true) == .verdict)
+        // What `safe` repeats is repeated without a rule, too.
+        for status in UInt16(400)...599 {
+            #expect(
+                (atResponse(status, nil) != nil)
+                    == (RetryPolicy.safe.minds(status) || status == 407)
+            )
+        }
+        let standard = try Self.plan { $0.retry = .standard }
+        #expect(atResponse(503, standard) == .verdict)
+        let following = try Self.plan { $0.redirect = .some(RedirectPolicy()) }
+        #expect(atResponse(200, following) == .verdict)
+        let jar = try Self.plan { $0.cookieJar = .some("/jar") }
+        #expect(atResponse(200, jar) == .verdict)
+    }
+
+    @Test func `every cause has a word of its own`() {
+        #expect(Set(TaskCause.allCases.map(\.word)).count == TaskCause.allCases.count)
+    }
+}
