@@ -11,15 +11,12 @@ struct Bench {
     let requests: Int?
     let directory: URL
     let certificates: Certificates
-    /// The benchmark's own program, which is the origin and the load too.
-    let program: String
-    let children: Children
+    let parties: Parties
 
     private static let warmUpSeconds = 0.6
     private static let countingSecondsMax = 300.0
-    // A proxy that runs under an emulator needs a while.
-    private static let startSecondsMax = 30.0
-    private static let settleSeconds = 0.3
+
+    private var children: Children { parties.children }
 
     /// A measurement with figures, or with the reason why there are none.
     ///
@@ -53,16 +50,13 @@ struct Bench {
         var plan = cell.scenario.plan
         // Where nothing is intercepted the origin is in clear, and speaks HTTP/1.1.
         let flags = plan.isIntercepted && plan.streams > 0 ? ["--http2"] : []
-        let origin = try ChildProcess(
-            own("origin", [certificates.origin] + flags, core: cores.origin),
-            among: children
+        let (origin, originPort) = try parties.origin(
+            [certificates.origin] + flags,
+            core: cores.origin
         )
         defer { origin.end() }
-        guard let originPort = UInt16(try origin.readLine()) else {
-            throw BenchError("the origin found no port")
-        }
         let place = Contender.Place(
-            port: try Self.freePort(),
+            port: try Parties.freePort(),
             originPort: originPort,
             directory: folder,
             interception: plan.isIntercepted ? certificates : nil,
@@ -76,7 +70,7 @@ struct Bench {
         let proxy = try ChildProcess(launch, among: children)
         defer { proxy.end() }
         do {
-            try waitForListener(at: place.port, of: proxy)
+            try parties.waitForListener(at: place.port, of: proxy)
             plan.proxyPort = place.port
             plan.originPort = originPort
             try checkSanity(plan)
@@ -87,7 +81,7 @@ struct Bench {
             }
             guard proxy.isRunning else { throw BenchError("the proxy died") }
         } catch {
-            throw BenchError("\(error)\(Self.lastWords(in: launch.log))")
+            throw BenchError("\(error)\(Parties.lastWords(in: launch.log))")
         }
     }
 
@@ -199,56 +193,14 @@ struct Bench {
         _ plan: LoadPlan,
         _ heard: (String) throws -> Void
     ) throws -> LoadResult {
-        let json = String(decoding: try JSONEncoder().encode(plan), as: UTF8.self)
-        let load = try ChildProcess(own("load", [json], core: cores.load), among: children)
-        defer { load.end() }
-        // A load process keeps its own time; this is for one that can't.
-        let limit = plan.warmUpSeconds + plan.seconds + 120
-        let process = load.identifier
-        let watchdog = DispatchWorkItem { _ = kill(process, SIGKILL) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + limit, execute: watchdog)
-        defer { watchdog.cancel() }
-        while true {
-            let line = try load.readLine()
-            if line.hasPrefix(LoadLine.result) {
-                let text = line.dropFirst(LoadLine.result.count)
-                return try JSONDecoder().decode(LoadResult.self, from: Data(text.utf8))
-            }
+        try parties.load(
+            "load",
+            plan,
+            core: cores.load,
+            secondsMax: plan.warmUpSeconds + plan.seconds + 120
+        ) { line, load in
             try heard(line)
             if line == LoadLine.held { load.closeInput() }
         }
-    }
-
-    private func own(_ command: String, _ arguments: [String] = [], core: Int?) -> Launch {
-        Launch(
-            name: command,
-            executable: program,
-            arguments: [command] + arguments,
-            core: core,
-            environment: ["PATH": "/usr/bin:/bin:/usr/sbin"]
-        )
-    }
-
-    private func waitForListener(at port: UInt16, of proxy: ChildProcess) throws {
-        let end = Date(timeIntervalSinceNow: Self.startSecondsMax)
-        while !ListeningPort.isOpen(port) {
-            guard proxy.isRunning else { throw BenchError("the proxy ended at once") }
-            guard end.timeIntervalSinceNow > 0 else { throw BenchError("nobody listens") }
-            try children.pause(0.05)
-        }
-        try children.pause(Self.settleSeconds)
-    }
-
-    /// A port that was free a moment ago; the proxies can't tell which one they chose themselves.
-    private static func freePort() throws -> UInt16 {
-        try ListeningSocket(SocketAddress(address: .v4(0x7F00_0001), port: 0)).address.port
-    }
-
-    /// The end of what the proxy printed.
-    private static func lastWords(in log: URL?) -> String {
-        guard let log, let data = try? Data(contentsOf: log), !data.isEmpty else { return "" }
-        let text = String(decoding: data.suffix(400), as: UTF8.self)
-        return "; it said: "
-            + text.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " / ")
     }
 }

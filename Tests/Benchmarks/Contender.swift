@@ -41,6 +41,8 @@ struct Contender {
         var rules = LupinRules.none
         /// Idle connections that lupin keeps to the origin; nil for its default.
         var idleConnections: Int?
+        /// Event loops of lupin.
+        var workers = 1
     }
 
     let name: String
@@ -110,7 +112,8 @@ struct Contender {
         )
     }
 
-    private func file(in place: Place) -> URL {
+    /// Where its settings lie.
+    func file(in place: Place) -> URL {
         let suffix = if case .lupin = kind { "yaml" } else { "conf" }
         return place.directory.appendingPathComponent("\(name).\(suffix)")
     }

@@ -6,15 +6,19 @@ import LupinCore
 /// - `/bytes/N`: N bytes, the same in every answer.
 /// - `/varied/ID/N?…`: N bytes that name the ID, as the answer's fields do.
 /// - `/stored/ID/N?…`: the same, and a cache may keep it.
+/// - `/storm/LANE/FAULT/ID/N?…`: the same, unless the fault is something else.
 struct Demand {
     private(set) var bytes = 0
     /// What the answer names; nil where all answers are equal.
     private(set) var id: RequestID?
     private(set) var isStorable = false
+    /// The part that it has in a storm; nil for any other demand.
+    private(set) var storm: StormPart?
 
     static let varied = "/varied/"
     static let stored = "/stored/"
 
+    private static let variedPath = Array(varied.utf8)
     private static let storedPath = Array(stored.utf8)
     private static let slash = UInt8(ascii: "/")
     private static let questionMark = UInt8(ascii: "?")
@@ -34,6 +38,10 @@ struct Demand {
         id = RequestID(path.extracting(start..<slash))
         let folder = path.extracting((start - Self.storedPath.count)..<start)
         isStorable = id != nil && folder.equalsIgnoringCase(Self.storedPath.span)
+        guard id != nil, !isStorable, !folder.equalsIgnoringCase(Self.variedPath.span) else {
+            return
+        }
+        storm = StormPart(path: path.extracting(0..<start))
     }
 
     /// What is filled into an answer; without an ID there are no blanks.

@@ -1,4 +1,5 @@
 // What the origin and the load generator must know of a message's head, and no more.
+import LupinCore
 
 /// The few facts of a head that lies complete at the start of a buffer.
 ///
@@ -40,6 +41,20 @@ struct HeadScan {
     static func status(of bytes: Span<UInt8>) -> Int {
         guard bytes.count >= 12, bytes[8] == UInt8(ascii: " ") else { return 0 }
         return number(bytes.extracting(9..<12)) ?? 0
+    }
+
+    /// The value of the first field called `name` in the head that `bytes` begin with.
+    static func value(of name: String, in bytes: Span<UInt8>) -> String? {
+        let name = Array("\(name):".utf8)
+        var lineStart = 0
+        for i in bytes.indices where bytes[i] == lineFeed {
+            let line = bytes.extracting(lineStart..<i)
+            lineStart = i + 1
+            guard let start = value(of: name, in: line) else { continue }
+            let text = String(copying: line.extracting(start..<line.count))
+            return String(text.drop { $0 == " " }.prefix { $0 != "\r" })
+        }
+        return nil
     }
 
     /// The decimal number that `bytes` are, spaces around it ignored.

@@ -12,8 +12,6 @@ struct LoadCommand: ParsableCommand {
     var plan: String
 
     func run() throws {
-        SystemCall.ignoreBrokenPipes()
-        _ = SystemCall.raiseDescriptorLimit()
         let plan = try JSONDecoder().decode(LoadPlan.self, from: Data(plan.utf8))
         let tls =
             plan.isSecure
@@ -22,15 +20,30 @@ struct LoadCommand: ParsableCommand {
                 protocols: plan.streams > 0 ? [Origin.http2] : [],
                 rootFile: plan.rootFile
             ) : nil
+        try Self.serve { loop, leash in
+            let generator = LoadGenerator(plan, on: loop, tls)
+            leash(generator.control)
+            return await generator.run()
+        }
+    }
+
+    /// Runs a load on a loop of its own, prints its result if there is one, and ends the process.
+    ///
+    /// `leash` wakes the slot that it is given at the end of standard input, by `.cut`.
+    static func serve<Result: Encodable & Sendable>(
+        _ load: @escaping @Sendable (EventLoop, (ParkingSlot) -> Void) async -> Result?
+    ) throws {
+        SystemCall.ignoreBrokenPipes()
+        _ = SystemCall.raiseDescriptorLimit()
         let executor = LoopExecutor()
         let loop = try EventLoop(executor: executor)
         Task(executorPreference: executor) {
-            let generator = LoadGenerator(plan, on: executor.loop, tls)
-            let control = LoopLocal(generator.control, of: executor)
-            StandardInput.whenItEnds {
-                executor.mailbox.post { control.value.wake(.cut) }
+            let result = await load(executor.loop) { slot in
+                let control = LoopLocal(slot, of: executor)
+                StandardInput.whenItEnds {
+                    executor.mailbox.post { control.value.wake(.cut) }
+                }
             }
-            let result = await generator.run()
             if let result, let json = try? JSONEncoder().encode(result) {
                 StandardOutput.print(LoadLine.result + String(decoding: json, as: UTF8.self))
             }

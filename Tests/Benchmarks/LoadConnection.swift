@@ -27,19 +27,17 @@ enum LoadError: Error, CustomStringConvertible {
         case .http2(let why): "HTTP/2: \(why)"
         case .socket(let why): why
         case .closedEarly: "closed before the end of a response"
-        case .timedOut: "no answer for \(LoadConnection.patience)"
+        case .timedOut: "no answer for \(LoadLink.patience)"
         }
     }
 }
 
 /// One connection at a time to the proxy, and one request at a time on it, or many by HTTP/2.
 final class LoadConnection {
-    static let patience = Duration.seconds(15)
-
     private unowned let generator: LoadGenerator
     private let loop: EventLoop
     private let plan: LoadPlan
-    private let slot: ParkingSlot
+    private let link: LoadLink
     private let request: VariedText
     private var held: Channel?
 
@@ -47,7 +45,7 @@ final class LoadConnection {
         self.generator = generator
         loop = generator.loop
         plan = generator.plan
-        slot = ParkingSlot(on: loop)
+        link = LoadLink(on: loop)
         request = generator.request
     }
 
@@ -61,7 +59,7 @@ final class LoadConnection {
                 try await visit()
             } catch {
                 generator.note(error)
-                _ = await slot.park(for: [], until: loop.deadline(in: .milliseconds(20)))
+                _ = await link.slot.park(for: [], until: loop.deadline(in: .milliseconds(20)))
             }
         }
     }
@@ -69,7 +67,7 @@ final class LoadConnection {
     /// One exchange, after which the connection stays.
     func runOnceAndHold() async {
         do throws(LoadError) {
-            let channel = try await connect()
+            let channel = try await link.connect(to: plan.proxyPort)
             held = channel
             try await prepare(channel)
             _ = try await exchange(on: channel, startedAt: loop.clock.now())
@@ -85,12 +83,12 @@ final class LoadConnection {
     /// A connection from its start to its end.
     private func visit() async throws(LoadError) {
         let start = loop.clock.now()
-        let channel = try await connect()
+        let channel = try await link.connect(to: plan.proxyPort)
         defer { channel.close() }
         try await prepare(channel)
         if plan.isTunnel { return try await useTunnel(channel) }
         if plan.streams > 0 {
-            return try await LoadStreams(of: generator, on: channel, in: slot).run()
+            return try await LoadStreams(of: generator, on: channel, in: link.slot).run()
         }
         if plan.isNewConnectionPerRequest {
             _ = try await exchange(on: channel, startedAt: start)
@@ -114,32 +112,13 @@ final class LoadConnection {
         }
     }
 
-    private func connect() async throws(LoadError) -> Channel {
-        slot.forget([.upstreamReadable, .upstreamWritable])
-        var connector = Connector(on: loop, slot: slot)
-        do throws(ConnectFailure) {
-            let channel = try await connector.connect(
-                to: [.v4(0x7F00_0001)],
-                port: plan.proxyPort,
-                until: loop.clock.now() + Self.patience.microseconds,
-                interruptions: []
-            )
-            channel.slot = slot
-            channel.readableReason = .upstreamReadable
-            channel.writableReason = .upstreamWritable
-            return channel
-        } catch {
-            throw .connect(error.errors.first?.message ?? "timed out")
-        }
-    }
-
     /// One request and its response; true when another one may follow.
     private func exchange(
         on channel: Channel,
         startedAt start: UInt64
     ) async throws(LoadError) -> Bool {
         let ids = try await ask(on: channel)
-        let (status, head) = try await receiveHead(on: channel)
+        let (status, head) = try await link.receiveHead(on: channel)
         guard status == 200 else { throw .status(status) }
         guard head.contentLength == plan.bodyBytes else {
             let length = head.contentLength.map(String.init) ?? "missing"
@@ -155,32 +134,11 @@ final class LoadConnection {
 
     /// What comes before the first request: a tunnel, and TLS in it.
     private func prepare(_ channel: Channel) async throws(LoadError) {
-        if plan.isTunnel || plan.isIntercepted { try await openTunnel(channel) }
+        if plan.isTunnel || plan.isIntercepted {
+            try await link.openTunnel(to: plan.authority, on: channel)
+        }
         guard let tls = generator.tls else { return }
-        let layer: TLSLayer
-        do throws(TLSFailure) {
-            layer = try tls.layer()
-        } catch {
-            throw .tls("\(error)")
-        }
-        do throws(HandshakeError) {
-            try await layer.shakeHands(
-                on: channel,
-                wakingFor: .upstreamReadable | .upstreamWritable,
-                in: slot,
-                until: loop.deadline(in: Self.patience)
-            )
-        } catch {
-            throw .tls(error.reason)
-        }
-        if plan.streams > 0, layer.chosenProtocol != Origin.http2 { throw .tls("no h2") }
-    }
-
-    private func openTunnel(_ channel: Channel) async throws(LoadError) {
-        let head = "CONNECT \(plan.authority) HTTP/1.1\r\nHost: \(plan.authority)\r\n\r\n"
-        try await send(Array(head.utf8), on: channel)
-        let (status, _) = try await receiveHead(on: channel)
-        guard status == 200 else { throw .tunnelRefused(status) }
+        try await link.shakeHands(tls, on: channel, demandsHTTP2: plan.streams > 0)
     }
 
     /// One piece after the other through a tunnel.
@@ -197,22 +155,8 @@ final class LoadConnection {
     private func awaitEnd(of channel: Channel) async {
         let end = loop.deadline(in: .milliseconds(50))
         while !channel.hasHungUp {
-            let woken = await slot.park(for: .upstreamReadable, until: end)
+            let woken = await link.slot.park(for: .upstreamReadable, until: end)
             if woken.contains(.timedOut) { return }
-        }
-    }
-
-    private func receiveHead(
-        on channel: Channel
-    ) async throws(LoadError) -> (status: Int, head: HeadScan) {
-        while true {
-            try await receive(on: channel)
-            let input = channel.input
-            if let head = HeadScan(input.bytes) {
-                let status = HeadScan.status(of: input.bytes)
-                input.discard(head.count)
-                return (status, head)
-            }
         }
     }
 
@@ -236,7 +180,7 @@ final class LoadConnection {
             generator.noteBytes(piece)
             left -= piece
             if left == 0 { return }
-            try await receive(on: channel)
+            try await link.receive(on: channel)
         }
     }
 
@@ -244,44 +188,7 @@ final class LoadConnection {
     private func ask(on channel: Channel) async throws(LoadError) -> ExchangeIDs {
         let ids = generator.nextIDs()
         channel.stage { request.append(to: &$0, for: ids) }
-        try await send([], on: channel)
+        try await link.send([], on: channel)
         return ids
-    }
-
-    /// Waits until there are more bytes than before.
-    private func receive(on channel: Channel) async throws(LoadError) {
-        while true {
-            let received: Channel.Received
-            do throws(SystemError) {
-                received = try channel.receive()
-            } catch {
-                throw .socket(error.message)
-            }
-            switch received {
-            case .bytes: return
-            case .end: throw .closedEarly
-            case .full: throw .length("a head that doesn't end")
-            case .blocked: try await wait(for: .upstreamReadable)
-            }
-        }
-    }
-
-    private func send(_ bytes: [UInt8], on channel: Channel) async throws(LoadError) {
-        var sent = 0
-        while true {
-            do throws(SystemError) {
-                sent += try channel.send(bytes.span.extracting(sent..<bytes.count))
-            } catch {
-                throw .socket(error.message)
-            }
-            // What TLS has sealed and not sent yet would have nobody else to send it.
-            if sent == bytes.count, !channel.hasStaged { return }
-            try await wait(for: .upstreamWritable)
-        }
-    }
-
-    private func wait(for reason: WakeReasons) async throws(LoadError) {
-        let woken = await slot.park(for: reason, until: loop.deadline(in: Self.patience))
-        if woken.contains(.timedOut) { throw .timedOut }
     }
 }

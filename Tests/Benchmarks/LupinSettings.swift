@@ -47,13 +47,13 @@ enum LupinRules {
     }
 }
 
-/// lupin's settings, for one worker.
+/// lupin's settings.
 enum LupinSettings {
     /// The rules file; `log` is where its records go.
     static func text(_ place: Contender.Place, log: String) -> String {
         let tls = place.listenerFile.map { "{cert: \"\($0)\", key: \"\($0)\"}" } ?? "off"
         var lines = [
-            "lupin: 1", "workers: 1",
+            "lupin: 1", "workers: \(place.workers)",
             "listen: [{address: \"127.0.0.1:\(place.port)\", tls: \(tls)}]",
             "limits: {connections: 8192}", "log: \(log)",
         ]

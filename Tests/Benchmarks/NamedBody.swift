@@ -31,3 +31,17 @@ enum NamedBody {
         return true
     }
 }
+
+/// Templates of named bodies, one for each length.
+struct NamedBodies {
+    private var templates: [Int: VariedText] = [:]
+
+    /// The template of a body of so many bytes; nil for none.
+    mutating func template(of bytes: Int) -> VariedText? {
+        guard bytes > 0 else { return nil }
+        if let made = templates[bytes] { return made }
+        let template = VariedText(NamedBody.template(bytes, naming: VariedText.urlID))
+        templates[bytes] = template
+        return template
+    }
+}

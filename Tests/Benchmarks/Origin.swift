@@ -16,6 +16,8 @@ final class Origin {
     private let protocols: [String]
     private var answers = OriginAnswers()
     private let pattern = [UInt8](repeating: UInt8(ascii: "x"), count: 256 << 10)
+    private let storm: StormOrigin
+    private var script: StormScript
 
     private static let tunnelRequestBytes = 9
 
@@ -26,15 +28,18 @@ final class Origin {
     private static let handshakeRecord: UInt8 = 22
 
     /// Shows `identity` to clients that speak TLS, and agrees with them on one of `protocols`, if
-    /// there are any.
+    /// there are any; `storm` decides what goes wrong in a storm.
     init(
         on loop: EventLoop,
         _ identity: TLSIdentity,
-        _ protocols: [String]
+        _ protocols: [String],
+        _ storm: StormOrigin
     ) throws(TLSFailure) {
         self.loop = loop
         self.identity = identity
         self.protocols = protocols
+        self.storm = storm
+        script = StormScript(storm)
         // No benchmark is as long as a key lives: their age may stand still.
         context = try TLSContext.server(ServerTLSConfiguration(ticketKeys: TicketKeys { .zero }))
     }
@@ -73,7 +78,7 @@ final class Origin {
                 if !channel.isFiltered, Self.beginsTLS(channel) {
                     guard let layer = await shakeHands(on: channel, slot) else { return }
                     if layer.chosenProtocol == Self.http2 {
-                        let streams = OriginStreams(on: channel, in: slot, pattern: pattern)
+                        let streams = OriginStreams(on: channel, in: slot, storm, pattern)
                         return try await streams.run()
                     }
                 }
@@ -85,6 +90,8 @@ final class Origin {
                     case .response(let demand, let isLast):
                         try await respond(to: demand, isLast: isLast, on: channel, slot)
                         isOver = isLast
+                    case .storm(let visit):
+                        isOver = try await play(visit, on: channel, slot)
                     case .wrong:
                         channel.stage { $0.append(contentsOf: OriginAnswers.refusal) }
                         try await send(0, on: channel, slot)
@@ -131,6 +138,7 @@ final class Origin {
     private enum Request {
         case bytes(Int)
         case response(Demand, isLast: Bool)
+        case storm(StormVisit)
         /// Its body is that of another request.
         case wrong
     }
@@ -154,7 +162,10 @@ final class Origin {
         guard let head = HeadScan(bytes) else { return nil }
         let line = bytes.extracting(0..<head.firstLineEnd)
         let demand = Demand(target: line.extracting(target(in: line)))
-        let response = Request.response(demand, isLast: head.saysClose)
+        let fields = bytes.extracting(0..<head.count)
+        let visit = StormVisit(demand) { HeadScan.value(of: $0, in: fields) }
+        let response =
+            visit.map(Request.storm) ?? Request.response(demand, isLast: head.saysClose)
         guard let length = head.contentLength else { return (response, head.count) }
         let count = head.count + length
         guard bytes.count >= count else { return nil }
@@ -196,6 +207,29 @@ final class Origin {
         channel.stage { text.append(to: &$0, for: demand.ids) }
         let isWhole = demand.bytes <= OriginAnswers.wholeBytesMax
         try await send(isWhole ? 0 : demand.bytes, on: channel, slot)
+    }
+
+    /// True when nothing follows on the connection.
+    private func play(
+        _ visit: StormVisit,
+        on channel: Channel,
+        _ slot: ParkingSlot
+    ) async throws(SystemError) -> Bool {
+        for step in script.steps(for: visit, now: loop.clock.now()) {
+            switch step {
+            case .send(let bytes):
+                channel.stage { $0.append(contentsOf: bytes) }
+                try await send(0, on: channel, slot)
+            case .pause(let milliseconds):
+                let end = loop.deadline(in: .milliseconds(milliseconds))
+                _ = await slot.park(for: [], until: end)
+            case .close: return true
+            case .reset:
+                channel.close(reset: true)
+                return true
+            }
+        }
+        return false
     }
 
     private func send(

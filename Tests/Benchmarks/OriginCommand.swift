@@ -14,6 +14,12 @@ struct OriginCommand: ParsableCommand {
     @Flag(help: "Speaks HTTP/2 with clients that speak TLS, and nothing else.")
     var http2 = false
 
+    @Option(help: "What a storm's pauses and cuts follow from.")
+    var seed: UInt64 = 0
+
+    @Flag(help: "Closes connections of HTTP/2 that it leaves without waiting for the peer.")
+    var abrupt = false
+
     func run() throws {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
@@ -22,10 +28,12 @@ struct OriginCommand: ParsableCommand {
         let executor = LoopExecutor()
         let loop = try EventLoop(executor: executor)
         StandardInput.whenItEnds { executor.mailbox.post { executor.loop.stop() } }
+        let (seed, isAbrupt) = (seed, abrupt)
         Task(executorPreference: executor) {
             do {
                 let protocols = http2 ? [Origin.http2] : []
-                try await Origin(on: executor.loop, identity, protocols).run()
+                let storm = StormOrigin(seed: seed, isAbrupt: isAbrupt)
+                try await Origin(on: executor.loop, identity, protocols, storm).run()
             } catch {
                 StandardOutput.print("origin: \(error)")
                 executor.loop.stop()

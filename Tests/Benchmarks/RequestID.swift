@@ -1,7 +1,7 @@
 // How requests are told apart: each has an ID, which its answer names.
 
 /// The ID of a request of the load, or of a URL that it asks for.
-struct RequestID: Equatable {
+struct RequestID: Hashable, CustomStringConvertible {
     /// Bytes of the ID as text: hex digits in lower case.
     static let length = 16
 
@@ -34,6 +34,10 @@ struct RequestID: Equatable {
     func digit(_ place: Int) -> UInt8 {
         let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * place)) & 15
         return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+    }
+
+    var description: String {
+        String(decoding: (0..<Self.length).map(digit), as: UTF8.self)
     }
 
     /// A second of the first 25 days of a month; of 2^21 numbers in a row each has another.
