@@ -60,8 +60,7 @@ public final class Proxy: Sendable {
         source: RulesSource? = nil,
         about: ProxyDescription = ProxyDescription()
     ) async throws(StartFailure) {
-        SystemCall.ignoreBrokenPipes()
-        _ = SystemCall.raiseDescriptorLimit()
+        Proxy.prepareProcess()
         let maker = ListenerMaker(clock: clock, logger: logger, verify: verify)
         let listeners = try maker.listeners(for: configuration.settings.listeners).all
         let issuer = LeafIssuer(
@@ -112,6 +111,11 @@ public final class Proxy: Sendable {
             maker: maker
         )
         control = await Proxy.makeControl(controlThread.executor, shared, workers, surroundings)
+        try await begin(listeners)
+    }
+
+    /// Has everybody begin, or nobody.
+    private func begin(_ listeners: [OpenListener]) async throws(StartFailure) {
         await onControl { $0.beginSiblings() }
         do {
             for worker in workers { try await worker.start(listeners) }
@@ -230,6 +234,12 @@ public final class Proxy: Sendable {
                 isBindFailure: false
             )
         }
+    }
+
+    /// A peer that goes must not end the process, and there are many of them.
+    private static func prepareProcess() {
+        SystemCall.ignoreBrokenPipes()
+        _ = SystemCall.raiseDescriptorLimit()
     }
 
     /// Rules that need clear text need the local authority: better told at the start than to the

@@ -220,6 +220,18 @@ extension DecodingContext {
                 return nil
             }
             return .token(argument)
+        default: refuseReference(reference, role: role, refuse)
+        }
+        return nil
+    }
+
+    /// Says why a reference is of no use where it stands.
+    private func refuseReference(
+        _ reference: Reference,
+        role: ValueRole,
+        _ refuse: (Diagnostic.Code, String, String?) -> Void
+    ) {
+        switch (reference.kind, role) {
         case ("token", .secret):
             refuse(.type, "\"\(reference.shown)\" is not allowed here", "a token has one source")
         case ("token", _):
@@ -256,7 +268,6 @@ extension DecodingContext {
                 )
             }
         }
-        return nil
     }
 
     /// `N` or `N:-default`; the default is for a variable that is unset or empty.

@@ -38,6 +38,9 @@ func firstLineFindings(in file: SourceFile) -> [Finding] {
 
 private let columnsMax = 100
 private let linesMax = 600
+/// Of a file of the program, and of a function in it.
+private let sourceLinesMax = 500
+private let functionLinesMax = 70
 
 /// Lines wider than a screen and files longer than a sitting.
 func sizeFindings(in file: SourceFile) -> [Finding] {
@@ -47,6 +50,7 @@ func sizeFindings(in file: SourceFile) -> [Finding] {
     where line.utf8.count > columnsMax && line.count > columnsMax {
         findings.append(file.finding(at: i + 1, "\(line.count) columns, \(columnsMax) at most"))
     }
+    let linesMax = file.isSource ? sourceLinesMax : linesMax
     if file.lines.count > linesMax {
         findings.append(
             file.finding(
@@ -56,6 +60,50 @@ func sizeFindings(in file: SourceFile) -> [Finding] {
         )
     }
     return findings
+}
+
+/// Functions of the program that don't fit a screen.
+///
+/// Formatted code ends a function at the indentation at which it began it.
+func functionFindings(in file: SourceFile) -> [Finding] {
+    guard file.isSwift, file.isSource else { return [] }
+    var findings: [Finding] = []
+    for (i, line) in file.lines.enumerated() where line.beginsFunction && !line.isWholeBlock {
+        let indentation = line.indentation
+        var count = 1
+        for next in file.lines[(i + 1)...] {
+            count += 1
+            if next.isBlank || next.indentation > indentation { continue }
+            // A requirement of a protocol has no body.
+            if next.indentation < indentation { count = 0 }
+            if next.trimmed.hasPrefix(")"), !next.isWholeBlock { continue }
+            break
+        }
+        if count > functionLinesMax {
+            findings.append(
+                file.finding(at: i + 1, "\(count) lines, \(functionLinesMax) at most in a function")
+            )
+        }
+    }
+    return findings
+}
+
+extension SourceFile {
+    fileprivate var isSource: Bool { path.hasPrefix("Sources/") }
+}
+
+extension StringProtocol {
+    fileprivate var indentation: Int { prefix { $0 == " " }.count }
+    fileprivate var isBlank: Bool { allSatisfy(\.isWhitespace) }
+    fileprivate var trimmed: SubSequence { drop { $0 == " " } }
+    fileprivate var isWholeBlock: Bool { contains("{") && hasSuffix("}") }
+    fileprivate var beginsFunction: Bool {
+        let code = trimmed
+        guard !code.hasPrefix("//"), !code.hasPrefix("case ") else { return false }
+        let head = code.prefix { $0 != "(" && $0 != "{" && $0 != "\"" && $0 != "=" }
+        let words = head.split(separator: " ")
+        return words.contains("func") || words.last.map { $0 == "init" || $0 == "init?" } ?? false
+    }
 }
 
 /// Names that say nothing, and so let a file grow.
@@ -124,6 +172,22 @@ struct HabitTests {
     }
 
     @Test(arguments: [
+        ("Sources/A.swift", 70, 0), ("Sources/A.swift", 71, 1), ("Tests/A.swift", 71, 0),
+    ])
+    func `a function that fills more than a screen is found`(
+        sample: (path: String, lines: Int, count: Int)
+    ) {
+        let body = String(repeating: "        a()\n", count: sample.lines - 2)
+        for head in ["    func f() {", "    package init?(a: Int) {", "    func f(\n    ) {"] {
+            let lines = head.split(separator: "\n").count - 1
+            let text = "struct A {\n\(head)\n\(body.dropLast(12 * lines))    }\n}\n"
+            #expect(functionFindings(in: file(sample.path, text)).count == sample.count)
+        }
+        let short = "protocol P {\n    func a()\n    func b() { c() }\n\(body)    }\n}\n"
+        #expect(functionFindings(in: file(sample.path, short)) == [])
+    }
+
+    @Test(arguments: [
         ("Sources/lupin/main.swift", 1), ("Tests/Fuzz/HTTP1/main.swift", 0),
         ("Sources/LupinTLS/Session.swift", 1), ("Sources/LupinTLS/TLSSession.swift", 0),
         ("Tests/LupinTestKit/Helpers.swift", 1), ("Sources/LupinProxy/Proxy.swift", 0),
@@ -142,7 +206,7 @@ struct HabitTests {
     }
 
     @Test func `lines and files of the tree keep their size`() {
-        report(realTree.flatMap(sizeFindings))
+        report(realTree.flatMap(sizeFindings) + realTree.flatMap(functionFindings))
     }
 
     @Test func `no file of the tree is a drawer`() {

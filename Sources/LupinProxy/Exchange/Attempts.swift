@@ -94,22 +94,7 @@ extension Exchange {
             var obtained: ObtainedResponse
             let verdict: Verdict
             do throws(LupinError) {
-                let response =
-                    if let former {
-                        try await former.response()
-                    } else if hedge == nil {
-                        try await attempt.run()
-                    } else {
-                        try await race(&attempt)
-                    }
-                guard let upstream else { throw .stopping }
-                noteOutcome(of: attempt, status: response.status)
-                obtained = ObtainedResponse(response: response, body: upstream.responseBody)
-                if !needsVerdict(response.status) {
-                    verdict = .deliver(reason: "")
-                } else {
-                    verdict = try await self.verdict(on: &obtained, of: attempt)
-                }
+                (obtained, verdict) = try await result(of: &attempt, goingOnWith: former)
             } catch {
                 // What somebody decided is in the record already.
                 if attempt.isClosed { throw error }
@@ -148,6 +133,27 @@ extension Exchange {
                 if plan?.respond != nil { return nil }
             }
         }
+    }
+
+    /// What an attempt came to, and what becomes of it.
+    private func result(
+        of attempt: inout Attempt,
+        goingOnWith former: BegunAttempt?
+    ) async throws(LupinError) -> (obtained: ObtainedResponse, verdict: Verdict) {
+        let response =
+            if let former {
+                try await former.response()
+            } else if hedge == nil {
+                try await attempt.run()
+            } else {
+                try await race(&attempt)
+            }
+        guard let upstream else { throw .stopping }
+        noteOutcome(of: attempt, status: response.status)
+        var obtained = ObtainedResponse(response: response, body: upstream.responseBody)
+        guard needsVerdict(response.status) else { return (obtained, .deliver(reason: "")) }
+        let verdict = try await verdict(on: &obtained, of: attempt)
+        return (obtained, verdict)
     }
 
     /// The next attempt, with the request that it sends.

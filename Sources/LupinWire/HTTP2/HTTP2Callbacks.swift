@@ -36,6 +36,11 @@ enum HTTP2Callbacks {
 
     /// Names the functions; each uses what it is called with during the call only.
     private static func install(on callbacks: OpaquePointer?) {
+        unsafe installHeadCallbacks(on: callbacks)
+        unsafe installFrameCallbacks(on: callbacks)
+    }
+
+    private static func installHeadCallbacks(on callbacks: OpaquePointer?) {
         unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, me in
             unsafe HTTP2Callbacks.with(me) { unsafe $0.begins(header.unsafelyUnwrapped.pointee) }
             return 0
@@ -79,6 +84,9 @@ enum HTTP2Callbacks {
             }
             return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
+    }
+
+    private static func installFrameCallbacks(on callbacks: OpaquePointer?) {
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, me in
             unsafe HTTP2Callbacks.with(me) { unsafe $0.received(frame.unsafelyUnwrapped.pointee) }
             return 0
