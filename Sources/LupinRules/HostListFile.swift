@@ -1,6 +1,6 @@
 // Files of hosts that rules name: block lists as people publish them, plain or as /etc/hosts.
 
-import LupinCore
+package import LupinCore
 
 extension DecodingContext {
     /// The patterns of a list, kept together where there are so many that each alone would cost.
@@ -63,7 +63,7 @@ extension DecodingContext {
             warning(.host, "\(path) holds no host, so nothing matches", at: node)
         }
         listHash.add(bytes)
-        return reader.problems.isEmpty ? HostList(reader.hosts) : nil
+        return reader.problems.isEmpty ? reader.list : nil
     }
 
     /// As many lines of one file are shown.
@@ -74,14 +74,14 @@ extension DecodingContext {
 ///
 /// A line is a host or a pattern, or as in /etc/hosts an address and the names that have it; `#`
 /// begins a comment.
-struct HostListReader {
-    struct Problem {
-        let message: String
-        let place: Place
+package struct HostListReader {
+    package struct Problem: Sendable {
+        package let message: String
+        package let place: Place
     }
 
     private(set) var hosts = HostList.Builder()
-    private(set) var problems: [Problem] = []
+    package private(set) var problems: [Problem] = []
     private let bytes: [UInt8]
 
     /// Names that every /etc/hosts has for the machine itself; they are nobody's to block.
@@ -91,9 +91,12 @@ struct HostListReader {
         "ip6-allhosts", "0.0.0.0",
     ]
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    mutating func read() {
+    /// The hosts that were read.
+    package var list: HostList { HostList(hosts) }
+
+    package mutating func read() {
         var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         var line = 1
         while start < bytes.count {

@@ -2,9 +2,9 @@
 // is, so that carets can stand below it.
 
 /// A place in the file as libyaml counts it: lines from 1, columns from 1 in Unicode scalars.
-struct Place: Sendable, Equatable, Hashable {
-    var line: Int
-    var column: Int
+package struct Place: Sendable, Equatable, Hashable {
+    package var line: Int
+    package var column: Int
 
     static let wholeFile = Place(line: 0, column: 0)
 

@@ -4,7 +4,7 @@ import LupinIO
 import LupinRules
 
 enum FileTargets {
-    static let all = [units, rules, passwords, socketTable, routes, pem]
+    static let all = [units, rules, hostList, passwords, socketTable, routes, pem]
 
     static let pem = FuzzTarget(
         "pem",
@@ -19,6 +19,32 @@ enum FileTargets {
         let certificates = PEM.certificates(in: input)
         try hold(certificates?.isEmpty != true, "a file without certificates holds none")
         return "\(blocks.map { size($0.count) } ?? "nil") \(told(certificates))"
+    }
+
+    static let hostList = FuzzTarget(
+        "host-list",
+        seeds: [
+            "# ads\n0.0.0.0 ads.dev t.dev # both\n::1 localhost\nfe80::1%lo0 a.dev\r\n",
+            "a.dev\n*.b.dev\n**.c.dev\n/^d/\n127.0.0.1\n[::1]\nm\u{FC}nchen.dev\n",
+            "\u{FEFF}a.dev b.dev\n\n\t\n#\n.\n-\n",
+        ],
+        words: ["0.0.0.0 ", "::1 ", "#", "**.", "*.", "\n", "\r\n", "\t", "localhost", ".", "xn--"]
+    ) { input in
+        var reader = HostListReader(Array(input))
+        reader.read()
+        let list = reader.list
+        let lines = input.count { $0 == 0x0A } + 1
+        for problem in reader.problems {
+            try hold((1...lines).contains(problem.place.line), "a problem is in a line of the file")
+        }
+        for line in input.split(separator: 0x0A) {
+            let words = line.prefix { $0 != 0x23 }.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+            guard words.count == 1, let host = try? Host(parsing: Array(words[0]).span) else {
+                continue
+            }
+            try hold(list.contains(host), "a host with a line of its own is listed")
+        }
+        return "hosts \(size(list.count)) problems \(size(reader.problems.count))"
     }
 
     static let units = FuzzTarget(
