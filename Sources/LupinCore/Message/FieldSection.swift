@@ -45,15 +45,6 @@ public struct FieldSection: Sendable {
     /// Whether there is no line at all.
     public var isEmpty: Bool { lines.isEmpty }
 
-    /// Takes the content of `other` into the memory that is here, so that `other` keeps its own.
-    package mutating func copy(_ other: borrowing FieldSection) {
-        storage.removeAll(keepingCapacity: true)
-        storage.append(contentsOf: other.storage)
-        lines.removeAll(keepingCapacity: true)
-        lines.append(contentsOf: other.lines)
-        names = other.names
-    }
-
     /// Forgets everything and keeps the memory for the next message.
     package mutating func removeAll() {
         storage.removeAll(keepingCapacity: true)

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The last exchanges of all workers, `admin.history` of them.
 ///
-/// An exchange pays one copy of its fields under a lock, into the memory of an earlier one; what it
-/// made of itself is kept as it is, secrets too, and becomes text without them when somebody asks.
+/// An exchange hands its record and its fields over as they are, secrets too, and takes the memory
+/// of an earlier one for them; they become text without secrets when somebody asks.
 final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
     struct Entry: Sendable {
@@ -20,17 +20,14 @@ final class ExchangeHistory: Sendable {
             core = ExchangeRecord(id: ExchangeID(high: 0, low: 0), startMicroseconds: 0)
         }
 
-        /// Becomes another exchange, whose record is moved and leaves the one before.
-        ///
-        /// Its fields are copied into the memory of those before: their own serves the next
-        /// exchange on their connection.
+        /// Becomes another exchange, whose record and fields are moved and leave those before.
         fileprivate mutating func become(
             _ record: inout ExchangeRecord,
-            _ fields: borrowing ExchangeRecord.Fields,
+            _ fields: inout ExchangeRecord.Fields,
             changed: RequestHead?
         ) {
-            requestFields.copy(fields.request)
-            responseFields.copy(fields.response)
+            swap(&requestFields, &fields.request)
+            swap(&responseFields, &fields.response)
             swap(&core, &record)
             self.changed = changed
         }
@@ -74,7 +71,8 @@ final class ExchangeHistory: Sendable {
 
     var isOn: Bool { limit > 0 }
 
-    /// Keeps an exchange, whose record is moved and whose fields are copied; the oldest gives way.
+    /// Keeps an exchange, whose record and fields are moved; the oldest gives way, and what it had
+    /// comes back in their place.
     func append(
         _ record: inout ExchangeRecord,
         _ fields: inout ExchangeRecord.Fields,
@@ -88,7 +86,7 @@ final class ExchangeHistory: Sendable {
             } else {
                 place = ring.takeNext(of: limit)
             }
-            ring.entries[place].become(&record, fields, changed: changed)
+            ring.entries[place].become(&record, &fields, changed: changed)
         }
     }
 

@@ -89,7 +89,7 @@ final class Attempt {
             facts.tls = secured.filter.session.version
             exchange.record.trust = secured.trust
         }
-        try upstream.begin(adapted.head, options())
+        try upstream.begin(adapted.request.head, options())
         try startUpload(to: upstream)
         exchange.note(.sent(upstream))
     }
@@ -157,7 +157,10 @@ final class Attempt {
         facts.decision = decision
         facts.reason = reason
         observeUpstream()
-        exchange.append(facts)
+        // Moved: a copy counts the references of all its texts.
+        var closed = AttemptRecord()
+        swap(&closed, &facts)
+        exchange.append(closed)
         exchange.noteAttemptEnd()
     }
 
@@ -191,32 +194,30 @@ final class Attempt {
     }
 
     private func options() -> RequestOptions {
-        var options = RequestOptions(
-            target: .origin,
-            authority: adapted.origin.authority,
-            framing: framing
-        )
-        if adapted.hop.parent != nil {
-            options.target = .absolute(adapted.origin.scheme)
-        }
-        if exchange.request.method == .connect {
-            options.target = .authority
-            options.authority = adapted.origin.hostAndPort
-        }
-        if let parent = adapted.hop.parent, parent.userinfo != nil {
-            options.proxyAuthorization = exchange.resources.shared.parentCredentials.field(
+        let parent = adapted.hop.parent
+        let isConnect = exchange.request.method == .connect
+        var proxyAuthorization: String?
+        if let parent, parent.userinfo != nil {
+            proxyAuthorization = exchange.resources.shared.parentCredentials.field(
                 for: parent,
                 method: adapted.head.method,
                 uri: target
             )
         }
-        options.via = exchange.snapshot.via(
-            received: exchange.request.version,
-            pseudonym: exchange.resources.shared.pseudonym
+        // In one go: what is changed afterwards is copied.
+        return RequestOptions(
+            target: isConnect
+                ? .authority : parent == nil ? .origin : .absolute(adapted.origin.scheme),
+            authority: isConnect ? adapted.origin.hostAndPort : adapted.origin.authority,
+            framing: framing,
+            via: exchange.snapshot.via(
+                received: exchange.request.version,
+                pseudonym: exchange.resources.shared.pseudonym
+            ),
+            acceptsTrailers: exchange.acceptsTrailers,
+            upgrade: exchange.wishes.upgrade,
+            proxyAuthorization: proxyAuthorization
         )
-        options.acceptsTrailers = exchange.acceptsTrailers
-        options.upgrade = exchange.wishes.upgrade
-        return options
     }
 
     // MARK: Sending

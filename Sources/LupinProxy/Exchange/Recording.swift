@@ -22,6 +22,8 @@ extension Exchange {
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
             resources.shared.history.append(&finished, &fields, changed: sentHead)
+            // What came back for them serves the connection's next request.
+            swap(&fields.request, &request.fields)
         }
         // Nobody else needs them now: their memory serves the connection's next response.
         if let lastUpstream {

@@ -32,12 +32,18 @@ package struct RequestOptions: Sendable {
         target: Target,
         authority: String,
         framing: BodyFraming,
-        via: ViaMember? = nil
+        via: ViaMember? = nil,
+        acceptsTrailers: Bool = false,
+        upgrade: String? = nil,
+        proxyAuthorization: String? = nil
     ) {
         self.target = target
         self.authority = authority
         self.framing = framing
         self.via = via
+        self.acceptsTrailers = acceptsTrailers
+        self.upgrade = upgrade
+        self.proxyAuthorization = proxyAuthorization
     }
 }
 
