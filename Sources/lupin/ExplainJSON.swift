@@ -185,7 +185,7 @@ extension Explanation {
         addCache(to: &line)
         line.openList("response")
         for step in isPurge ? [] : plan.responseSteps {
-            line.element(step.summary.utf8Span.span)
+            line.element(step.step.summary.utf8Span.span)
         }
         line.closeList()
     }

@@ -223,7 +223,7 @@ struct ExplainText {
         lines += preview.steps.dropped.map { "dropped: \($0.step): \($0.reason)" }
         lines += preview.notes.map { "also: \($0)" }
         if !explanation.isPurge {
-            lines += explanation.plan.responseSteps.map { "of the response: \($0.summary)" }
+            lines += explanation.plan.responseSteps.map { "of the response: \($0.step.summary)" }
         }
         if let problem = preview.problem {
             lines.append("nothing is sent, 502: \(problem)")

@@ -3,6 +3,15 @@
 extension FieldSection {
     /// Applies a step that is about fields; false if it had nothing to do, or is none of them.
     mutating func apply(
+        _ planned: PlannedStep,
+        _ values: TemplateValues
+    ) throws(StepInterruption) -> Bool {
+        if let line = planned.line { return apply(planned.step, line) }
+        if let removal = planned.removal { return removeLines(removal) }
+        return try apply(planned.step, values)
+    }
+
+    private mutating func apply(
         _ step: RequestStep,
         _ values: TemplateValues
     ) throws(StepInterruption) -> Bool {
@@ -18,15 +27,14 @@ extension FieldSection {
             guard !hasLine(name.utf8Span.span) else { return false }
             lines.append(try makeLine(name, value, values))
             return true
-        case .remove(let pattern): return removeLines(ValueGlob(pattern))
         case .rewrite(let name, let pattern, let replacement):
             return try rewrite(name, pattern, replacement)
-        case .query, .url, .compress, .auth, .delay: return false
+        case .remove, .query, .url, .compress, .auth, .delay: return false
         }
     }
 
     /// Applies a step that sets a field to what it always is.
-    mutating func apply(_ step: RequestStep, _ planned: PlannedLine) -> Bool {
+    private mutating func apply(_ step: RequestStep, _ planned: PlannedLine) -> Bool {
         // A name that is known and not there need not be looked for.
         let mayBeThere = planned.known == .other || names.contains(planned.known)
         switch step {
@@ -97,14 +105,21 @@ extension FieldSection {
         if !isPlaced { lines.append(line) }
     }
 
-    private mutating func removeLines(_ glob: ValueGlob) -> Bool {
-        let kept = lines.filter { line in
-            !line.isForSteps
-                || !glob.matches(storage.span.extracting(line.name.range), ignoringCase: true)
+    private mutating func removeLines(_ removal: PlannedRemoval) -> Bool {
+        let known = removal.known
+        let before = lines.count
+        if known != .other {
+            // A name that is known and not there need not be looked for.
+            guard names.contains(known) else { return false }
+            lines.removeAll { $0.known == known && $0.isForSteps }
+            return lines.count < before
         }
-        let isChanged = kept.count < lines.count
-        if isChanged { lines = kept }
-        return isChanged
+        let storage = storage
+        lines.removeAll { line in
+            let name = storage.span.extracting(line.name.range)
+            return line.isForSteps && removal.glob.matches(name, ignoringCase: true)
+        }
+        return lines.count < before
     }
 
     /// Applies a replacement to each value of the field; values that do not match stay.

@@ -106,10 +106,8 @@ extension RequestHead {
         _ values: TemplateValues,
         _ origin: inout Origin
     ) throws(StepInterruption) -> Bool {
-        if let line = planned.line { return fields.apply(planned.step, line) }
         switch planned.step {
-        case .set, .add, .default, .remove, .rewrite:
-            return try fields.apply(planned.step, values)
+        case .set, .add, .default, .remove, .rewrite: return try fields.apply(planned, values)
         // A credential is for the origin at the end of all steps, a body follows its head, and a
         // wait is no change.
         case .compress, .auth, .delay: return false

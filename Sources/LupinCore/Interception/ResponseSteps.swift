@@ -9,7 +9,7 @@ package enum ResponseSteps {
     /// - Throws: The step that would put NUL, CR or LF into the response.
     /// - Returns: Which steps changed something, and which could not.
     package static func apply(
-        _ steps: [RequestStep],
+        _ steps: [PlannedStep],
         to fields: inout FieldSection,
         original: RequestHead,
         id: ExchangeID
@@ -19,13 +19,13 @@ package enum ResponseSteps {
         for step in steps {
             do throws(StepInterruption) {
                 guard try fields.apply(step, values) else { continue }
-                result.applied.append("response \(step.summary)")
+                result.applied.append(step.summary)
             } catch {
                 guard case .missingField(let name) = error else {
                     throw StepProblem(step: step.summary)
                 }
                 let reason = "the request has no field \(name)"
-                result.dropped.append((step: "response \(step.summary)", reason: reason))
+                result.dropped.append((step: step.summary, reason: reason))
             }
         }
         return result

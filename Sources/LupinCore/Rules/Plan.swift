@@ -45,7 +45,7 @@ package final class Plan: Sendable {
     /// The name of the rule whose `throttle` holds: all its exchanges share the rate.
     package let throttleRule: String?
     /// The steps for the response, in file order.
-    package let responseSteps: [RequestStep]
+    package let responseSteps: [PlannedStep]
     /// The answer of the last matching rule that has one.
     package let respond: CannedResponse?
     package let timeouts: TimeoutOverrides
@@ -105,7 +105,7 @@ package final class Plan: Sendable {
             && (retry.limit > 0 || retry.hedge != nil)
         cache = acting.last { $0.cache != nil }?.cache ?? nil
         resumes = acting.last { $0.resume != nil }?.resume ?? false
-        responseSteps = acting.flatMap(\.responseSteps)
+        responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
         trust = acting.reduce(nil) { trust, rule in
             guard let next = rule.trust?.policy, next.mayFollow(trust) else { return trust }
             return next

@@ -16,6 +16,8 @@ package final class TargetRules {
     /// The plans of all requests and of all CONNECTs, where the target alone decides.
     fileprivate var plan: Plan?
     fileprivate var connectPlan: Plan?
+    /// What the last request matched that was no CONNECT, and the plan that was made of it.
+    fileprivate var last: (matched: [Int], plan: Plan)?
 
     fileprivate init(_ entries: [Entry], _ indices: [PathIndex], of owner: PlanCache) {
         self.owner = ObjectIdentifier(owner)
@@ -56,7 +58,9 @@ package final class PlanCache {
         if let plan = subject.isConnect ? target.connectPlan : target.plan { return plan }
         let matched = matching(subject, at: target)
         if matched.isEmpty { return nil }
+        if !subject.isConnect, let last = target.last, last.matched == matched { return last.plan }
         let plan = plan(of: matched, isConnect: subject.isConnect)
+        if !subject.isConnect { target.last = (matched, plan) }
         guard target.isCertain else { return plan }
         if subject.isConnect { target.connectPlan = plan } else { target.plan = plan }
         return plan

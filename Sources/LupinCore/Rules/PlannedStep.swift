@@ -11,12 +11,30 @@ package final class PlannedStep: Sendable {
     package let summary: String
     /// The whole field line of a step whose value is the same for every request.
     let line: PlannedLine?
+    /// Which fields a step removes.
+    let removal: PlannedRemoval?
 
-    package init(rule: Int, step: RequestStep) {
+    /// A step of a request, or of the response to it.
+    package init(rule: Int, step: RequestStep, isOfResponse: Bool = false) {
         self.rule = rule
         self.step = step
-        summary = step.summary
+        summary = isOfResponse ? "response \(step.summary)" : step.summary
         line = PlannedLine(step)
+        removal = PlannedRemoval(step)
+    }
+}
+
+/// The fields that a step removes.
+struct PlannedRemoval: Sendable {
+    let glob: ValueGlob
+    /// The one field that is meant, if it is a known one.
+    let known: FieldName
+
+    /// nil where the step removes no field.
+    init?(_ step: RequestStep) {
+        guard case .remove(let pattern) = step else { return nil }
+        glob = ValueGlob(pattern)
+        known = glob.literal.map { FieldName($0.span) } ?? .other
     }
 }
 

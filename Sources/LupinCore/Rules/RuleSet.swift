@@ -15,6 +15,8 @@ package struct RuleSet: Sendable {
     private let pathIndex: PathIndex?
     /// For each rule the steps it gives to a plan.
     let steps: [[PlannedStep]]
+    /// The same for steps of the response.
+    let responseSteps: [[PlannedStep]]
 
     package init(_ rules: [Rule]) {
         self.rules = rules
@@ -24,6 +26,9 @@ package struct RuleSet: Sendable {
         interceptionIndex = InterceptionIndex(rules)
         steps = rules.enumerated().map { index, rule in
             rule.steps.map { PlannedStep(rule: index, step: $0) }
+        }
+        responseSteps = rules.enumerated().map { index, rule in
+            rule.responseSteps.map { PlannedStep(rule: index, step: $0, isOfResponse: true) }
         }
     }
 

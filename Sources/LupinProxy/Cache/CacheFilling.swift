@@ -110,7 +110,7 @@ extension Exchange {
         if !use.policy.modify.isEmpty {
             do throws(StepProblem) {
                 _ = try ResponseSteps.apply(
-                    use.policy.modify,
+                    use.policy.modify.map { PlannedStep(rule: 0, step: $0, isOfResponse: true) },
                     to: &head.fields,
                     original: request,
                     id: record.id

@@ -65,7 +65,7 @@ extension Exchange {
     /// Lets the `response:` steps of the plan change what the client sees.
     private func change(
         _ head: inout ResponseHead,
-        by steps: [RequestStep]
+        by steps: [PlannedStep]
     ) throws(LupinError) {
         do throws(StepProblem) {
             let result = try ResponseSteps.apply(
