@@ -6,15 +6,13 @@ extension DecodingContext {
     /// Takes one key of `admin`.
     func decode(_ node: YAMLNode, _ setting: Setting, into admin: inout AdminSettings) {
         switch setting.key {
-        case "socket":
-            if let socket = adminSocket(node) { admin.socket = socket }
-        case "history":
-            if let count = number(node, setting) ?? nil { admin.history = count }
+        case "socket": set(&admin.socket, adminSocket(node))
+        case "history": set(&admin.history, number(node, setting))
         case "http":
             if case .scalar("off", _) = node.content {
                 admin.http = nil
-            } else if let http = adminHTTP(node) {
-                admin.http = http
+            } else {
+                set(&admin.http, adminHTTP(node))
             }
         default: break
         }
@@ -31,8 +29,7 @@ extension DecodingContext {
         }
         let isBare = !text.contains("/") && !text.contains(".")
         if isBare, nearest(to: text, among: ["auto", "off"]) != nil {
-            unknownWord(node, text, for: "value", known: ["auto", "off", "a path"])
-            return nil
+            return unknownWord(node, text, for: "value", known: ["auto", "off", "a path"])
         }
         return path(text, at: node).map { .path($0) }
     }
@@ -42,19 +39,11 @@ extension DecodingContext {
         guard let entries = entries(node, of: "a map", example: example) else { return nil }
         var listener: ListenerSettings?
         var token: String?
-        var isComplete = true
-        for entry in entries {
-            switch entry.key {
-            case "address":
-                listener = listenerAddress(entry.value)
-                isComplete = isComplete && listener != nil
-            case "token":
-                token = adminToken(entry.value)
-                isComplete = isComplete && token != nil
-            default:
-                unknownKey(entry, in: "admin.http", known: ["address", "token"])
-                isComplete = false
-            }
+        let known = ["address", "token"]
+        let isComplete = every(entries, in: "admin.http", known: known) { entry in
+            entry.key == "address"
+                ? set(&listener, listenerAddress(entry.value))
+                : set(&token, adminToken(entry.value))
         }
         guard isComplete else { return nil }
         for (key, isMissing) in [("address", listener == nil), ("token", token == nil)]
@@ -69,38 +58,30 @@ extension DecodingContext {
     private func adminToken(_ node: YAMLNode) -> String? {
         let example = "${file:admin.token}"
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(
-                .type,
-                "expected a token, found \(node.kindText)",
-                at: node,
-                hint: "write \"\(example)\""
-            )
-            return nil
+            return wrongType(node, "a token", write: "\"\(example)\"")
         }
         guard let token = resolved(raw, role: .userinfo, at: node) else { return nil }
         add(secret: token)
         let least = AdminHTTPSettings.tokenLengthMin
         guard token.utf8.count >= least else {
-            error(
+            return refuse(
                 .range,
                 "a token has \(least) characters at least",
                 at: node,
                 hint: "openssl rand -hex 16 makes one"
             )
-            return nil
         }
         let marks = Array("-._~+/=".utf8)
         let isToken = token.utf8.allSatisfy { byte in
             byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
         }
         guard isToken else {
-            error(
+            return refuse(
                 .type,
                 "a token is made of letters, digits and -._~+/=",
                 at: node,
                 hint: "openssl rand -hex 16 makes one"
             )
-            return nil
         }
         return token
     }

@@ -3,41 +3,17 @@
 
 import LupinCore
 
-/// The policies under `cache:` at the top of the file.
-struct CacheDefinitions {
-    struct Definition {
-        /// nil where a problem was told: the name is known all the same.
-        var policy: CachePolicy?
-        var entry: YAMLNode.Entry
-    }
+/// `standard` is built in, and the file may change it: what others leave out is as there.
+typealias CacheDefinitions = PolicyDefinitions<CachePolicy>
 
-    /// What `cache: standard` means; the file may change it.
-    fileprivate(set) var standard = Definition(policy: .standard, entry: Self.unwritten)
-    /// The others, in the order of the file.
-    fileprivate(set) var all: [Definition] = []
-
-    /// Every name that a rule may use.
-    var names: [String] { [CachePolicy.standard.name] + all.map(\.entry.key) }
+extension CacheDefinitions {
+    init() { self.init(key: "cache", builtIn: [(CachePolicy.standard.name, .standard)]) }
 
     /// All that are good.
-    var policies: [CachePolicy] {
-        [standard.policy ?? .standard] + all.compactMap(\.policy)
-    }
-
-    /// The policy called `name`; `.some(nil)` where it is defined and broken.
-    func policy(_ name: String) -> CachePolicy?? {
-        if name == CachePolicy.standard.name { return .some(standard.policy) }
-        return all.first { $0.entry.key == name }.map(\.policy)
-    }
+    var policies: [CachePolicy] { [base] + all.compactMap(\.policy) }
 
     /// What others leave out is as here.
-    fileprivate var base: CachePolicy { standard.policy ?? .standard }
-
-    private static let unwritten = YAMLNode.Entry(
-        key: CachePolicy.standard.name,
-        keyPlace: .wholeFile,
-        value: YAMLNode(content: .map([]), place: .wholeFile)
-    )
+    fileprivate var base: CachePolicy { builtIn.first?.policy ?? .standard }
 }
 
 struct CacheDecoder {
@@ -50,12 +26,13 @@ struct CacheDecoder {
     /// Every key below `cache` but `store`.
     func definitions(_ entries: [YAMLNode.Entry]) -> CacheDefinitions {
         var definitions = CacheDefinitions()
+        let standard = CachePolicy.standard.name
         // First of all, wherever it stands: the others begin from it.
-        if let entry = entries.first(where: { $0.key == CachePolicy.standard.name }) {
-            let policy = definition(entry, startingFrom: .standard)
-            definitions.standard = .init(policy: policy, entry: entry)
+        if let entry = entries.first(where: { $0.key == standard }) {
+            definitions.builtIn = [(standard, definition(entry, startingFrom: .standard))]
+            definitions.change = entry
         }
-        for entry in entries where entry.key != CachePolicy.standard.name {
+        for entry in entries where entry.key != standard {
             guard entry.key != Self.off else {
                 context.error(
                     .name,
@@ -77,44 +54,19 @@ struct CacheDecoder {
         _ entry: YAMLNode.Entry,
         startingFrom base: CachePolicy
     ) -> CachePolicy? {
-        let example = "{mode: private}"
-        let entries = context.entries(entry.value, of: "a cache policy", example: example)
-        guard let entries else { return nil }
-        let rest = entries.filter { $0.key != "use" }
-        let policy = CachePolicyDecoder(context: context).policy(rest, startingFrom: base)
-        guard let use = entries.first(where: { $0.key == "use" }) else { return policy }
-        context.error(
-            .key,
-            "unknown key \"use\" in \"\(entry.key)\"",
-            atKey: use,
-            hint: "what a policy leaves out is as in standard; only rules say use"
-        )
-        return nil
+        context.definition(entry, of: "cache", example: "{mode: private}") {
+            CachePolicyDecoder(context: context).policy($0, startingFrom: base)
+        }
     }
 
     /// Tells definitions that no rule uses, and a `standard` that is changed for nobody.
     func warnOfUnused(_ definitions: CacheDefinitions, by rules: [Rule]) {
-        for definition in definitions.all {
-            let name = definition.entry.key
-            let isUsed = rules.contains { rule in
-                guard let used = (rule.cache ?? nil)?.name else { return false }
-                return used == name || used == "\(name)@\(rule.keyLines["cache"] ?? 0)"
-            }
-            if !isUsed { warnOfUnused(definition.entry) }
-        }
+        let used = rules.policyNames("cache") { $0.cache??.name }
+        context.warnOfUnused(definitions, used: used)
         let hasCache = rules.contains { ($0.cache ?? nil) != nil }
-        if !hasCache, let standard = definitions.standard.policy, standard != .standard {
-            warnOfUnused(definitions.standard.entry)
+        if !hasCache, let standard = definitions.change, definitions.base != .standard {
+            context.warnOfUnused(standard, of: "cache")
         }
-    }
-
-    private func warnOfUnused(_ entry: YAMLNode.Entry) {
-        context.warning(
-            .name,
-            "no rule uses the cache policy \"\(entry.key)\"",
-            atKey: entry,
-            hint: "write cache: \(entry.key) in a rule, or take it out"
-        )
     }
 
     // MARK: Rules
@@ -125,56 +77,26 @@ struct CacheDecoder {
         guard case .map(let entries) = entry.value.content else {
             return policy(entry.value, definitions)
         }
-        var policy = definitions.base
-        let line = entry.keyPlace.line
-        let rest = entries.filter { $0.key != "use" }
-        if let use = entries.first(where: { $0.key == "use" }) {
-            let base = used(use.value, definitions)
-            // What is wrong with the rest is told all the same.
-            let other = rest.isEmpty ? base : changed(base ?? policy, rest)
-            guard let base, var other else { return nil }
-            if !rest.isEmpty { other.name = "\(base.name)@\(line)" }
-            return .some(other)
+        let policy = context.policy(entry, entries, definitions, standard: definitions.base) {
+            CachePolicyDecoder(context: context, isOfRule: true).policy($0, startingFrom: $1)
         }
-        policy.name = "cache@\(line)"
-        return changed(policy, rest).map { .some($0) }
-    }
-
-    private func changed(_ policy: CachePolicy, _ entries: [YAMLNode.Entry]) -> CachePolicy? {
-        CachePolicyDecoder(context: context, isOfRule: true).policy(entries, startingFrom: policy)
+        return policy.map { .some($0) }
     }
 
     /// A name, or `off`.
     private func policy(_ node: YAMLNode, _ definitions: CacheDefinitions) -> CachePolicy?? {
-        guard let name = name(node) else { return nil }
-        if name == Self.off { return .some(nil) }
-        return named(name, at: node, definitions, words: [Self.off]).map { .some($0) }
-    }
-
-    private func used(_ node: YAMLNode, _ definitions: CacheDefinitions) -> CachePolicy? {
-        name(node).flatMap { named($0, at: node, definitions, words: []) }
-    }
-
-    private func name(_ node: YAMLNode) -> String? {
-        context.text(node, expected: "a cache policy", example: "standard")
-    }
-
-    private func named(
-        _ name: String,
-        at node: YAMLNode,
-        _ definitions: CacheDefinitions,
-        words: [String]
-    ) -> CachePolicy? {
-        if let policy = definitions.policy(name) { return policy }
-        // How others write it; what it means is clear.
-        if !words.isEmpty, ["false", "none", "no", "never"].contains(name) {
-            let message = "unknown cache policy \"\(name)\""
-            context.error(.name, message, at: node, hint: "write off to store nothing")
-        } else {
-            let defined = definitions.names + words
-            context.undefinedName(node, name, of: "cache policy", defined: defined)
+        guard let name = context.text(node, expected: "a cache policy", example: "standard") else {
+            return nil
         }
-        return nil
+        if name == Self.off { return .some(nil) }
+        if let policy = definitions.policy(name) { return policy.map { .some($0) } }
+        // How others write it; what it means is clear.
+        if ["false", "none", "no", "never"].contains(name) {
+            let message = "unknown cache policy \"\(name)\""
+            return context.refuse(.name, message, at: node, hint: "write off to store nothing")
+        }
+        let defined = definitions.names + [Self.off]
+        return context.undefinedName(node, name, of: "cache policy", defined: defined)
     }
 }
 

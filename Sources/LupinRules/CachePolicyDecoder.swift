@@ -46,30 +46,13 @@ struct CachePolicyDecoder {
         }
     }
 
-    private func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
-        guard let value else { return false }
-        target = value
-        return true
-    }
-
     // MARK: Single values
 
     /// A share of 0 to 1.
     private func share(_ node: YAMLNode) -> Double? {
         guard let text = context.text(node, expected: "a share", example: "10%") else { return nil }
         if text == "0" { return 0 }
-        if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
-            let message = "heuristic \(text) is out of range"
-            context.error(.range, message, at: node, hint: "allowed: 0% to 100%")
-            return nil
-        }
-        do {
-            return Double(try Units.percent(text)) / 100
-        } catch {
-            let hint = error.hint == "write 20%" ? "write 10%" : error.hint
-            context.error(.type, error.message, at: node, hint: hint)
-            return nil
-        }
+        return context.share(text, at: node, what: "heuristic", example: "10%")
     }
 
     /// A time in whole seconds, as RFC 9111 §1.2.2 counts.
@@ -78,8 +61,7 @@ struct CachePolicyDecoder {
         guard time.milliseconds.isMultiple(of: 1000) else {
             let message =
                 "\(setting.key) \(UnitText.duration(time.milliseconds)) is no whole second"
-            context.error(.range, message, at: node, hint: "caches count seconds: write 1s")
-            return nil
+            return context.refuse(.range, message, at: node, hint: "caches count seconds: write 1s")
         }
         return time
     }
@@ -95,8 +77,7 @@ struct CachePolicyDecoder {
         if text == "origin" { return .some(nil) }
         guard text.utf8.first.map({ $0.isASCIIDigit || $0 == 0x2D }) == true else {
             let message = "\"\(text)\" is neither origin nor a duration"
-            context.error(.type, message, at: node, hint: "write origin or 1h")
-            return nil
+            return context.refuse(.type, message, at: node, hint: "write origin or 1h")
         }
         return seconds(node, setting).map { .some($0) }
     }
@@ -112,13 +93,12 @@ struct CachePolicyDecoder {
             text.utf8.first.map { $0 == 0x2A || $0.asciiLowercased &- 0x61 < 26 } ?? false
         let isToken = text.utf8.allSatisfy { $0.isTokenByte || $0 == 0x3A || $0 == 0x2F }
         guard isLetterFirst, isToken, text.utf8.count <= Self.statusNameBytesMax else {
-            context.error(
+            return context.refuse(
                 .type,
                 "\"\(text)\" is no name for Cache-Status",
                 at: node,
                 hint: "write a token of up to \(Self.statusNameBytesMax) characters, such as lupin"
             )
-            return nil
         }
         return .some(text)
     }
@@ -128,24 +108,10 @@ struct CachePolicyDecoder {
 
     // MARK: Lists
 
-    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
-    private func items(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
-        guard case .list = node.content else {
-            if case .scalar = node.content, !node.isEmpty { return [node] }
-            let message = "expected a list, found \(node.kindText)"
-            context.error(.type, message, at: node, hint: "write \(setting.defaultText)")
-            return nil
-        }
-        return context.items(node)
-    }
-
     private func targeted(_ node: YAMLNode, _ setting: Setting) -> [String]? {
-        guard let items = items(node, setting) else { return nil }
-        let names = items.map(targetedName)
-        guard !names.contains(nil) else { return nil }
+        let names = context.list(node, setting).flatMap { context.all($0, targetedName) }
         // Of a name that stands there twice the second says nothing.
-        return names.compactMap { $0 }
-            .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        return names?.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
     private func targetedName(_ node: YAMLNode) -> String? {
@@ -156,26 +122,22 @@ struct CachePolicyDecoder {
         let name = text.lowercased()
         guard context.isFieldName(text) else {
             let message = "\"\(text)\" is not a field name"
-            context.error(.header, message, at: node, hint: "write \(example)")
-            return nil
+            return context.refuse(.header, message, at: node, hint: "write \(example)")
         }
         guard name != "cache-control" else {
-            context.error(
+            return context.refuse(
                 .header,
                 "\"\(text)\" is for all caches, and counts where no targeted field is",
                 at: node,
                 hint: "take it out"
             )
-            return nil
         }
         return name
     }
 
     private func ignored(_ node: YAMLNode, _ setting: Setting) -> CachePolicy.Ignored? {
-        guard let items = items(node, setting) else { return nil }
-        let words = items.map(ignoredWord)
-        guard !words.contains(nil) else { return nil }
-        return words.compactMap { $0 }.reduce([]) { $0.union($1) }
+        let words = context.list(node, setting).flatMap { context.all($0, ignoredWord) }
+        return words?.reduce([]) { $0.union($1) }
     }
 
     private func ignoredWord(_ node: YAMLNode) -> CachePolicy.Ignored? {
@@ -185,8 +147,7 @@ struct CachePolicyDecoder {
         }
         if let found = words.first(where: { $0.word == text }) { return found.value }
         let known = words.map(\.word)
-        context.unknownWord(node, text, for: "word of ignore", known: known)
-        return nil
+        return context.unknownWord(node, text, for: "word of ignore", known: known)
     }
 
     // MARK: Steps
@@ -199,9 +160,7 @@ struct CachePolicyDecoder {
             items = entries.map { YAMLNode(content: .map([$0]), place: $0.keyPlace) }
         case .list(let list): items = list
         case .scalar:
-            let message = "expected steps, found \(node.kindText)"
-            context.error(.type, message, at: node, hint: "write {set: {X-Env: dev}}")
-            return nil
+            return context.wrongType(node, "steps", write: "{set: {X-Env: dev}}")
         }
         let count = context.errors.count
         let decoder = StepDecoder(context: context, listeners: [], side: .modify)

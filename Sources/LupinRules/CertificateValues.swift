@@ -15,8 +15,7 @@ extension DecodingContext {
         do {
             return (path, try surroundings.readFile(path))
         } catch {
-            self.error(.file, "cannot read \(path): \(error.reason)", at: node)
-            return nil
+            return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }
     }
 
@@ -27,8 +26,7 @@ extension DecodingContext {
         }
         guard let encodings = PEM.certificates(in: contents.bytes) else {
             let message = "\(path) holds no certificate"
-            error(.file, message, at: node, hint: "a file in PEM or DER is due")
-            return nil
+            return refuse(.file, message, at: node, hint: "a file in PEM or DER is due")
         }
         return encodings
     }
@@ -39,9 +37,7 @@ extension DecodingContext {
         let example = "{cert: cert.pem, key: key.pem}"
         if case .scalar(off, _) = node.content { return .some(nil) }
         guard case .map(let entries) = node.content else {
-            let message = "expected \(off) or a map, found \(node.kindText)"
-            error(.type, message, at: node, hint: "write \(example)")
-            return nil
+            return wrongType(node, "\(off) or a map", write: example)
         }
         var files: [String: String] = [:]
         var isComplete = true
@@ -94,8 +90,7 @@ extension DecodingContext {
         }
         if key.isEncrypted {
             let hint = "take the password off with openssl pkey, and chmod 600 the new file"
-            error(.file, "the private key in \(path) is encrypted", at: node, hint: hint)
-            return nil
+            return refuse(.file, "the private key in \(path) is encrypted", at: node, hint: hint)
         }
         return path
     }

@@ -8,54 +8,29 @@ extension DecodingContext {
         let example = "{with: gzip, min: 1KiB, if_encoded: skip}"
         guard let entries = entries(node, of: "a map", example: example) else { return nil }
         var step = CompressStep()
-        var isComplete = true
-        for entry in entries {
+        let known = ["with", "min", "if_encoded"]
+        let isComplete = every(entries, in: "compress", known: known) { entry in
             switch entry.key {
-            case "with":
-                if let coding = coding(entry.value) {
-                    step.coding = coding
-                } else {
-                    isComplete = false
-                }
-            case "min":
-                if let bytes = minBytes(entry.value) {
-                    step.minBytes = bytes
-                } else {
-                    isComplete = false
-                }
-            case "if_encoded":
-                if let choice = ifEncoded(entry.value) {
-                    step.ifEncoded = choice
-                } else {
-                    isComplete = false
-                }
-            default:
-                unknownKey(entry, in: "compress", known: ["with", "min", "if_encoded"])
-                isComplete = false
+            case "with": set(&step.coding, coding(entry.value))
+            case "min": set(&step.minBytes, minBytes(entry.value))
+            default: set(&step.ifEncoded, ifEncoded(entry.value))
             }
         }
         return isComplete ? step : nil
     }
 
     private func minBytes(_ node: YAMLNode) -> UInt64? {
-        guard let text = text(node, expected: "a size", example: "1KiB") else { return nil }
-        do {
-            let bytes = try Units.size(text)
-            if (0...1 << 30).contains(bytes) { return UInt64(bytes) }
-            self.error(.range, "min \(text) is out of range", at: node, hint: "allowed: 0 to 1GiB")
-        } catch {
-            self.error(.type, error.message, at: node, hint: error.hint)
-        }
-        return nil
+        guard let text = text(node, expected: "a size", example: "1KiB"),
+            let bytes = units(node, { () throws(Units.Problem) in try Units.size(text) })
+        else { return nil }
+        if (0...1 << 30).contains(bytes) { return UInt64(bytes) }
+        return refuse(.range, "min \(text) is out of range", at: node, hint: "allowed: 0 to 1GiB")
     }
 
     private func coding(_ node: YAMLNode) -> ContentCoding? {
-        let words = ContentCoding.allCases.map(\.token)
-        let expected = words.joined(separator: " or ")
-        guard let word = text(node, expected: expected, example: "gzip") else { return nil }
-        if let coding = ContentCoding.allCases.first(where: { $0.token == word }) { return coding }
-        unknownWord(node, word, for: "coding", known: words)
-        return nil
+        let codings = ContentCoding.allCases
+        let word = word(node, codings.map(\.token), what: "coding", example: "gzip")
+        return codings.first { $0.token == word }
     }
 
     private func ifEncoded(_ node: YAMLNode) -> CompressStep.IfEncoded? {
@@ -66,10 +41,8 @@ extension DecodingContext {
         case "replace":
             // Alamofire has it.
             let message = "\"replace\" would undo the client's own coding, and lupin does not"
-            error(.name, message, at: node, hint: "write skip or error")
-        default:
-            unknownWord(node, word, for: "value", known: ["skip", "error"])
+            return refuse(.name, message, at: node, hint: "write skip or error")
+        default: return unknownWord(node, word, for: "value", known: ["skip", "error"])
         }
-        return nil
     }
 }

@@ -11,9 +11,7 @@ extension DecodingContext {
         let example = "{jar: cookies.txt}"
         if case .scalar("off", _) = node.content { return .some(nil) }
         guard case .map(let entries) = node.content else {
-            let message = "expected off or a jar, found \(node.kindText)"
-            error(.type, message, at: node, hint: "write \(example)")
-            return nil
+            return wrongType(node, "off or a jar", write: example)
         }
         var path: String?
         var hasJar = false

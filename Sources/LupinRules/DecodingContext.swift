@@ -30,16 +30,8 @@ final class DecodingContext {
 
     // MARK: Problems
 
-    func error(
-        _ code: Diagnostic.Code,
-        _ message: String,
-        at node: YAMLNode,
-        hint: String? = nil
-    ) {
-        let value = node.markedText
-        errors.append(
-            source.diagnostic(code, message, at: node.place, value: value, hint: hint)
-        )
+    func error(_ code: Diagnostic.Code, _ message: String, at node: YAMLNode, hint: String? = nil) {
+        errors.append(diagnostic(code, message, at: node, hint))
     }
 
     func error(
@@ -48,30 +40,41 @@ final class DecodingContext {
         atKey entry: YAMLNode.Entry,
         hint: String? = nil
     ) {
-        errors.append(
-            source.diagnostic(
-                code,
-                message,
-                at: entry.keyPlace,
-                value: entry.key,
-                hint: hint
-            )
-        )
+        errors.append(diagnostic(code, message, atKey: entry, hint))
     }
 
     func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
         errors.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
     }
 
+    /// Tells a problem where a value was due: there is none.
+    func refuse<Value>(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at node: YAMLNode,
+        hint: String? = nil
+    ) -> Value? {
+        error(code, message, at: node, hint: hint)
+        return nil
+    }
+
+    func refuse<Value>(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        atKey entry: YAMLNode.Entry,
+        hint: String? = nil
+    ) -> Value? {
+        error(code, message, atKey: entry, hint: hint)
+        return nil
+    }
+
     func warning(
         _ code: Diagnostic.Code,
         _ message: String,
         at node: YAMLNode,
         hint: String? = nil
     ) {
-        warnings.append(
-            source.diagnostic(code, message, at: node.place, value: node.markedText, hint: hint)
-        )
+        warnings.append(diagnostic(code, message, at: node, hint))
     }
 
     func warning(
@@ -80,12 +83,29 @@ final class DecodingContext {
         atKey entry: YAMLNode.Entry,
         hint: String? = nil
     ) {
-        let (place, key) = (entry.keyPlace, entry.key)
-        warnings.append(source.diagnostic(code, message, at: place, value: key, hint: hint))
+        warnings.append(diagnostic(code, message, atKey: entry, hint))
     }
 
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
         warnings.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
+    }
+
+    private func diagnostic(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        at node: YAMLNode,
+        _ hint: String?
+    ) -> Diagnostic {
+        source.diagnostic(code, message, at: node.place, value: node.markedText, hint: hint)
+    }
+
+    private func diagnostic(
+        _ code: Diagnostic.Code,
+        _ message: String,
+        atKey entry: YAMLNode.Entry,
+        _ hint: String?
+    ) -> Diagnostic {
+        source.diagnostic(code, message, at: entry.keyPlace, value: entry.key, hint: hint)
     }
 
     /// A problem with `count` scalars from `offset` on of a scalar's text; with the whole scalar
@@ -144,16 +164,44 @@ final class DecodingContext {
         error(.key, "unknown key \"\(entry.key)\"\(place)", atKey: entry, hint: hint)
     }
 
-    func unknownWord(_ node: YAMLNode, _ word: String, for what: String, known: [String]) {
-        let allowed = "allowed: \(known.joined(separator: ", "))"
-        let near = nearest(to: word, among: known).map { "did you mean \"\($0)\"? " } ?? ""
-        error(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + allowed)
+    func unknownWord<Value>(
+        _ node: YAMLNode,
+        _ word: String,
+        for what: String,
+        known: [String]
+    ) -> Value? {
+        unknown(node, word, what, "allowed", known)
     }
 
-    func undefinedName(_ node: YAMLNode, _ name: String, of what: String, defined: [String]) {
-        let all = "defined: \(defined.joined(separator: ", "))"
-        let near = nearest(to: name, among: defined).map { "did you mean \"\($0)\"? " } ?? ""
-        error(.name, "unknown \(what) \"\(name)\"", at: node, hint: near + all)
+    func undefinedName<Value>(
+        _ node: YAMLNode,
+        _ name: String,
+        of what: String,
+        defined: [String]
+    ) -> Value? {
+        unknown(node, name, what, "defined", defined)
+    }
+
+    private func unknown<Value>(
+        _ node: YAMLNode,
+        _ word: String,
+        _ what: String,
+        _ label: String,
+        _ known: [String]
+    ) -> Value? {
+        let all = "\(label): \(known.joined(separator: ", "))"
+        let near = nearest(to: word, among: known).map { "did you mean \"\($0)\"? " } ?? ""
+        return refuse(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + all)
+    }
+
+    /// E-TYPE: something else stands where `expected` is due; `example` would do.
+    func wrongType<Value>(
+        _ node: YAMLNode,
+        _ expected: String,
+        write example: String
+    ) -> Value? {
+        let message = "expected \(expected), found \(node.kindText)"
+        return refuse(.type, message, at: node, hint: "write \(example)")
     }
 
     func unavailable(_ subject: String, _ what: String, atKey entry: YAMLNode.Entry) {
@@ -187,19 +235,17 @@ final class DecodingContext {
         if text.hasPrefix("/") { return text }
         if text == "~" || text.hasPrefix("~/") {
             guard let home = surroundings.home else {
-                error(.file, "the user has no home directory for \"~\"", at: node)
-                return nil
+                return refuse(.file, "the user has no home directory for \"~\"", at: node)
             }
             return home + text.dropFirst()
         }
         if text.hasPrefix("~") {
-            error(
+            return refuse(
                 .file,
                 "the home of another user is not supported",
                 at: node,
                 hint: "write the whole path"
             )
-            return nil
         }
         let directory = surroundings.directory
         return directory.isEmpty ? text : directory == "/" ? "/\(text)" : "\(directory)/\(text)"

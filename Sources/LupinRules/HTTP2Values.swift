@@ -22,30 +22,22 @@ extension DecodingContext {
     /// A list of at least one of `words`, each once at most.
     private func protocols(_ node: YAMLNode, _ words: [String], ifNone message: String) -> [String]?
     {
-        var names: [String] = []
-        var isComplete = true
-        for item in items(node) {
-            let example = "[\(words.joined(separator: ", "))]"
-            guard let name = text(item, expected: "a protocol", example: example) else {
-                isComplete = false
-                continue
-            }
-            if !words.contains(name) {
-                unknownWord(item, name, for: "protocol", known: words)
-                isComplete = false
-            } else if names.contains(name) {
-                let message = "\"\(name)\" is in the list twice"
-                error(.duplicate, message, at: item, hint: "write it once")
-                isComplete = false
-            } else {
-                names.append(name)
-            }
-        }
+        let example = "[\(words.joined(separator: ", "))]"
         if items(node).isEmpty {
-            error(.range, message, at: node, hint: "write [\(words.joined(separator: ", "))]")
-            isComplete = false
+            return refuse(.range, message, at: node, hint: "write \(example)")
         }
-        return isComplete ? names : nil
+        var seen: Set<String> = []
+        return all(node) { item in
+            guard let name = text(item, expected: "a protocol", example: example) else {
+                return nil
+            }
+            guard words.contains(name) else {
+                return unknownWord(item, name, for: "protocol", known: words)
+            }
+            if seen.insert(name).inserted { return name }
+            let message = "\"\(name)\" is in the list twice"
+            return refuse(.duplicate, message, at: item, hint: "write it once")
+        }
     }
 }
 
@@ -55,20 +47,15 @@ extension DecodingContext {
     /// A key of `limits.h2`; what was wrong was told and changes nothing.
     func decode(_ node: YAMLNode, _ setting: Setting, into limits: inout HTTP2Limits) {
         switch setting.key {
-        case "streams":
-            if let count = number(node, setting) ?? nil { limits.streams = count }
-        case "resets":
-            if let limit = rateLimit(node, setting) { limits.resets = limit }
-        case "control":
-            if let limit = rateLimit(node, setting) { limits.control = limit }
-        case "table":
-            if let bytes = size(node, setting) ?? nil { limits.tableBytes = bytes }
+        case "streams": set(&limits.streams, number(node, setting))
+        case "resets": set(&limits.resets, rateLimit(node, setting))
+        case "control": set(&limits.control, rateLimit(node, setting))
+        case "table": set(&limits.tableBytes, size(node, setting))
         case "window":
             if let bytes = size(node, setting) {
                 limits.window = bytes.map { .fixed(bytes: $0) } ?? .auto
             }
-        default:
-            break
+        default: break
         }
     }
 }

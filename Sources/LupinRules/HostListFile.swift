@@ -23,8 +23,7 @@ extension DecodingContext {
         guard isComplete else { return nil }
         guard let entry = entries.first else {
             let hint = "write {file: hosts.txt}"
-            error(.type, "expected a file, found nothing", at: node, hint: hint)
-            return nil
+            return refuse(.type, "expected a file, found nothing", at: node, hint: hint)
         }
         let value = entry.value
         guard let name = text(value, expected: "a file", example: "hosts.txt"),
@@ -45,8 +44,7 @@ extension DecodingContext {
         do {
             bytes = try surroundings.readFile(path).bytes
         } catch {
-            self.error(.file, "cannot read \(path): \(error.reason)", at: node)
-            return nil
+            return refuse(.file, "cannot read \(path): \(error.reason)", at: node)
         }
         var reader = HostListReader(bytes)
         reader.read()

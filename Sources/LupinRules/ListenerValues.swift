@@ -8,13 +8,7 @@ extension DecodingContext {
         let example = "- address: 127.0.0.1:8080"
         guard case .list = entry.value.content else {
             if case .map = entry.value.content { return listener(entry.value).map { [$0] } }
-            error(
-                .type,
-                "expected a list of listeners, found \(entry.value.kindText)",
-                at: entry.value,
-                hint: "write \(example)"
-            )
-            return nil
+            return wrongType(entry.value, "a list of listeners", write: example)
         }
         var result: [ListenerSettings] = []
         var lines: [Int] = []
@@ -85,13 +79,12 @@ extension DecodingContext {
         if case .scalar("none", _) = node.content { return ClientAuthentication.none }
         guard case .map(let schemes) = node.content, let scheme = schemes.first else {
             let found = node.kindText
-            error(
+            return refuse(
                 .type,
                 "expected none or basic, found \(found)",
                 at: node,
                 hint: "write \(example)"
             )
-            return nil
         }
         for entry in schemes where entry.key != "basic" {
             unknownKey(entry, in: "auth", known: ["basic"])
@@ -139,13 +132,12 @@ extension DecodingContext {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
             return text
         }
-        error(
+        return refuse(
             .type,
             "a realm is plain ASCII without quotes and backslashes",
             at: node,
             hint: "write lupin"
         )
-        return nil
     }
 
     func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {

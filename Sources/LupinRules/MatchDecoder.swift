@@ -8,26 +8,23 @@ struct MatchDecoder {
     /// The alternatives of `match:`; nil when a problem was told.
     func matches(_ node: YAMLNode) -> [Match]? {
         if node.isEmpty {
-            context.error(
+            return context.refuse(
                 .type,
                 "expected a match, found nothing",
                 at: node,
                 hint: "write {} for everything"
             )
-            return nil
         }
         guard case .list(let items) = node.content else { return match(node).map { [$0] } }
         if items.isEmpty {
-            context.error(
+            return context.refuse(
                 .type,
                 "an empty list matches nothing",
                 at: node,
                 hint: "write {} for everything"
             )
-            return nil
         }
-        let matches = items.map(match)
-        return matches.contains { $0 == nil } ? nil : matches.compactMap { $0 }
+        return context.all(items, match)
     }
 
     private func match(_ node: YAMLNode) -> Match? {
@@ -39,13 +36,12 @@ struct MatchDecoder {
                 try Match(string: text)
             }
         case .list:
-            context.error(
+            return context.refuse(
                 .type,
                 "expected a match, found a list",
                 at: node,
                 hint: "write api.example/v1/** or {host: api.example}"
             )
-            return nil
         }
     }
 
@@ -74,25 +70,18 @@ struct MatchDecoder {
             return false
         }
         switch entry.key {
-        case "host": return set(&match.hosts, all(node, host).map(context.gathered))
-        case "scheme": return set(&match.schemes, all(node, scheme))
+        case "host": return set(&match.hosts, context.all(node, host).map(context.gathered))
+        case "scheme": return set(&match.schemes, context.all(node, context.scheme))
         case "port": return set(&match.ports, context.ports(node))
-        case "path": return set(&match.paths, all(node, context.pathPattern))
-        case "method": return set(&match.methods, all(node, context.method))
+        case "path": return set(&match.paths, context.all(node, context.pathPattern))
+        case "method": return set(&match.methods, context.all(node, context.method))
         case "client": return set(&match.clients, context.networks(node))
-        case "program": return set(&match.programs, all(node, context.valuePattern))
-        case "user": return set(&match.users, all(node, context.valuePattern))
-        case "header":
-            guard let headers = named(node, areFields: true) else { return false }
-            match.headers = headers
-        case "query":
-            guard let query = named(node, areFields: false) else { return false }
-            match.query = query
-        default:
-            guard let not = matches(node) else { return false }
-            match.not = not
+        case "program": return set(&match.programs, context.all(node, context.valuePattern))
+        case "user": return set(&match.users, context.all(node, context.valuePattern))
+        case "header": return set(&match.headers, named(node, areFields: true))
+        case "query": return set(&match.query, named(node, areFields: false))
+        default: return set(&match.not, matches(node))
         }
-        return true
     }
 
     // MARK: Values
@@ -102,34 +91,10 @@ struct MatchDecoder {
         return node.isEmpty
     }
 
-    private func set<Value>(_ target: inout Value?, _ value: Value?) -> Bool {
-        guard let value else { return false }
-        target = value
-        return true
-    }
-
-    private func all<Value>(_ node: YAMLNode, _ read: (YAMLNode) -> Value?) -> [Value]? {
-        let values = context.items(node).map(read)
-        return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
-    }
-
     /// A pattern, or the file of a list.
     private func host(_ node: YAMLNode) -> HostPattern? {
         guard case .map(let entries) = node.content else { return context.hostPattern(node) }
         return context.hostList(entries, at: node)
-    }
-
-    private func scheme(_ node: YAMLNode) -> Scheme? {
-        guard let text = context.text(node, expected: "http or https", example: "http") else {
-            return nil
-        }
-        switch text {
-        case "http": return .http
-        case "https": return .https
-        default:
-            context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
-            return nil
-        }
     }
 
     private func named(
@@ -140,27 +105,18 @@ struct MatchDecoder {
         guard let entries = context.entries(node, of: "names and values", example: example) else {
             return nil
         }
-        var result: [(name: String, values: [ValuePattern])] = []
-        var isComplete = true
-        for entry in entries {
+        let pairs = entries.map { entry -> (name: String, values: [ValuePattern])? in
             if areFields, !context.isFieldName(entry.key) {
-                context.error(.header, "\"\(entry.key)\" is not a field name", atKey: entry)
-                isComplete = false
-            } else if isEmptyList(entry.value) {
-                context.error(
-                    .type,
-                    "expected a value, found \(entry.value.kindText)",
-                    at: entry.value,
-                    hint: "write \"*\" for any value"
-                )
-                isComplete = false
-            } else if let values = all(entry.value, context.valuePattern) {
-                result.append((areFields ? entry.key.lowercased() : entry.key, values))
-            } else {
-                isComplete = false
+                let message = "\"\(entry.key)\" is not a field name"
+                return context.refuse(.header, message, atKey: entry)
             }
+            if isEmptyList(entry.value) {
+                return context.wrongType(entry.value, "a value", write: "\"*\" for any value")
+            }
+            let values = context.all(entry.value, context.valuePattern)
+            return values.map { (areFields ? entry.key.lowercased() : entry.key, $0) }
         }
-        return isComplete ? result : nil
+        return pairs.contains { $0 == nil } ? nil : pairs.compactMap { $0 }
     }
 }
 
@@ -192,8 +148,7 @@ extension DecodingContext {
         _ read: (String) throws(PatternProblem) -> Pattern
     ) -> Pattern? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(.type, "expected \(expected), found \(node.kindText)", at: node)
-            return nil
+            return refuse(.type, "expected \(expected), found \(node.kindText)", at: node)
         }
         guard let text = resolvedPattern(raw, at: node) else { return nil }
         do {
@@ -235,18 +190,16 @@ extension DecodingContext {
             return nil
         }
         guard isFieldName(text) else {
-            error(.type, "\"\(text)\" is not a method", at: node, hint: "write GET")
-            return nil
+            return refuse(.type, "\"\(text)\" is not a method", at: node, hint: "write GET")
         }
         let upper = text.uppercased()
         if upper != text, Method.defined.contains(Method(upper)) {
-            error(
+            return refuse(
                 .name,
                 "methods are case-sensitive: \"\(text)\" is none",
                 at: node,
                 hint: "write \(upper)"
             )
-            return nil
         }
         return Method(text)
     }

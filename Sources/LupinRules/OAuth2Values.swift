@@ -133,22 +133,20 @@ extension DecodingContext {
         guard let text = settledText(node, expected: "a URL", example: example) else { return nil }
         guard let url = HTTPURL(text) else {
             let hasUser = text.contains("@")
-            error(
+            return refuse(
                 .type,
                 hasUser ? "a token server's URL has no user" : "it is not an http or https URL",
                 at: node,
                 hint: hasUser ? "write client: {id, secret}" : "write \(example)"
             )
-            return nil
         }
         guard url.origin.scheme == .https || url.origin.host.isLoopback else {
-            error(
+            return refuse(
                 .oauth,
                 "the token server would be asked in clear, with all secrets",
                 at: node,
                 hint: "write https://\(url.origin.host.uriText)…"
             )
-            return nil
         }
         return url
     }
@@ -164,23 +162,16 @@ extension DecodingContext {
         var id: String?
         var secret: SecretText?
         var authentication: OAuth2Source.ClientAuthentication?
-        var isComplete = true
-        for part in entries {
+        let known = ["id", "secret", "send"]
+        let isComplete = every(entries, in: entry.key, known: known) { part in
             switch part.key {
             case "id":
-                id = settledText(part.value, expected: "a client id", example: "lupin")
-            case "secret":
-                secret = secretText(part.value, "a client secret")
-                if secret == nil { isComplete = false }
-            case "send":
-                let words = OAuth2Source.ClientAuthentication.allCases.map(\.rawValue)
-                authentication = word(part.value, words, what: "value").flatMap {
-                    OAuth2Source.ClientAuthentication(rawValue: $0)
-                }
-                if authentication == nil { isComplete = false }
+                return set(&id, settledText(part.value, expected: "a client id", example: "lupin"))
+            case "secret": return set(&secret, secretText(part.value, "a client secret"))
             default:
-                unknownKey(part, in: entry.key, known: ["id", "secret", "send"])
-                isComplete = false
+                let words = OAuth2Source.ClientAuthentication.allCases.map(\.rawValue)
+                let word = word(part.value, words)
+                return set(&authentication, word.flatMap { .init(rawValue: $0) })
             }
         }
         if !entries.contains(where: { $0.key == "id" }) {
@@ -188,13 +179,12 @@ extension DecodingContext {
         }
         let sending = entries.first { $0.key == "send" }
         if let sending, authentication == .basic, !entries.contains(where: { $0.key == "secret" }) {
-            error(
+            return refuse(
                 .key,
                 "without a secret there is nothing to send by basic",
                 atKey: sending,
                 hint: "take it out: the id goes in the body"
             )
-            return nil
         }
         guard isComplete, let id else { return nil }
         return OAuth2Client(id: id, secret: secret, authentication: authentication)
@@ -214,19 +204,17 @@ extension DecodingContext {
                 (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C
             }
             guard isScope else {
-                error(
+                return refuse(
                     .type,
                     "a scope is ASCII without quotes and backslashes",
                     at: item,
                     hint: "write \(example)"
                 )
-                return nil
             }
             scopes += text.split(separator: " ").map(String.init)
         }
         guard scopes.isEmpty else { return scopes.joined(separator: " ") }
-        error(.type, "expected a scope, found nothing", at: node, hint: "write \(example)")
-        return nil
+        return refuse(.type, "expected a scope, found nothing", at: node, hint: "write \(example)")
     }
 
     /// Parameters of the server's own, such as `audience`.

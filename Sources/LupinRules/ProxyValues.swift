@@ -8,13 +8,11 @@ extension DecodingContext {
     /// `direct`, `environment` or a URL; nil when a problem was told.
     func proxy(_ node: YAMLNode) -> UpstreamProxy? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(
-                .type,
-                "expected direct, environment or a URL, found \(node.kindText)",
-                at: node,
-                hint: "write \(DecodingContext.proxyExample)"
+            return wrongType(
+                node,
+                "direct, environment or a URL",
+                write: DecodingContext.proxyExample
             )
-            return nil
         }
         switch raw {
         case "direct": return .direct

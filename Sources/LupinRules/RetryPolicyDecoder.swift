@@ -6,8 +6,6 @@ struct RetryPolicyDecoder {
     let context: DecodingContext
     /// Whether `use` may stand among the keys.
     var isOfRule = false
-    /// Whether it does, so that methods may come from elsewhere.
-    var usesName = false
 
     /// The policy with the values of `entries` in the place of its own; nil when a problem was
     /// told.
@@ -53,43 +51,23 @@ struct RetryPolicyDecoder {
         }
     }
 
-    private func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
-        guard let value else { return false }
-        target = value
-        return true
-    }
-
-    /// For keys that have no word: `.some(nil)` can't come.
-    private func set<Value>(_ target: inout Value, _ value: Value??) -> Bool {
-        set(&target, value ?? nil)
-    }
-
     // MARK: Lists
-
-    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
-    private func items(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
-        guard case .list = node.content else {
-            if case .scalar = node.content, !node.isEmpty { return [node] }
-            wrongType(node, "a list", setting.defaultText)
-            return nil
-        }
-        return context.items(node)
-    }
 
     private func all<Value: Hashable>(
         _ node: YAMLNode,
         _ setting: Setting,
         _ read: (YAMLNode) -> Value?
     ) -> Set<Value>? {
-        guard let items = items(node, setting) else { return nil }
-        let values = items.map(read)
-        return values.contains(nil) ? nil : Set(values.compactMap { $0 })
+        context.list(node, setting).flatMap { context.all($0, read) }.map { Set($0) }
     }
 
     private func statuses(_ node: YAMLNode, _ setting: Setting) -> Set<UInt16>? {
-        guard let items = items(node, setting) else { return nil }
-        let ranges = items.map { context.statusRange($0, in: 400...599, example: "503 or 500-599") }
-        return ranges.contains(nil) ? nil : Set(ranges.compactMap { $0 }.joined())
+        guard let items = context.list(node, setting) else { return nil }
+        let example = "503 or 500-599"
+        let ranges = context.all(items) {
+            context.statusRange($0, in: 400...599, example: example)
+        }
+        return ranges.map { Set($0.joined()) }
     }
 
     private func failure(_ node: YAMLNode) -> RetryClass? {
@@ -97,13 +75,7 @@ struct RetryPolicyDecoder {
         guard let text = context.text(node, expected: "a kind of failure", example: "connect")
         else { return nil }
         if words.contains(text), let failure = RetryClass(rawValue: text) { return failure }
-        context.unknownWord(node, text, for: "kind of failure", known: words)
-        return nil
-    }
-
-    private func wrongType(_ node: YAMLNode, _ expected: String, _ example: String) {
-        let message = "expected \(expected), found \(node.kindText)"
-        context.error(.type, message, at: node, hint: "write \(example)")
+        return context.unknownWord(node, text, for: "kind of failure", known: words)
     }
 
     // MARK: Maps
@@ -116,20 +88,13 @@ struct RetryPolicyDecoder {
         _ read: (YAMLNode.Entry, Setting) -> Bool
     ) -> Bool {
         guard case .map(let entries) = entry.value.content else {
-            wrongType(entry.value, word.map { "\($0) or a map" } ?? "a map", example)
-            return false
+            let expected = word.map { "\($0) or a map" } ?? "a map"
+            return context.wrongType(entry.value, expected, write: example) ?? false
         }
         let known = RetryKeyTable.leaves(of: entry.key)
-        var isComplete = true
-        for leaf in entries {
-            if let setting = known.first(where: { $0.key == leaf.key }) {
-                if !read(leaf, setting) { isComplete = false }
-            } else {
-                context.unknownKey(leaf, in: entry.key, known: known.map(\.key))
-                isComplete = false
-            }
+        return context.every(entries, in: entry.key, known: known.map(\.key)) { leaf in
+            known.first { $0.key == leaf.key }.map { read(leaf, $0) } ?? false
         }
-        return isComplete
     }
 
     private func isNone(_ entry: YAMLNode.Entry) -> Bool { entry.value.scalarText == "none" }
@@ -176,13 +141,11 @@ struct RetryPolicyDecoder {
         let parts = digits.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.allSatisfy({ Units.wholeNumber($0) != nil }), let value = Double(text) else {
             let message = "\"\(text)\" is not a number"
-            context.error(.type, message, at: node, hint: "write 2 or 1.5")
-            return nil
+            return context.refuse(.type, message, at: node, hint: "write 2 or 1.5")
         }
         guard (1...10).contains(value) else {
             let hint = "allowed: 1 to 10; 1 is the same wait each time"
-            context.error(.range, "base \(text) is out of range", at: node, hint: hint)
-            return nil
+            return context.refuse(.range, "base \(text) is out of range", at: node, hint: hint)
         }
         guard parts.count == 1 || parts[1].utf8.count <= 3 else {
             let message = "\"\(text)\" is more exact than lupin waits"
@@ -215,8 +178,7 @@ struct RetryPolicyDecoder {
         guard isComplete else { return nil }
         guard let after else {
             let hint = "write {after: 200ms} or {after: p95}"
-            context.error(.key, "\"hedge\" has no \"after\"", atKey: entry, hint: hint)
-            return nil
+            return context.refuse(.key, "\"hedge\" has no \"after\"", atKey: entry, hint: hint)
         }
         return RetryPolicy.Hedge(after: after, max: max)
     }
@@ -225,8 +187,7 @@ struct RetryPolicyDecoder {
         if let text = node.scalarText, text.hasPrefix("p") {
             if text == "p95" { return .percentile95 }
             let message = "\"\(text)\" is neither a duration nor p95"
-            context.error(.type, message, at: node, hint: "write p95 or 200ms")
-            return nil
+            return context.refuse(.type, message, at: node, hint: "write p95 or 200ms")
         }
         var plain = setting
         plain.defaultText = "200ms"
@@ -262,17 +223,7 @@ struct RetryPolicyDecoder {
 
     private func share(_ node: YAMLNode) -> Double? {
         guard let text = context.text(node, expected: "a share", example: "20%") else { return nil }
-        if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
-            let hint = "allowed: 0% to 100%"
-            context.error(.range, "ratio \(text) is out of range", at: node, hint: hint)
-            return nil
-        }
-        do {
-            return Double(try Units.percent(text)) / 100
-        } catch {
-            context.error(.type, error.message, at: node, hint: error.hint)
-            return nil
-        }
+        return context.share(text, at: node, what: "ratio", example: "20%")
     }
 
     // MARK: Methods

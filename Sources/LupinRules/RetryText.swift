@@ -72,11 +72,11 @@ extension RetryPolicy.Circuit {
     }
 }
 
-enum RetryText {
+package enum RetryText {
     /// The built-in policies as remarks below `retry:`.
     ///
     /// `standard` is there in full; of the others, what is not as there.
-    static var builtIn: [String] {
+    package static var builtIn: [String] {
         let standard = RetryPolicy.standard.written
         let values = Dictionary(
             uniqueKeysWithValues: standard.map { ($0.key, WrittenText.flow($0.value)) }

@@ -21,17 +21,15 @@ extension DecodingContext {
         }
         guard let names = texts(node, expected: "a user", example: "[ann, ben]") else { return nil }
         if let index = names.firstIndex(where: { $0 == "owner" || $0 == "any" }) {
-            error(
+            return refuse(
                 .type,
                 "\"\(names[index])\" is a word for itself and not one of several users",
                 at: items[index],
                 hint: "write credentials: \(names[index])"
             )
-            return nil
         }
         if names.isEmpty {
-            error(.range, "there is no user", at: node, hint: "write \(example)")
-            return nil
+            return refuse(.range, "there is no user", at: node, hint: "write \(example)")
         }
         return .users(names)
     }
@@ -42,51 +40,28 @@ extension DecodingContext {
             "loopback": .loopback, "metadata": .metadata,
         ]
         let known = ["link-local", "self", "private", "loopback", "metadata"]
-        var result: [DeniedTarget] = []
-        var isComplete = true
-        for item in items(node) {
+        return all(node) { item in
             guard let text = text(item, expected: "a target", example: "link-local") else {
-                isComplete = false
-                continue
+                return nil
             }
-            if let word = words[text] {
-                result.append(word)
-            } else if let network = CIDR(text) {
-                result.append(.network(network))
-            } else if !text.contains("."), nearest(to: text, among: known) != nil {
-                unknownWord(item, text, for: "target", known: known)
-                isComplete = false
-            } else if let pattern = hostPattern(item) {
-                result.append(.host(pattern))
-            } else {
-                isComplete = false
+            if let word = words[text] { return word }
+            if let network = CIDR(text) { return .network(network) }
+            if !text.contains("."), nearest(to: text, among: known) != nil {
+                return unknownWord(item, text, for: "target", known: known)
             }
+            return hostPattern(item).map { .host($0) }
         }
-        return isComplete ? result : nil
     }
 
     func noProxy(_ node: YAMLNode) -> [NoProxyEntry]? {
-        var result: [NoProxyEntry] = []
-        var isComplete = true
-        for item in items(node) {
+        all(node) { item in
             guard let text = text(item, expected: "a host or a network", example: "localhost")
-            else {
-                isComplete = false
-                continue
-            }
-            if let entry = NoProxyEntry(text) {
-                result.append(entry)
-            } else {
-                error(
-                    .host,
-                    "\"\(text)\" is not a host, an address or a network",
-                    at: item,
-                    hint: "write .corp.example, 10.0.0.0/8 or host:port"
-                )
-                isComplete = false
-            }
+            else { return nil }
+            if let entry = NoProxyEntry(text) { return entry }
+            let message = "\"\(text)\" is not a host, an address or a network"
+            let hint = "write .corp.example, 10.0.0.0/8 or host:port"
+            return refuse(.host, message, at: item, hint: hint)
         }
-        return isComplete ? result : nil
     }
 }
 
@@ -104,8 +79,12 @@ extension DecodingContext {
         }
         let isBare = !text.contains("/") && !text.contains(".")
         if isBare, nearest(to: text, among: ["stdout", "stderr"]) != nil {
-            unknownWord(node, text, for: "destination", known: ["stdout", "stderr", "a path"])
-            return nil
+            return unknownWord(
+                node,
+                text,
+                for: "destination",
+                known: ["stdout", "stderr", "a path"]
+            )
         }
         return path(text, at: node).map { .file($0) }
     }
@@ -124,8 +103,7 @@ extension DecodingContext {
         case "names": return .names
         case "all": return .all
         default:
-            unknownWord(node, text, for: "value", known: ["none", "names", "all", "a list"])
-            return nil
+            return unknownWord(node, text, for: "value", known: ["none", "names", "all", "a list"])
         }
     }
 

@@ -145,24 +145,19 @@ struct SettingsDecoder {
 
     private mutating func decodeOther(_ node: YAMLNode, _ setting: Setting) {
         switch setting.name {
-        case "workers":
-            if let value = context.number(node, setting) { settings.workers = value }
+        case "workers": set(&settings.workers, context.number(node, setting))
         case "upstream.proxy":
             guard let proxy = context.proxy(node) else { return }
             settings.upstream.proxy = proxy
             proxyNode = node
-        case "upstream.no_proxy":
-            if let value = context.noProxy(node) { settings.upstream.noProxy = value }
+        case "upstream.no_proxy": set(&settings.upstream.noProxy, context.noProxy(node))
         case "upstream.pool.per_host":
             set(&settings.upstream.poolPerHost, context.number(node, setting))
-        case "upstream.pool.idle":
-            set(&settings.upstream.poolIdle, context.duration(node, setting))
+        case "upstream.pool.idle": set(&settings.upstream.poolIdle, context.duration(node, setting))
         case "upstream.pool.streams":
             set(&settings.upstream.poolStreams, context.number(node, setting))
-        case "upstream.dns.ttl":
-            set(&settings.upstream.dnsTTL, context.duration(node, setting))
-        case "upstream.via":
-            if let value = context.boolean(node) { settings.upstream.via = value }
+        case "upstream.dns.ttl": set(&settings.upstream.dnsTTL, context.duration(node, setting))
+        case "upstream.via": set(&settings.upstream.via, context.boolean(node))
         case "tokens":
             let decoder = TokenDecoder(context: context)
             settings.tokens = decoder.definitions(node)
@@ -179,18 +174,15 @@ struct SettingsDecoder {
 
     private mutating func decodeAccess(_ node: YAMLNode, _ setting: Setting) {
         switch setting.key {
-        case "clients":
-            if let value = context.networks(node) { settings.access.clients = value }
-        case "credentials":
-            if let value = context.credentialAccess(node) { settings.access.credentials = value }
+        case "clients": set(&settings.access.clients, context.networks(node))
+        case "credentials": set(&settings.access.credentials, context.credentialAccess(node))
         case "connect_ports":
             if case .scalar("any", _) = node.content {
                 settings.access.connectPorts = nil
             } else if let value = context.ports(node) {
                 settings.access.connectPorts = value
             }
-        case "deny_targets":
-            if let value = context.deniedTargets(node) { settings.access.denyTargets = value }
+        case "deny_targets": set(&settings.access.denyTargets, context.deniedTargets(node))
         default:
             break
         }
@@ -198,7 +190,7 @@ struct SettingsDecoder {
 
     private mutating func decodeTimeout(_ node: YAMLNode, _ setting: Setting) {
         if setting.key == "min_rate" {
-            if let value = context.rate(node) { settings.timeouts.minRateBytesPerSecond = value }
+            set(&settings.timeouts.minRateBytesPerSecond, context.rate(node))
             return
         }
         let value = context.duration(node, setting)
@@ -214,7 +206,7 @@ struct SettingsDecoder {
         case "idle": set(&settings.timeouts.idle, value)
         case "tunnel_idle": set(&settings.timeouts.tunnelIdle, value)
         case "drain": set(&settings.timeouts.drain, value)
-        case "total": if let value { settings.timeouts.total = value }
+        case "total": set(&settings.timeouts.total, value)
         default: break
         }
     }
@@ -228,12 +220,12 @@ struct SettingsDecoder {
         }
         switch setting.key {
         case "connections": set(&settings.limits.connections, value)
-        case "client_connections": if let value { settings.limits.clientConnections = value }
+        case "client_connections": set(&settings.limits.clientConnections, value)
         case "request_line": set(&settings.limits.requestLineBytes, value)
         case "header_bytes": set(&settings.limits.headerBytes, value)
         case "header_fields": set(&settings.limits.headerFields, value)
         case "trailer_bytes": set(&settings.limits.trailerBytes, value)
-        case "body": if let value { settings.limits.bodyBytes = value }
+        case "body": set(&settings.limits.bodyBytes, value)
         case "stream_buffer": set(&settings.limits.streamBufferBytes, value)
         case "replay_memory": set(&settings.limits.replayMemoryBytes, value)
         default: break
@@ -242,8 +234,7 @@ struct SettingsDecoder {
 
     private mutating func decodeLog(_ node: YAMLNode, _ setting: Setting) {
         switch setting.name {
-        case "log.to":
-            if let value = context.logDestination(node) { settings.log.to = value }
+        case "log.to": set(&settings.log.to, context.logDestination(node))
         case "log.format":
             switch context.choice(node, setting) {
             case "json": settings.log.format = .json
@@ -251,30 +242,20 @@ struct SettingsDecoder {
             case "auto": settings.log.format = .auto
             default: break
             }
-        case "log.level":
-            if let value = context.logLevel(node, setting) { settings.log.level = value }
-        case "log.headers":
-            if let value = context.loggedHeaders(node) { settings.log.headers = value }
+        case "log.level": set(&settings.log.level, context.logLevel(node, setting))
+        case "log.headers": set(&settings.log.headers, context.loggedHeaders(node))
         case "log.redact.headers":
             let value = context.texts(node, expected: "a field name", example: "[\"*-token\"]")
             if let value { settings.log.redact.headers = value.map { $0.lowercased() } }
         case "log.redact.query":
             let value = context.texts(node, expected: "a parameter", example: "[code]")
             if let value { settings.log.redact.query = value }
-        case "log.rotate.size":
-            set(&settings.log.rotateBytes, context.size(node, setting))
-        case "log.rotate.keep":
-            set(&settings.log.rotateKeep, context.number(node, setting))
-        case "log.program":
-            if let value = context.boolean(node) { settings.log.program = value }
+        case "log.rotate.size": set(&settings.log.rotateBytes, context.size(node, setting))
+        case "log.rotate.keep": set(&settings.log.rotateKeep, context.number(node, setting))
+        case "log.program": set(&settings.log.program, context.boolean(node))
         default:
             break
         }
-    }
-
-    /// Keeps the default where a problem was told; `none` cannot come where the table has none.
-    private func set<Value>(_ target: inout Value, _ value: Value??) {
-        if let value, let value { target = value }
     }
 }
 

@@ -93,8 +93,7 @@ struct StepDecoder {
         guard let name = context.text(node, expected: "the name of a token", example: "github")
         else { return nil }
         guard context.tokenNames.contains(name) else {
-            context.undefinedName(node, name, of: "token", defined: context.tokenNames)
-            return nil
+            return context.undefinedName(node, name, of: "token", defined: context.tokenNames)
         }
         return .auth(token: name)
     }
@@ -208,13 +207,12 @@ struct StepDecoder {
         if parts.isBroken { return nil }
         guard let from = parts.from, let to = parts.to, let toNode = parts.toNode else {
             let missing = parts.from == nil ? "from" : "to"
-            context.error(
+            return context.refuse(
                 .key,
                 "a rewrite has no \"\(missing)\"",
                 at: node,
                 hint: "write \(example)"
             )
-            return nil
         }
         if let problem = from.problem(inReplacement: to) {
             let isVerbatim = toNode.scalarText == to
@@ -223,8 +221,7 @@ struct StepDecoder {
             return nil
         }
         if let problem = RequestStep.problem(withFieldValue: to) {
-            context.error(.header, problem, at: toNode)
-            return nil
+            return context.refuse(.header, problem, at: toNode)
         }
         return (from, to)
     }
@@ -267,7 +264,7 @@ struct StepDecoder {
         var step = URLStep()
         for entry in entries {
             switch entry.key {
-            case "scheme": step.scheme = targetScheme(entry.value)
+            case "scheme": step.scheme = context.scheme(entry.value)
             case "host": step.host = targetHost(entry.value)
             case "port": step.port = context.port(entry.value)
             case "path": step.path = targetPath(entry.value)
@@ -289,31 +286,17 @@ struct StepDecoder {
         return .url(step)
     }
 
-    private func targetScheme(_ node: YAMLNode) -> Scheme? {
-        guard let text = context.text(node, expected: "http or https", example: "http") else {
-            return nil
-        }
-        switch text {
-        case "http": return .http
-        case "https": return .https
-        default:
-            context.unknownWord(node, text, for: "scheme", known: ["http", "https"])
-            return nil
-        }
-    }
-
     private func targetHost(_ node: YAMLNode) -> Host? {
         guard let text = context.text(node, expected: "a host", example: "staging.example") else {
             return nil
         }
         guard let host = Host(text) else {
-            context.error(
+            return context.refuse(
                 .host,
                 "\"\(text)\" is not a host",
                 at: node,
                 hint: "write a name or an address; port and path have keys of their own"
             )
-            return nil
         }
         if host.text != text.lowercased(), host.uriText != text.lowercased() {
             context.warning(
@@ -355,13 +338,7 @@ extension DecodingContext {
     /// A value with `${…}` of the environment and the client's request.
     func stepValue(_ node: YAMLNode) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(
-                .type,
-                "expected a value, found \(node.kindText)",
-                at: node,
-                hint: "write \"\" for an empty one"
-            )
-            return nil
+            return wrongType(node, "a value", write: "\"\" for an empty one")
         }
         return template(raw, role: .step, at: node)
     }
@@ -369,19 +346,16 @@ extension DecodingContext {
     /// A value that may stand in a field (RFC 9110 §5.5).
     func fieldValue(_ node: YAMLNode, role: ValueRole) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(
-                .type,
-                "expected a value, found \(node.kindText)",
-                at: node,
-                hint: "write \"\" for an empty one; to delete a field, write remove: […]"
+            return wrongType(
+                node,
+                "a value",
+                write: "\"\" for an empty one; to delete a field, write remove: […]"
             )
-            return nil
         }
         guard let value = template(raw, role: role, at: node) else { return nil }
         for case .text(let text) in value.parts {
             guard let problem = RequestStep.problem(withFieldValue: text) else { continue }
-            error(.header, problem, at: node)
-            return nil
+            return refuse(.header, problem, at: node)
         }
         return value
     }

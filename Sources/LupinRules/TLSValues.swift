@@ -13,18 +13,12 @@ extension DecodingContext {
     ) {
         let node = entry.value
         switch setting.key {
-        case "min":
-            if let version = tlsVersion(node) { tls.minimum = version }
-        case "alpn":
-            if let protocols = offeredProtocols(node) { tls.protocols = protocols }
-        case "roots":
-            if let roots = trustAnchors(node) { tls.roots = roots }
-        case "client_cert":
-            if let files = certificateFiles(entry, off: "none") { tls.clientCertificate = files }
-        case "require_trust_rule":
-            if let value = boolean(node) { tls.demandsTrustRule = value }
-        default:
-            break
+        case "min": set(&tls.minimum, tlsVersion(node))
+        case "alpn": set(&tls.protocols, offeredProtocols(node))
+        case "roots": set(&tls.roots, trustAnchors(node))
+        case "client_cert": set(&tls.clientCertificate, certificateFiles(entry, off: "none"))
+        case "require_trust_rule": set(&tls.demandsTrustRule, boolean(node))
+        default: break
         }
     }
 
@@ -47,12 +41,8 @@ extension DecodingContext {
 
     private func closeNotify(_ node: YAMLNode) -> TLSOverrides.CloseNotify? {
         let words = TLSOverrides.CloseNotify.allCases.map(\.rawValue)
-        guard
-            let text = text(node, expected: words.joined(separator: " or "), example: "optional")
-        else { return nil }
-        if let value = TLSOverrides.CloseNotify(rawValue: text) { return value }
-        unknownWord(node, text, for: "value", known: words)
-        return nil
+        return word(node, words, example: "optional")
+            .flatMap { TLSOverrides.CloseNotify(rawValue: $0) }
     }
 
     private func tlsVersion(_ node: YAMLNode) -> TLSVersion? {
@@ -61,36 +51,29 @@ extension DecodingContext {
     }
 
     private func trustAnchors(_ node: YAMLNode) -> TrustAnchorSettings? {
+        if items(node).isEmpty {
+            let message = "without trust anchors no origin passes"
+            return refuse(.range, message, at: node, hint: "write [system]")
+        }
         var anchors = TrustAnchorSettings()
         anchors.usesSystem = false
-        var isComplete = true
-        for item in items(node) {
+        let files = all(node) { item -> [String]? in
             guard let text = text(item, expected: "system or a file", example: "system") else {
-                isComplete = false
-                continue
+                return nil
             }
-            let isBare = !text.contains("/") && !text.contains(".")
             if text == "system" {
                 anchors.usesSystem = true
-            } else if isBare, nearest(to: text, among: ["system"]) != nil {
-                unknownWord(item, text, for: "value", known: ["system", "a PEM file"])
-                isComplete = false
-            } else if let path = certificateChain(item) {
-                anchors.files.append(path)
-            } else {
-                isComplete = false
+                return []
             }
+            let isBare = !text.contains("/") && !text.contains(".")
+            if isBare, nearest(to: text, among: ["system"]) != nil {
+                return unknownWord(item, text, for: "value", known: ["system", "a PEM file"])
+            }
+            return certificateChain(item).map { [$0] }
         }
-        if items(node).isEmpty {
-            error(
-                .range,
-                "without trust anchors no origin passes",
-                at: node,
-                hint: "write [system]"
-            )
-            isComplete = false
-        }
-        return isComplete ? anchors : nil
+        guard let files else { return nil }
+        anchors.files = files.flatMap { $0 }
+        return anchors
     }
 
     /// What OpenSSL's lists are made of; whether it knows the names is found at the start.
@@ -102,13 +85,12 @@ extension DecodingContext {
             byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
         }
         guard isList else {
-            error(
+            return refuse(
                 .type,
                 "\"\(text)\" is not a cipher list",
                 at: node,
                 hint: "names with colons between them: write \(example)"
             )
-            return nil
         }
         return text
     }
@@ -121,28 +103,22 @@ extension DecodingContext {
     func decode(_ node: YAMLNode, _ setting: Setting, into intercept: inout InterceptSettings) {
         switch setting.name {
         case "intercept.mode":
-            if let mode = choice(node, setting).flatMap(InterceptSettings.Mode.init) {
-                intercept.mode = mode
-            }
-        case "intercept.except":
-            let patterns = items(node).map(hostPattern)
-            if !patterns.contains(nil) { intercept.except = patterns.compactMap { $0 } }
+            set(&intercept.mode, choice(node, setting).flatMap(InterceptSettings.Mode.init))
+        case "intercept.except": set(&intercept.except, all(node, hostPattern))
         case "intercept.ca.cert":
-            if let path = authorityPath(node) { set(certificate: path, in: &intercept.authority) }
+            if let path = authorityPath(node) { place(certificate: path, in: &intercept.authority) }
         case "intercept.ca.key":
             if let path = authorityPath(node) {
                 if let contents = try? surroundings.readFile(path) {
                     warnOfOpenKey(contents, path, at: node)
                 }
-                set(key: path, in: &intercept.authority)
+                place(key: path, in: &intercept.authority)
             }
         case "intercept.ca.leaf":
-            if let life = duration(node, setting) ?? nil { intercept.authority.leafLifetime = life }
+            set(&intercept.authority.leafLifetime, duration(node, setting))
         case "intercept.ca.key_type":
             let type = choice(node, setting)
-            if let type = type.flatMap(CertificateAuthoritySettings.KeyType.init) {
-                intercept.authority.keyType = type
-            }
+            set(&intercept.authority.keyType, type.flatMap { .init(rawValue: $0) })
         default:
             break
         }
@@ -176,12 +152,12 @@ extension DecodingContext {
         }
     }
 
-    private func set(certificate: String, in authority: inout CertificateAuthoritySettings) {
+    private func place(certificate: String, in authority: inout CertificateAuthoritySettings) {
         let files = authority.files ?? defaultAuthority
         authority.files = normal(CertificateFiles(certificate: certificate, key: files?.key ?? ""))
     }
 
-    private func set(key: String, in authority: inout CertificateAuthoritySettings) {
+    private func place(key: String, in authority: inout CertificateAuthoritySettings) {
         let files = authority.files ?? defaultAuthority
         authority.files = normal(CertificateFiles(certificate: files?.certificate ?? "", key: key))
     }

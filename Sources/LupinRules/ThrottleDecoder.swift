@@ -11,46 +11,29 @@ extension DecodingContext {
             // A rate alone does not say for which direction it is meant.
             let rate = node.scalarText.flatMap { try? Units.rate($0) } == nil
             let example = rate ? "5MiB/s" : node.scalarText ?? ""
-            error(.type, message, at: node, hint: "write {down: \(example)}")
-            return nil
+            return refuse(.type, message, at: node, hint: "write {down: \(example)}")
         }
         var throttle = ThrottleOverrides()
-        var isComplete = true
-        for entry in entries {
-            guard entry.key == "up" || entry.key == "down" else {
-                unknownKey(entry, in: "throttle", known: ["up", "down"])
-                isComplete = false
-                continue
-            }
-            guard let rate = throttleRate(entry) else {
-                isComplete = false
-                continue
-            }
-            if entry.key == "up" { throttle.up = .some(rate) } else { throttle.down = .some(rate) }
+        let isComplete = every(entries, in: "throttle", known: ["up", "down"]) { entry in
+            let rate = throttleRate(entry)
+            return entry.key == "up" ? set(&throttle.up, rate) : set(&throttle.down, rate)
         }
         return isComplete ? throttle : nil
     }
 
     private func throttleRate(_ entry: YAMLNode.Entry) -> Int?? {
-        guard let text = text(entry.value, expected: "a rate or none", example: "5MiB/s") else {
+        let node = entry.value
+        guard let text = text(node, expected: "a rate or none", example: "5MiB/s") else {
             return nil
         }
         if text == "none" { return .some(nil) }
-        do {
-            let rate = try Units.rate(text)
-            guard rate <= TokenBucket.rateMax else {
-                error(
-                    .range,
-                    "\(entry.key) \(text) is out of range",
-                    at: entry.value,
-                    hint: "allowed: 1/s to 1TiB/s, or none"
-                )
-                return nil
-            }
-            return .some(rate)
-        } catch {
-            self.error(.type, error.message, at: entry.value, hint: error.hint)
+        guard let rate = units(node, { () throws(Units.Problem) in try Units.rate(text) }) else {
             return nil
         }
+        guard rate <= TokenBucket.rateMax else {
+            let message = "\(entry.key) \(text) is out of range"
+            return refuse(.range, message, at: node, hint: "allowed: 1/s to 1TiB/s, or none")
+        }
+        return .some(rate)
     }
 }

@@ -53,13 +53,12 @@ struct TokenDecoder {
         }
         guard let source, !common.isBroken else { return nil }
         if let header = common.header, case .digest = source {
-            context.error(
+            return context.refuse(
                 .key,
                 "\"header\" does not belong to \"digest\"",
                 atKey: header.entry,
                 hint: "its answer stands in Authorization"
             )
-            return nil
         }
         var definition = TokenDefinition(
             name: entry.key,
@@ -90,13 +89,12 @@ struct TokenDecoder {
             }
         }
         if sources.count > 1 {
-            context.error(
+            return context.refuse(
                 .type,
                 "\"\(sources[0].key)\" and \"\(sources[1].key)\" are two sources",
                 atKey: sources[1],
                 hint: "a credential has one; give the other a name of its own"
             )
-            return nil
         }
         guard let source = sources.first else {
             // A mistyped key was told, and is most likely the source.
@@ -167,8 +165,7 @@ struct TokenDecoder {
     }
 
     private func hosts(_ node: YAMLNode) -> [HostPattern]? {
-        let items = context.items(node)
-        let patterns = items.map { item -> HostPattern? in
+        context.all(node) { item in
             guard let pattern = context.hostPattern(item) else { return nil }
             if !pattern.isExplicit {
                 context.warning(
@@ -180,7 +177,6 @@ struct TokenDecoder {
             }
             return pattern
         }
-        return patterns.contains(nil) ? nil : patterns.compactMap { $0 }
     }
 
     // MARK: Who could have written the file

@@ -31,8 +31,7 @@ extension DecodingContext {
         }
         if let problem = RequestStep.problem(withFieldValue: text) {
             let hint = "\(what) is one line without a line end"
-            error(.header, problem, at: node, hint: hint)
-            return nil
+            return refuse(.header, problem, at: node, hint: hint)
         }
         return secret
     }
@@ -73,8 +72,7 @@ extension DecodingContext {
             }
         } catch {
             // It could be read a moment ago.
-            self.error(.file, "a secret file changes while it is read", at: node)
-            return nil
+            return refuse(.file, "a secret file changes while it is read", at: node)
         }
     }
 
@@ -106,8 +104,7 @@ extension DecodingContext {
         guard let text = resolved(raw, role: .secret, at: node) else { return nil }
         guard !text.isEmpty, !text.unicodeScalars.contains("\0") else {
             let message = "expected \(expected), found \(text.isEmpty ? "nothing" : "a NUL")"
-            error(.type, message, at: node, hint: "write \(example)")
-            return nil
+            return refuse(.type, message, at: node, hint: "write \(example)")
         }
         return text
     }
@@ -132,23 +129,19 @@ extension DecodingContext {
         let known = ["user", "password"] + (mayBePreemptive ? ["preemptive"] : [])
         var user: SecretText?
         var password: SecretText?
-        var preemptive: Bool? = true
-        var isComplete = true
-        for part in entries {
+        var preemptive = true
+        let isComplete = every(entries, in: entry.key, known: known) { part in
             switch part.key {
-            case "user": user = self.user(part.value)
+            case "user": set(&user, self.user(part.value))
             case "password":
-                password = secretText(part.value, "a password", mayBeEmpty: true)
-            case "preemptive" where mayBePreemptive: preemptive = boolean(part.value)
-            default:
-                unknownKey(part, in: entry.key, known: known)
-                isComplete = false
+                set(&password, secretText(part.value, "a password", mayBeEmpty: true))
+            default: set(&preemptive, boolean(part.value))
             }
         }
         for key in ["user", "password"] where !entries.contains(where: { $0.key == key }) {
             missing(key, in: entry, hint: "write \(entry.key): \(example)")
         }
-        guard isComplete, let user, let password, let preemptive else { return nil }
+        guard isComplete, let user, let password else { return nil }
         taint(user, password)
         return (user: user, password: password, preemptive: preemptive)
     }
@@ -159,8 +152,7 @@ extension DecodingContext {
         else { return nil }
         guard !text.contains(":") else {
             let hint = "behind the first colon the password begins (RFC 7617)"
-            error(.type, "a user has no colon", at: node, hint: hint)
-            return nil
+            return refuse(.type, "a user has no colon", at: node, hint: hint)
         }
         return user
     }
@@ -211,12 +203,7 @@ extension DecodingContext {
         for companion in entries {
             switch companion.key {
             case "every":
-                every = time(
-                    companion,
-                    in: 1000...7 * 86_400_000,
-                    or: "none",
-                    example: "10m"
-                )
+                every = time(companion, in: 1000...7 * 86_400_000, or: "none", example: "10m")
             case "timeout":
                 timeout = time(companion, in: 100...600_000, example: "5s") ?? nil
             default: break
@@ -239,21 +226,15 @@ extension DecodingContext {
             return nil
         }
         var name: String?
-        var value: [TokenField.Part]? = [.token]
-        var isComplete = true
-        for part in entries {
-            switch part.key {
-            case "name": name = fieldName(part.value)
-            case "value": value = fieldParts(part.value)
-            default:
-                unknownKey(part, in: entry.key, known: ["name", "value"])
-                isComplete = false
-            }
+        var value: [TokenField.Part] = [.token]
+        let isComplete = every(entries, in: entry.key, known: ["name", "value"]) { part in
+            part.key == "name"
+                ? set(&name, fieldName(part.value)) : set(&value, fieldParts(part.value))
         }
         if !entries.contains(where: { $0.key == "name" }) {
             missing("name", in: entry, hint: "write \(example)")
         }
-        guard isComplete, let name, let value else { return nil }
+        guard isComplete, let name else { return nil }
         return TokenField(name: name, value: value)
     }
 
@@ -286,13 +267,12 @@ extension DecodingContext {
             parts.append(.text(text))
         }
         guard parts.contains(.token) else {
-            error(
+            return refuse(
                 .type,
                 "the value does not hold the credential",
                 at: node,
                 hint: "write \(example)"
             )
-            return nil
         }
         return parts
     }
@@ -305,43 +285,28 @@ extension DecodingContext {
             return nil
         }
         var settings = RefreshSettings()
-        var isComplete = true
-        func set<Value>(_ path: WritableKeyPath<RefreshSettings, Value>, _ value: Value?) {
-            if let value { settings[keyPath: path] = value } else { isComplete = false }
-        }
-        for entry in entries {
+        let known = ["before", "on", "window", "max", "replay"]
+        let day: Int64 = 86_400_000
+        let isComplete = every(entries, in: "refresh", known: known) { entry in
             switch entry.key {
             case "before":
-                set(\.before, time(entry, in: 0...86_400_000, or: "auto", example: "30s"))
-            case "on":
-                set(\.on, statuses(entry.value))
+                set(&settings.before, time(entry, in: 0...day, or: "auto", example: "30s"))
+            case "on": set(&settings.on, statuses(entry.value))
             case "window":
-                set(\.window, time(entry, in: 1000...86_400_000, or: "none", example: "30s"))
-            case "max":
-                set(\.max, number(entry.value, in: 1...100, what: "max"))
-            case "replay":
-                set(\.replay, boolean(entry.value))
-            default:
-                let known = ["before", "on", "window", "max", "replay"]
-                unknownKey(entry, in: "refresh", known: known)
-                isComplete = false
+                set(&settings.window, time(entry, in: 1000...day, or: "none", example: "30s"))
+            case "max": set(&settings.max, number(entry.value, in: 1...100, what: "max"))
+            default: set(&settings.replay, boolean(entry.value))
             }
         }
         return isComplete ? settings : nil
     }
 
     private func statuses(_ node: YAMLNode) -> [UInt16]? {
-        var result: [UInt16] = []
-        var isComplete = true
-        for item in items(node) {
-            if let status = number(item, in: 400...599, what: "status") {
-                let value = UInt16(truncatingIfNeeded: status)
-                if !result.contains(value) { result.append(value) }
-            } else {
-                isComplete = false
-            }
+        let statuses = all(node) { number($0, in: 400...599, what: "status") }
+        return statuses?.reduce(into: []) { result, status in
+            let value = UInt16(truncatingIfNeeded: status)
+            if !result.contains(value) { result.append(value) }
         }
-        return isComplete ? result : nil
     }
 
     // MARK: Small values
@@ -358,28 +323,15 @@ extension DecodingContext {
             return nil
         }
         if let word, text == word { return .some(nil) }
-        do {
-            let value = try Units.duration(text)
-            if range.contains(value) { return .milliseconds(value) }
-            let bounds = [range.lowerBound, range.upperBound].map(UnitText.duration)
-            error(
-                .range,
-                "\(entry.key) \(text) is out of range",
-                at: entry.value,
-                hint: "allowed: \(bounds.joined(separator: " to "))"
+        guard
+            let value = units(
+                entry.value,
+                { () throws(Units.Problem) in try Units.duration(text) }
             )
-        } catch {
-            self.error(.type, error.message, at: entry.value, hint: error.hint)
-        }
-        return nil
-    }
-
-    /// One of the words; nil when a problem was told.
-    func word(_ node: YAMLNode, _ words: [String], what: String) -> String? {
-        let expected = words.joined(separator: " or ")
-        guard let text = text(node, expected: expected, example: words[0]) else { return nil }
-        if words.contains(text) { return text }
-        unknownWord(node, text, for: what, known: words)
-        return nil
+        else { return nil }
+        if range.contains(value) { return .milliseconds(value) }
+        let bounds = [range.lowerBound, range.upperBound].map(UnitText.duration)
+        let hint = "allowed: \(bounds.joined(separator: " to "))"
+        return refuse(.range, "\(entry.key) \(text) is out of range", at: entry.value, hint: hint)
     }
 }

@@ -2,29 +2,12 @@
 
 import LupinCore
 
-/// The policies under `trust:` at the top of the file.
-struct TrustDefinitions {
-    struct Definition {
-        /// nil where a problem was told: the name is known all the same.
-        var policy: NamedTrustPolicy?
-        var entry: YAMLNode.Entry
-    }
+typealias TrustDefinitions = PolicyDefinitions<NamedTrustPolicy>
 
-    static let builtIn = [
-        "system": NamedTrustPolicy.system,
-        "disabled": NamedTrustPolicy(name: "disabled", policy: .disabled),
-    ]
-
-    /// In the order of the file.
-    fileprivate(set) var all: [Definition] = []
-
-    /// Every name that a rule may use.
-    var names: [String] { ["system", "disabled"] + all.map(\.entry.key) }
-
-    /// The policy called `name`; `.some(nil)` where it is defined and broken.
-    func policy(_ name: String) -> NamedTrustPolicy?? {
-        if let policy = Self.builtIn[name] { return policy }
-        return all.first { $0.entry.key == name }.map(\.policy)
+extension TrustDefinitions {
+    init() {
+        let disabled = NamedTrustPolicy(name: "disabled", policy: .disabled)
+        self.init(key: "trust", builtIn: [("system", .system), ("disabled", disabled)])
     }
 }
 
@@ -44,7 +27,7 @@ struct TrustDecoder {
         let example = "{acme: {all: [system, {pins: […]}]}}"
         let entries = context.entries(node, of: "names and policies", example: example) ?? []
         for entry in entries {
-            if TrustDefinitions.builtIn[entry.key] != nil {
+            if definitions.builtIn.contains(where: { $0.name == entry.key }) {
                 context.error(
                     .name,
                     "the trust policy \"\(entry.key)\" is built in",
@@ -61,15 +44,7 @@ struct TrustDecoder {
 
     /// Tells definitions that no rule uses.
     func warnOfUnused(_ definitions: TrustDefinitions, by rules: [Rule]) {
-        let used = Set(rules.compactMap(\.trust?.policy.name))
-        for definition in definitions.all where !used.contains(definition.entry.key) {
-            context.warning(
-                .name,
-                "no rule uses the trust policy \"\(definition.entry.key)\"",
-                atKey: definition.entry,
-                hint: "write trust: \(definition.entry.key) in a rule, or take it out"
-            )
-        }
+        context.warnOfUnused(definitions, used: Set(rules.compactMap(\.trust?.policy.name)))
     }
 
     /// `trust:` of a rule: a name, `{use, replace}`, or a policy in place, which may say `replace`.
@@ -78,7 +53,8 @@ struct TrustDecoder {
         _ definitions: TrustDefinitions
     ) -> (policy: NamedTrustPolicy, replaces: Bool)? {
         guard case .map(let entries) = entry.value.content else {
-            return used(entry.value, definitions).map { (policy: $0, replaces: false) }
+            let policy = context.named(entry.value, definitions, example: "system")
+            return policy.map { (policy: $0, replaces: false) }
         }
         var replaces: Bool? = false
         var policy: NamedTrustPolicy?
@@ -90,7 +66,7 @@ struct TrustDecoder {
                 let known = ["use", "replace"]
                 context.unknownKey(other, in: "trust", known: known)
             }
-            policy = used(use.value, definitions)
+            policy = context.named(use.value, definitions, example: "system")
         } else {
             let node = YAMLNode(content: .map(rest), place: entry.value.place)
             let name = "trust@\(entry.keyPlace.line)"
@@ -98,15 +74,6 @@ struct TrustDecoder {
         }
         guard let policy, let replaces else { return nil }
         return (policy: policy, replaces: replaces)
-    }
-
-    private func used(_ node: YAMLNode, _ definitions: TrustDefinitions) -> NamedTrustPolicy? {
-        guard let name = context.text(node, expected: "a trust policy", example: "system") else {
-            return nil
-        }
-        if let policy = definitions.policy(name) { return policy }
-        context.undefinedName(node, name, of: "trust policy", defined: definitions.names)
-        return nil
     }
 
     // MARK: One policy
@@ -178,13 +145,12 @@ struct TrustDecoder {
         }
         guard let policy else { return nil }
         guard policy.demandsPath else {
-            context.error(
+            return context.refuse(
                 .key,
                 "\"\(limit.key)\" is for paths, and the policy demands none",
                 atKey: limit,
                 hint: "take it out, or chain: false"
             )
-            return nil
         }
         return .limited(policy, intermediatesMax: max)
     }
@@ -196,22 +162,20 @@ struct TrustDecoder {
         depth: Int
     ) -> TrustPolicy? {
         guard let demand = demands.first else {
-            context.error(
+            return context.refuse(
                 .key,
                 "a trust policy demands nothing",
                 at: node,
                 hint: "write one of \(Self.kinds.joined(separator: ", "))"
             )
-            return nil
         }
         if demands.count > 1 {
-            context.error(
+            return context.refuse(
                 .type,
                 "\"\(demand.key)\" and \"\(demands[1].key)\" are two policies",
                 atKey: demands[1],
                 hint: "write all: [{\(demand.key): …}, {\(demands[1].key): …}]"
             )
-            return nil
         }
         guard let flags = flags(entries, of: demand.key) else { return nil }
         switch demand.key {
@@ -226,26 +190,23 @@ struct TrustDecoder {
 
     private func policies(_ entry: YAMLNode.Entry, _ depth: Int) -> [TrustPolicy]? {
         guard depth < Self.depthMax else {
-            context.error(
+            return context.refuse(
                 .range,
                 "trust policies are nested too deeply",
                 atKey: entry,
                 hint: "at most \(Self.depthMax) of all and any inside each other"
             )
-            return nil
         }
         let items = context.items(entry.value)
         if items.isEmpty {
-            context.error(
+            return context.refuse(
                 .trustEmpty,
                 "\"\(entry.key)\" lists no policy",
                 atKey: entry,
                 hint: "write \(entry.key): [system]"
             )
-            return nil
         }
-        let policies = items.map { policy($0, depth: depth + 1) }
-        return policies.contains(nil) ? nil : policies.compactMap { $0 }
+        return context.all(items) { policy($0, depth: depth + 1) }
     }
 
     private func system(_ node: YAMLNode) -> TrustPolicy? {
@@ -279,8 +240,7 @@ struct TrustDecoder {
             if entry.key != "self_signed", allowed[demand]?.contains(entry.key) != true {
                 let hint = demand == "system" ? "write system: {host: \(value)}" : nil
                 let message = "\"\(entry.key)\" does not belong to \"\(demand)\""
-                context.error(.key, message, atKey: entry, hint: hint)
-                return nil
+                return context.refuse(.key, message, atKey: entry, hint: hint)
             }
         }
         return flags

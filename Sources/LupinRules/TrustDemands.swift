@@ -15,13 +15,12 @@ extension DecodingContext {
     func pins(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
         let items = self.items(entry.value)
         if items.isEmpty {
-            error(
+            return refuse(
                 .trustEmpty,
                 "the list of pins is empty",
                 atKey: entry,
                 hint: "write [\"sha256/…\"], two of them at best"
             )
-            return nil
         }
         let digests = items.map(pin)
         guard !digests.contains(nil) else { return nil }
@@ -50,13 +49,12 @@ extension DecodingContext {
         {
             return digest
         }
-        error(
+        return refuse(
             .trustPin,
             "\"\(text)\" is not the SHA-256 of a public key",
             at: node,
             hint: "write \(DecodingContext.meantPin(text).map { prefix + $0 } ?? example)"
         )
-        return nil
     }
 
     /// The base64 that another spelling of a pin stands for: curl's, none at all, or hexadecimal.
@@ -79,13 +77,12 @@ extension DecodingContext {
     func certificates(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
         let items = self.items(entry.value)
         if items.isEmpty {
-            error(
+            return refuse(
                 .trustEmpty,
                 "the list of certificates is empty",
                 atKey: entry,
                 hint: "write [ca.pem]"
             )
-            return nil
         }
         let files = items.map(certificates)
         guard !files.contains(nil) else { return nil }
@@ -102,37 +99,24 @@ extension DecodingContext {
         var demand = RevocationDemand()
         let example = "{method: any, require: true}"
         guard let entries = self.entries(node, of: "a map", example: example) else { return nil }
-        for entry in entries {
+        let known = ["method", "require", "network"]
+        let isComplete = every(entries, in: "revocation", known: known) { entry in
             switch entry.key {
-            case "method":
-                guard let method = revocationMethod(entry.value) else { return nil }
-                demand.method = method
-            case "require":
-                guard let value = boolean(entry.value) else { return nil }
-                demand.isRequired = value
-            case "network":
-                guard let value = boolean(entry.value) else { return nil }
-                demand.usesNetwork = value
-            default:
-                let known = ["method", "require", "network"]
-                unknownKey(entry, in: "revocation", known: known)
-                return nil
+            case "method": set(&demand.method, revocationMethod(entry.value))
+            case "require": set(&demand.isRequired, boolean(entry.value))
+            default: set(&demand.usesNetwork, boolean(entry.value))
             }
         }
-        return .revocation(demand)
+        return isComplete ? .revocation(demand) : nil
     }
 
     private func revocationMethod(_ node: YAMLNode) -> RevocationDemand.Method? {
-        guard let text = text(node, expected: "a method", example: "any") else {
-            return nil
-        }
+        guard let text = text(node, expected: "a method", example: "any") else { return nil }
         switch text {
         case "any": return .any
         case "ocsp": return .ocsp
         case "crl": return .crl
-        default:
-            unknownWord(node, text, for: "method", known: ["any", "ocsp", "crl"])
-            return nil
+        default: return unknownWord(node, text, for: "method", known: ["any", "ocsp", "crl"])
         }
     }
 }

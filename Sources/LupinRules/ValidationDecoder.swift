@@ -22,22 +22,9 @@ extension DecodingContext {
         let lower = text.lowercased()
         if lower.utf8.count == 3, lower.hasSuffix("xx"), let first = lower.first, first.isNumber {
             let hint = "write \(first)00-\(first)99"
-            error(.type, "\"\(text)\" is not a number", at: node, hint: hint)
-            return nil
+            return refuse(.type, "\"\(text)\" is not a number", at: node, hint: hint)
         }
-        var bounds: [UInt16] = []
-        for part in text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false) {
-            guard let status = number(String(part), at: node, in: allowed, what: "status") else {
-                return nil
-            }
-            bounds.append(UInt16(truncatingIfNeeded: status))
-        }
-        guard let low = bounds.first, let high = bounds.last, low <= high else {
-            let hint = "write \(bounds.reversed().map(String.init).joined(separator: "-"))"
-            error(.range, "the range \(text) is empty", at: node, hint: hint)
-            return nil
-        }
-        return low...high
+        return range(text, at: node, in: allowed, what: "status")
     }
 }
 
@@ -51,21 +38,19 @@ private struct ValidationDecoder {
 
     func policy(_ node: YAMLNode) -> ValidationPolicy? {
         guard case .map(let entries) = node.content else {
-            wrongType(node, "a map", "{status: 200-399}")
-            return nil
+            return wrongType(node, "a map", "{status: 200-399}")
         }
         var policy = ValidationPolicy()
         var isComplete = true
         for entry in entries where !decode(entry, into: &policy) { isComplete = false }
         guard isComplete else { return nil }
         if policy.isEmpty, let entry = entries.first {
-            context.error(
+            return context.refuse(
                 .range,
                 "\"validate\" demands nothing",
                 atKey: entry,
                 hint: "write {status: 200-399}, or {} for nothing"
             )
-            return nil
         }
         return policy
     }
@@ -77,59 +62,46 @@ private struct ValidationDecoder {
         case "status": return set(&policy.status, statuses(node))
         case "content_type": return set(&policy.contentType, contentType(node))
         case "size": return set(&policy.size, size(node))
-        case "header":
-            guard let headers = headers(node) else { return false }
-            policy.headers = headers
-        case "json":
-            guard let json = json(node) else { return false }
-            policy.json = json
-        case "then":
-            guard let action = action(node) else { return false }
-            policy.action = action
+        case "header": return set(&policy.headers, headers(node))
+        case "json": return set(&policy.json, json(node))
+        case "then": return set(&policy.action, action(node))
         default:
             context.unknownKey(entry, in: "validate", known: Self.keys)
             return false
         }
-        return true
-    }
-
-    private func set<Value>(_ target: inout Value?, _ value: Value?) -> Bool {
-        guard let value else { return false }
-        target = value
-        return true
     }
 
     /// The items of a list that is not empty; one value alone is a list of one.
     private func items(_ node: YAMLNode, _ expected: String, _ example: String) -> [YAMLNode]? {
         let items = context.items(node)
-        if items.isEmpty { wrongType(node, expected, example) }
-        return items.isEmpty ? nil : items
+        return items.isEmpty ? wrongType(node, expected, example) : items
     }
 
-    private func wrongType(_ node: YAMLNode, _ expected: String, _ example: String) {
+    private func wrongType<Value>(
+        _ node: YAMLNode,
+        _ expected: String,
+        _ example: String
+    ) -> Value? {
         let isEmptyList = if case .list(let items) = node.content { items.isEmpty } else { false }
         let found = isEmptyList ? "an empty list" : node.kindText
         let message = "expected \(expected), found \(found)"
-        context.error(.type, message, at: node, hint: "write \(example)")
+        return context.refuse(.type, message, at: node, hint: "write \(example)")
     }
 
     private func action(_ node: YAMLNode) -> ValidationPolicy.Action? {
         let words = ValidationPolicy.Action.allCases.map(\.rawValue)
-        let expected = words.joined(separator: ", ")
-        guard let text = context.text(node, expected: expected, example: "fail") else { return nil }
-        if let action = ValidationPolicy.Action(rawValue: text) { return action }
-        context.unknownWord(node, text, for: "value", known: words)
-        return nil
+        return context.word(node, words, separator: ", ", example: "fail")
+            .flatMap { ValidationPolicy.Action(rawValue: $0) }
     }
 
     // MARK: status
 
     private func statuses(_ node: YAMLNode) -> StatusSet? {
         guard let items = items(node, "a status or a range", "200-399") else { return nil }
-        let ranges = items.map {
+        let ranges = context.all(items) {
             context.statusRange($0, in: Self.statuses, example: "200-399")
         }
-        return ranges.contains(nil) ? nil : StatusSet(ranges.compactMap { $0 })
+        return ranges.map { StatusSet($0) }
     }
 
     // MARK: content_type
@@ -138,8 +110,7 @@ private struct ValidationDecoder {
         let expected = "accept or media types"
         guard let items = items(node, expected, "application/json") else { return nil }
         if items.count == 1, items[0].scalarText == "accept" { return .accept }
-        let ranges = items.map(mediaRange)
-        return ranges.contains(nil) ? nil : .listed(ranges.compactMap { $0 })
+        return context.all(items, mediaRange).map { .listed($0) }
     }
 
     private func mediaRange(_ node: YAMLNode) -> MediaRange? {
@@ -149,19 +120,16 @@ private struct ValidationDecoder {
         }
         if text == "accept" {
             let message = "\"accept\" is a word for itself and not one of several types"
-            context.error(.type, message, at: node, hint: "write content_type: accept")
-            return nil
+            return context.refuse(.type, message, at: node, hint: "write content_type: accept")
         }
         guard let range = MediaRange(text), text.contains("/") else {
             let near = nearest(to: text, among: ["accept"]).map { "did you mean \"\($0)\"? " } ?? ""
             let hint = near + "write application/json, text/* or accept"
-            context.error(.type, "\"\(text)\" is not a media type", at: node, hint: hint)
-            return nil
+            return context.refuse(.type, "\"\(text)\" is not a media type", at: node, hint: hint)
         }
         guard !text.contains(";") else {
             let message = "parameters of a media type are not compared"
-            context.error(.type, message, at: node, hint: "write \(range.text)")
-            return nil
+            return context.refuse(.type, message, at: node, hint: "write \(range.text)")
         }
         return range
     }
@@ -171,8 +139,7 @@ private struct ValidationDecoder {
     private func headers(_ node: YAMLNode) -> [ValidationPolicy.FieldDemand]? {
         let example = "{X-Request-Id: \"*\"}"
         guard case .map(let entries) = node.content, !entries.isEmpty else {
-            wrongType(node, "names and values", example)
-            return nil
+            return wrongType(node, "names and values", example)
         }
         var demands: [ValidationPolicy.FieldDemand] = []
         for entry in entries {
@@ -192,32 +159,21 @@ private struct ValidationDecoder {
 
     private func size(_ node: YAMLNode) -> ValidationPolicy.Size? {
         guard case .map(let entries) = node.content, !entries.isEmpty else {
-            wrongType(node, "min and max", "{min: 1B, max: 10MiB}")
-            return nil
+            return wrongType(node, "min and max", "{min: 1B, max: 10MiB}")
         }
         var size = ValidationPolicy.Size()
-        var isComplete = true
-        for entry in entries {
-            guard entry.key == "min" || entry.key == "max" else {
-                context.unknownKey(entry, in: "size", known: ["min", "max"])
-                isComplete = false
-                continue
-            }
-            guard let bytes = bytes(entry.value) else {
-                isComplete = false
-                continue
-            }
-            if entry.key == "min" { size.min = bytes } else { size.max = bytes }
+        let isComplete = context.every(entries, in: "size", known: ["min", "max"]) { entry in
+            let bytes = bytes(entry.value)
+            return entry.key == "min" ? set(&size.min, bytes) : set(&size.max, bytes)
         }
         guard isComplete else { return nil }
         if let max = size.max, max < size.min {
-            context.error(
+            return context.refuse(
                 .range,
                 "max is less than min: no body is good",
                 at: node,
                 hint: "write the smaller one as min"
             )
-            return nil
         }
         return size
     }
@@ -228,26 +184,19 @@ private struct ValidationDecoder {
             return nil
         }
         if text == "1" { return 1 }
-        do {
-            return UInt64(try Units.size(text))
-        } catch {
-            context.error(.type, error.message, at: node, hint: error.hint)
-            return nil
-        }
+        return context.units(node) { () throws(Units.Problem) in UInt64(try Units.size(text)) }
     }
 
     // MARK: json
 
     private func json(_ node: YAMLNode) -> [ValidationPolicy.JSONDemand]? {
         guard case .map(let entries) = node.content, !entries.isEmpty else {
-            wrongType(node, "pointers and values", "{/success: true}")
-            return nil
+            return wrongType(node, "pointers and values", "{/success: true}")
         }
         guard entries.count <= Self.jsonDemandsMax else {
             let message = "\(entries.count) values are too many"
             let hint = "at most \(Self.jsonDemandsMax)"
-            context.error(.range, message, atKey: entries[Self.jsonDemandsMax], hint: hint)
-            return nil
+            return context.refuse(.range, message, atKey: entries[Self.jsonDemandsMax], hint: hint)
         }
         var demands: [ValidationPolicy.JSONDemand] = []
         for entry in entries {
@@ -280,8 +229,7 @@ private struct ValidationDecoder {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             let hint = node.isEmpty ? "write null, or \"\" for an empty string" : "write /a/b: 1"
             let message = "expected \(expected), found \(node.kindText)"
-            context.error(.type, message, at: node, hint: hint)
-            return nil
+            return context.refuse(.type, message, at: node, hint: hint)
         }
         if isPlain {
             switch raw {
@@ -291,8 +239,7 @@ private struct ValidationDecoder {
             case "True", "TRUE", "False", "FALSE", "Null", "NULL", "~":
                 let word = raw == "~" ? "null" : raw.lowercased()
                 let hint = "write \(word), or \"\(raw)\" for the string"
-                context.error(.type, "\"\(raw)\" is no value of JSON", at: node, hint: hint)
-                return nil
+                return context.refuse(.type, "\"\(raw)\" is no value of JSON", at: node, hint: hint)
             default: if let number = JSONNumber(raw) { return .number(number) }
             }
         }

@@ -13,13 +13,7 @@ extension DecodingContext {
         mayBeEmpty: Bool = false
     ) -> String? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            error(
-                .type,
-                "expected \(expected), found \(node.kindText)",
-                at: node,
-                hint: "write \(example)"
-            )
-            return nil
+            return wrongType(node, expected, write: example)
         }
         guard let value = resolved(raw, role: .setting, at: node) else { return nil }
         guard mayBeEmpty || !value.isEmpty else {
@@ -40,13 +34,7 @@ extension DecodingContext {
     func entries(_ node: YAMLNode, of what: String, example: String) -> [YAMLNode.Entry]? {
         if node.isEmpty { return [] }
         if case .map(let entries) = node.content { return entries }
-        error(
-            .type,
-            "expected \(what), found \(node.kindText)",
-            at: node,
-            hint: "write \(example)"
-        )
-        return nil
+        return wrongType(node, what, write: example)
     }
 
     func boolean(_ node: YAMLNode) -> Bool? {
@@ -75,27 +63,14 @@ extension DecodingContext {
     func number(_ text: String, at node: YAMLNode, in range: ClosedRange<Int>, what: String) -> Int?
     {
         let allowed = "\(range.lowerBound) to \(range.upperBound)"
-        guard let value = Units.wholeNumber(text[...]) else {
-            if text.hasPrefix("-"), Units.wholeNumber(text.dropFirst()) != nil {
-                error(
-                    .range,
-                    "\(what) \(text) is out of range",
-                    at: node,
-                    hint: "allowed: \(allowed)"
-                )
-            } else {
-                error(
-                    .type,
-                    "\"\(text)\" is not a number",
-                    at: node,
-                    hint: "write a number from \(allowed)"
-                )
-            }
-            return nil
+        let isNegative = text.hasPrefix("-") && Units.wholeNumber(text.dropFirst()) != nil
+        guard let value = isNegative ? -1 : Units.wholeNumber(text[...]) else {
+            let hint = "write a number from \(allowed)"
+            return refuse(.type, "\"\(text)\" is not a number", at: node, hint: hint)
         }
         guard range.contains(Int(value)) else {
-            error(.range, "\(what) \(text) is out of range", at: node, hint: "allowed: \(allowed)")
-            return nil
+            let message = "\(what) \(text) is out of range"
+            return refuse(.range, message, at: node, hint: "allowed: \(allowed)")
         }
         return Int(value)
     }
@@ -107,77 +82,142 @@ extension DecodingContext {
 
     /// A list of ports and ranges.
     func ports(_ node: YAMLNode) -> PortSet? {
-        var ranges: [ClosedRange<UInt16>] = []
-        var isComplete = true
-        for item in items(node) {
-            if let range = portRange(item) { ranges.append(range) } else { isComplete = false }
+        all(node) { item in
+            let text = text(item, expected: "a port or a range", example: "443 or 8000-8999")
+            return text.flatMap { range($0, at: item, in: 1...65535, what: "port") }
         }
-        return isComplete ? PortSet(ranges) : nil
+        .map { PortSet($0) }
     }
 
-    private func portRange(_ node: YAMLNode) -> ClosedRange<UInt16>? {
-        guard let text = text(node, expected: "a port or a range", example: "443 or 8000-8999")
-        else { return nil }
+    /// `A` or `A-B`, both of them in `allowed`.
+    func range(
+        _ text: String,
+        at node: YAMLNode,
+        in allowed: ClosedRange<Int>,
+        what: String
+    ) -> ClosedRange<UInt16>? {
         var bounds: [UInt16] = []
-        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        for part in parts {
-            guard let bound = number(String(part), at: node, in: 1...65535, what: "port") else {
+        for part in text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false) {
+            guard let bound = number(String(part), at: node, in: allowed, what: what) else {
                 return nil
             }
             bounds.append(UInt16(truncatingIfNeeded: bound))
         }
         guard let low = bounds.first, let high = bounds.last, low <= high else {
-            error(
-                .range,
-                "the range \(text) is empty",
-                at: node,
-                hint: "write \(bounds.reversed().map(String.init).joined(separator: "-"))"
-            )
-            return nil
+            let hint = "write \(bounds.reversed().map(String.init).joined(separator: "-"))"
+            return refuse(.range, "the range \(text) is empty", at: node, hint: hint)
         }
         return low...high
     }
 
     /// A list of addresses and networks.
     func networks(_ node: YAMLNode) -> [CIDR]? {
-        var networks: [CIDR] = []
-        var isComplete = true
-        for item in items(node) {
-            let example = "127.0.0.0/8 or \"::1\""
+        let example = "127.0.0.0/8 or \"::1\""
+        return all(node) { item in
             guard let text = text(item, expected: "an address or a network", example: example)
-            else {
-                isComplete = false
-                continue
-            }
-            if let network = CIDR(text) {
-                networks.append(network)
-            } else {
-                isComplete = false
-                error(
-                    .type,
-                    "\"\(text)\" is not an address or a network",
-                    at: item,
-                    hint: "write \(example)"
-                )
-            }
+            else { return nil }
+            if let network = CIDR(text) { return network }
+            let message = "\"\(text)\" is not an address or a network"
+            return refuse(.type, message, at: item, hint: "write \(example)")
         }
-        return isComplete ? networks : nil
     }
 
     /// A list of texts.
     func texts(_ node: YAMLNode, expected: String, example: String) -> [String]? {
-        var result: [String] = []
+        all(node) { text($0, expected: expected, example: example) }
+    }
+
+    /// What `read` makes of every item; nil when a problem was told of any of them.
+    func all<Value>(_ node: YAMLNode, _ read: (YAMLNode) -> Value?) -> [Value]? {
+        all(items(node), read)
+    }
+
+    func all<Value>(_ items: [YAMLNode], _ read: (YAMLNode) -> Value?) -> [Value]? {
+        let values = items.map(read)
+        return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
+    }
+
+    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
+    func list(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
+        guard case .list = node.content else {
+            if case .scalar = node.content, !node.isEmpty { return [node] }
+            return wrongType(node, "a list", write: setting.defaultText)
+        }
+        return items(node)
+    }
+
+    /// A share of 0 to 1, written as per cent.
+    func share(_ text: String, at node: YAMLNode, what: String, example: String) -> Double? {
+        if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
+            let message = "\(what) \(text) is out of range"
+            return refuse(.range, message, at: node, hint: "allowed: 0% to 100%")
+        }
+        do {
+            return Double(try Units.percent(text)) / 100
+        } catch {
+            let hint = error.hint == "write 20%" ? "write \(example)" : error.hint
+            return refuse(.type, error.message, at: node, hint: hint)
+        }
+    }
+
+    /// Has `read` take each of the entries; false when a problem was told of any of them.
+    func every(
+        _ entries: [YAMLNode.Entry],
+        in section: String,
+        known: [String],
+        _ read: (YAMLNode.Entry) -> Bool
+    ) -> Bool {
         var isComplete = true
-        for item in items(node) {
-            if let text = text(item, expected: expected, example: example) {
-                result.append(text)
-            } else {
+        for entry in entries {
+            if !known.contains(entry.key) {
+                unknownKey(entry, in: section, known: known)
+                isComplete = false
+            } else if !read(entry) {
                 isComplete = false
             }
         }
-        return isComplete ? result : nil
+        return isComplete
+    }
+
+    /// `http` or `https`.
+    func scheme(_ node: YAMLNode) -> Scheme? {
+        word(node, ["http", "https"], what: "scheme").map { $0 == "https" ? .https : .http }
+    }
+
+    /// One of the words; nil when a problem was told.
+    func word(
+        _ node: YAMLNode,
+        _ words: [String],
+        what: String = "value",
+        separator: String = " or ",
+        example: String? = nil
+    ) -> String? {
+        let expected = words.joined(separator: separator)
+        guard let text = text(node, expected: expected, example: example ?? words[0]) else {
+            return nil
+        }
+        return words.contains(text) ? text : unknownWord(node, text, for: what, known: words)
     }
 }
+
+/// Takes a value if there is one; false where a problem was told in its place.
+@discardableResult
+func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
+    guard let value else { return false }
+    target = value
+    return true
+}
+
+@discardableResult
+func set<Value>(_ target: inout Value?, _ value: Value?) -> Bool {
+    guard let value else { return false }
+    target = value
+    return true
+}
+
+/// For settings that have no word: `.some(nil)` can't come.
+@discardableResult
+func set<Value>(_ target: inout Value, _ value: Value??) -> Bool { set(&target, value ?? nil) }
 
 // MARK: Values by the settings table
 
@@ -188,18 +228,10 @@ extension DecodingContext {
             let text = text(node, expected: "a duration", example: setting.example)
         else { return nil }
         if orNone, text == "none" { return .some(nil) }
-        if isMoreYears(text, than: range.upperBound) {
-            outOfRange(text, setting, at: node)
-            return nil
-        }
+        if isMoreYears(text, than: range.upperBound) { return outOfRange(text, setting, at: node) }
         guard let value = units(node, { () throws(Units.Problem) in try Units.duration(text) })
-        else {
-            return nil
-        }
-        guard range.contains(value) else {
-            outOfRange(text, setting, at: node)
-            return nil
-        }
+        else { return nil }
+        guard range.contains(value) else { return outOfRange(text, setting, at: node) }
         return .milliseconds(value)
     }
 
@@ -212,11 +244,7 @@ extension DecodingContext {
         guard let value = units(node, { () throws(Units.Problem) in try Units.size(text) }) else {
             return nil
         }
-        guard range.contains(value) else {
-            outOfRange(text, setting, at: node)
-            return nil
-        }
-        return value
+        return range.contains(value) ? .some(value) : outOfRange(text, setting, at: node)
     }
 
     /// Bytes per second; `.some(nil)` is `none`.
@@ -233,8 +261,7 @@ extension DecodingContext {
             let value = units(node, { () throws(Units.Problem) in try Units.countInTime(text) })
         else { return nil }
         guard counts.contains(value.count), times.contains(value.milliseconds) else {
-            outOfRange(text, setting, at: node)
-            return nil
+            return outOfRange(text, setting, at: node)
         }
         return RateLimit(count: value.count, per: .milliseconds(value.milliseconds))
     }
@@ -254,19 +281,18 @@ extension DecodingContext {
             let text = text(node, expected: words.joined(separator: ", "), example: setting.example)
         else { return nil }
         if words.contains(text) { return text }
-        unknownWord(node, text, for: "value", known: words)
-        return nil
+        return unknownWord(node, text, for: "value", known: words)
     }
 
-    private func units<Value>(
+    /// What `read` says; nil when its problem was told.
+    func units<Value>(
         _ node: YAMLNode,
         _ read: () throws(Units.Problem) -> Value
     ) -> Value? {
         do {
             return try read()
         } catch {
-            self.error(.type, error.message, at: node, hint: error.hint)
-            return nil
+            return refuse(.type, error.message, at: node, hint: error.hint)
         }
     }
 
@@ -278,9 +304,13 @@ extension DecodingContext {
         return years > milliseconds / (365 * 86_400_000)
     }
 
-    private func outOfRange(_ text: String, _ setting: Setting, at node: YAMLNode) {
+    private func outOfRange<Value>(
+        _ text: String,
+        _ setting: Setting,
+        at node: YAMLNode
+    ) -> Value? {
         let hint = setting.rangeText.map { "allowed: \($0)" }
-        error(.range, "\(setting.key) \(text) is out of range", at: node, hint: hint)
+        return refuse(.range, "\(setting.key) \(text) is out of range", at: node, hint: hint)
     }
 }
 

@@ -71,10 +71,6 @@ struct AdminClient: Sendable {
         try await request("POST", path, on: loop)
     }
 
-    func delete(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
-        try await request("DELETE", path, on: loop)
-    }
-
     // MARK: A request
 
     /// Sends a request without a body and reads the whole answer.

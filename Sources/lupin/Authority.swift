@@ -28,10 +28,6 @@ enum Authority {
 
 /// The folders that the XDG Base Directory Specification gives each user.
 enum UserFolder {
-    static func configuration(_ environment: [String: String]) -> String? {
-        path(environment, "XDG_CONFIG_HOME", below: ".config")
-    }
-
     static func state(_ environment: [String: String]) -> String? {
         path(environment, "XDG_STATE_HOME", below: ".local/state")
     }

@@ -61,14 +61,7 @@ struct ChildEnvironment {
         return changes
     }
 
-    /// All names that `changes` may have, for taking them away again.
-    ///
-    /// PATH is not among them.
-    static var names: [String] {
-        proxyNames + exceptionNames + trustNames
-    }
-
-    /// Those of `names` that have to do with certificates, or are files of lupin's.
+    /// The names in `changes` that have to do with certificates, or are files of lupin's.
     static var trustNames: [String] {
         ["NODE_USE_ENV_PROXY"] + bundleNames + additionNames
             + ["WGETRC", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS"]

@@ -44,30 +44,6 @@ struct SettingsDocumentTests {
         }
     }
 
-    @Test func `help names the range, the units and what comes later`() {
-        #expect(
-            SettingsDocument.help("timeouts.drain") == """
-                timeouts.drain: 30s
-                    on stop: then connections are cut
-                    duration, 0 to 1h (ms s m h d)
-
-                """
-        )
-        #expect(SettingsDocument.help("log.har").contains("not available yet: HAR export arrives"))
-        #expect(
-            SettingsDocument.help("limits.h2.resets").hasSuffix(
-                "\n    number/duration, 1 to 1000000 in 1s to 1h (ms s m h d)\n"
-            )
-        )
-        #expect(
-            SettingsDocument.help("limits.h2.window").hasSuffix(
-                "\n    size or auto, 64KiB to 16MiB (B KiB MiB GiB)\n"
-            )
-        )
-        #expect(SettingsDocument.help("timeouts").contains("; also in rules"))
-        #expect(SettingsDocument.help("nothing").isEmpty)
-    }
-
     @Test func `names in the table are unique, and sentences are not sentences twice`() {
         let names = SettingsTable.settings.map(\.name)
         #expect(Set(names).count == names.count)

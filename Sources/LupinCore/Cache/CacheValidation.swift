@@ -190,30 +190,10 @@ extension StoredResponse {
 extension StoredResponse {
     /// The response as a 304, a 200 to HEAD or a further part makes it (§3.2, §4.3.4).
     ///
-    /// nil if it must not be stored any more: then it is served this once and removed.
+    /// What must not be stored any more is served this once and removed.
     ///
     /// `request` is that of the look-up, for what Vary names now is of this one; `content` is what
     /// is held, if it has become more; the times are those of the exchange that brought `newer`.
-    package func updated(
-        by newer: ResponseHead,
-        request: RequestHead,
-        content: HeldContent? = nil,
-        policy: CachePolicy,
-        requestTimeUs: Int64,
-        responseTimeUs: Int64
-    ) -> StoredResponse? {
-        let (response, mayBeKept) = renewed(
-            by: newer,
-            request: request,
-            content: content,
-            policy: policy,
-            requestTimeUs: requestTimeUs,
-            responseTimeUs: responseTimeUs
-        )
-        return mayBeKept ? response : nil
-    }
-
-    /// The same, with what is served this once even where it must not be kept.
     package func renewed(
         by newer: ResponseHead,
         request: RequestHead,

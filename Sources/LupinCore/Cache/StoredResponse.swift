@@ -71,9 +71,6 @@ package struct StoredResponse: Sendable {
         directives.flags.contains(.noCache) && freshness.source != .ttl
     }
 
-    /// Whether there is something to validate with.
-    package var hasValidator: Bool { etag != nil || lastModified != nil }
-
     /// The one of `candidates`, all under one key, that a request gets: of those whose nominated
     /// fields match, the latest by Date (RFC 9111 §4, §4.1), and of equal ones the last received.
     package static func selected(

@@ -13,9 +13,6 @@ package enum CookieFile {
     /// A file that is used no further.
     package enum Problem: Error, Sendable, Equatable {
         case tooLong
-
-        /// Completes "PATH: …".
-        package var sentence: String { "it has more than \(CookieFile.bytesMax >> 20) MiB" }
     }
 
     /// What a file held.

@@ -105,11 +105,6 @@ extension Span where Element == UInt8 {
         return difference == 0
     }
 
-    /// Whether the bytes are exactly those of `text`.
-    package func equals(_ text: StaticString) -> Bool {
-        text.utf8CodeUnitCount == count && String(copying: self) == text.description
-    }
-
     /// The bytes without leading and trailing spaces and tabs (OWS, RFC 9110 §5.6.3).
     @inlinable package var trimmedRange: Range<Int> {
         var start = 0

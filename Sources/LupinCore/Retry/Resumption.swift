@@ -199,21 +199,4 @@ package enum ResumeRefusal: Error, Sendable, Equatable {
     case contentRange
     case weakTag
     case noStrongValidator
-
-    /// The reason in words.
-    package var reason: String {
-        switch self {
-        case .method(let method): "only GET is resumed, and this is \(method.token)"
-        case .requestContent: "the request has content"
-        case .severalRanges: "the client asked for several ranges, or not for bytes"
-        case .status(let status): "status \(status) is not resumed"
-        case .unknownLength: "its length is unknown"
-        case .nothingToResume: "it has no content, or more than there can be"
-        case .noRanges: "Accept-Ranges does not name bytes"
-        case .unaskedPart: "it is a part that the client did not ask for"
-        case .contentRange: "Content-Range is missing, invalid or contradicts Content-Length"
-        case .weakTag: "its entity tag is weak or malformed"
-        case .noStrongValidator: "it has no strong validator"
-        }
-    }
 }

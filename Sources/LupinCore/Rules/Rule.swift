@@ -161,14 +161,6 @@ package enum RequestStep: Sendable, Equatable {
     /// A wait before every attempt.
     case delay(Duration)
 
-    /// Whether it changes nothing but fields, as steps of `response:` do.
-    package var isAboutFields: Bool {
-        switch self {
-        case .set, .add, .default, .remove, .rewrite: true
-        case .query, .url, .compress, .auth, .delay: false
-        }
-    }
-
     /// The step as the record names it, such as `set x-request-id`.
     package var summary: String {
         switch self {

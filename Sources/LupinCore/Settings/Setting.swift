@@ -75,16 +75,6 @@ extension Setting {
         }
     }
 
-    /// The units a value may have; nil where values have none.
-    package var unitText: String? {
-        switch kind {
-        case .duration, .count: "ms s m h d"
-        case .size: "B KiB MiB GiB"
-        case .rate: "/s, KiB/s, MiB/s"
-        default: nil
-        }
-    }
-
     /// The smallest and the largest value, such as `1s to 7d`; nil where there is no range.
     package var rangeText: String? {
         switch kind {

@@ -224,16 +224,3 @@ package struct CredentialState: Sendable, Concealed {
         return issued
     }
 }
-
-extension CredentialState.Reason {
-    /// Why, for people, in the record of the attempt.
-    package var sentence: String {
-        switch self {
-        case .notRefreshable: "the credential is what the rules file says, and cannot be refreshed"
-        case .excessive: "the credential was refreshed too often in a short time"
-        case .failed: "the credential could not be refreshed"
-        case .unchanged: "the refresh gave the same credential again"
-        case .notReplayable: "the request cannot be sent again with another credential"
-        }
-    }
-}

@@ -43,17 +43,6 @@ package enum TokenSource: Sendable, Equatable {
     /// What a token server issues (RFC 6749).
     case oauth2(OAuth2Source)
 
-    /// The key of the rules file that says so.
-    package var key: String {
-        switch self {
-        case .bearer: "bearer"
-        case .basic: "basic"
-        case .digest: "digest"
-        case .command: "command"
-        case .oauth2: "oauth2"
-        }
-    }
-
     /// The secret files that have to be read, in order.
     package var paths: [String] {
         switch self {

@@ -40,14 +40,6 @@ final class StoredBody: BodySource {
         parts = answer.parts[...]
     }
 
-    /// What is left of a piece.
-    init(_ piece: StoredPiece, from position: Int) {
-        content = StoredContent([piece])
-        (self.piece, self.position, end) = (piece, position, piece.count)
-        length = UInt64(piece.count - position)
-        parts = []
-    }
-
     func pull() throws(LupinError) -> BodyProgress {
         while position == end {
             guard let part = parts.first else { return .end }

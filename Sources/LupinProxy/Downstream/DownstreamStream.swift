@@ -35,7 +35,6 @@ final class DownstreamStream: Downstream {
     var isRequestComplete: Bool { stream.isReceived }
     var isClientGone: Bool { stream.isGone }
     var hasBodyWaiting: Bool { stream.hasBytes }
-    var takesInterimResponses: Bool { true }
     /// A stream that ends takes its connection with it in no case.
     var mayPersist: Bool { true }
     var localAddress: IPAddress? { clientEnds?.local.address }

@@ -21,9 +21,6 @@ final class Enclosure {
         self.tls = tls
     }
 
-    /// Whether the client speaks TLS to lupin inside.
-    var isSecure: Bool { target.origin.scheme == .https }
-
     /// The target, if a request inside is for it.
     ///
     /// `named` is what the request itself names, nil when it names nothing (HTTP/1.0). Throws 421

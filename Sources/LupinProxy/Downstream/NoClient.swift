@@ -9,7 +9,6 @@ final class NoClient: Downstream {
     var isClientGone: Bool { false }
     var hasBodyWaiting: Bool { false }
     var isCommitted: Bool { false }
-    var takesInterimResponses: Bool { false }
     var isRequestComplete: Bool { true }
     var mayPersist: Bool { false }
     var localAddress: IPAddress? { nil }

@@ -13,8 +13,6 @@ protocol Downstream: AnyObject {
     var hasBodyWaiting: Bool { get }
     /// Whether the final response's head has been handed over: the commit point.
     var isCommitted: Bool { get }
-    /// Whether interim responses can be understood.
-    var takesInterimResponses: Bool { get }
 
     /// Whom to call while the task is parked; nil for nobody.
     func attach(_ pump: (any ChannelPump)?)
@@ -31,8 +29,6 @@ protocol Downstream: AnyObject {
     var isRequestComplete: Bool { get }
     /// Whether another request may follow on the connection.
     var mayPersist: Bool { get }
-    /// Whether the client said in the request itself that none will.
-    var isLastRequest: Bool { get }
     /// Our address as the client reached it.
     var localAddress: IPAddress? { get }
     /// Both ends of the connection.
@@ -50,7 +46,6 @@ protocol Downstream: AnyObject {
 
 extension Downstream {
     var reset: HTTP2Reset? { nil }
-    var isLastRequest: Bool { false }
 }
 
 /// What is known of a response's body before it is sent.

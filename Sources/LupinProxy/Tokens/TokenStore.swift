@@ -251,22 +251,6 @@ final class TokenStore: Sendable {
             entries[definition.name]?.basics.insert(origin)
         }
     }
-
-    /// Names, versions and ends of all tokens, for the admin; no credential is in it.
-    func overview(now: UInt64) -> [(name: String, kind: String, version: Int, isValid: Bool)] {
-        entries.withLock { entries in
-            entries.values.map { entry in
-                let issued = entry.state.current
-                return (
-                    name: entry.definition.name,
-                    kind: entry.definition.source.key,
-                    version: issued?.version ?? 0,
-                    isValid: issued?.credential.isValid(at: now) ?? false
-                )
-            }
-            .sorted { $0.name < $1.name }
-        }
-    }
 }
 
 extension TokenDefinition {

@@ -217,14 +217,14 @@ private final class PlayedCache {
         switch outcome {
         case .freshen(let serve, let updated):
             for i in updated {
-                let newer = stored[i].updated(
+                let (newer, mayBeKept) = stored[i].renewed(
                     by: head,
                     request: request,
                     policy: policy,
                     requestTimeUs: now,
                     responseTimeUs: now
                 )
-                if let newer { stored[i] = newer }
+                if mayBeKept { stored[i] = newer }
             }
             return (.validated, self.serve(serve, request, asked, now))
         case .serveStale: return (.store, serve(selected ?? 0, request, asked, now))

@@ -168,13 +168,14 @@ struct CacheValidationTests {
         _ new: CacheFields,
         policy: CachePolicy = .standard
     ) -> StoredResponse? {
-        stored(old, policy: policy).updated(
+        let (response, mayBeKept) = stored(old, policy: policy).renewed(
             by: reply(new, status: 304),
             request: get([("Foo", "2")]),
             policy: policy,
             requestTimeUs: us(1000),
             responseTimeUs: us(1000)
         )
+        return mayBeKept ? response : nil
     }
 
     @Test func `a 304 begins a new life`() throws {

@@ -124,10 +124,4 @@ struct SetCookieTests {
         #expect(cookie.expiry(at: .max) == .max)
         #expect(cookie.expiry(at: .min) == .min + SetCookie.lifetimeMax)
     }
-
-    @Test func `a reason says nothing of the cookie`() {
-        for problem in CookieProblem.allCases {
-            #expect(!problem.sentence.isEmpty && !problem.sentence.hasSuffix("."))
-        }
-    }
 }

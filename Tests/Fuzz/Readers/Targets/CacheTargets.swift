@@ -196,7 +196,7 @@ enum CacheTargets {
             let answer = stored.answer(to: request, asked)
             words.insert(String("\(answer)".prefix { $0 != "(" }))
             _ = stored.served(answer, nowUs: clock, boundary: "b")
-            _ = stored.updated(
+            _ = stored.renewed(
                 by: response,
                 request: request,
                 policy: policy,

@@ -3,9 +3,9 @@
 import LupinCore
 
 /// `config/rules.schema.json`.
-package enum SchemaDocument {
+enum SchemaDocument {
     /// JSON Schema draft-07, which editors' YAML support knows best.
-    package static var json: String {
+    static var json: String {
         var properties = section("")
         properties.append(("rules", .object([("type", "array"), ("items", rule)])))
         return JSON.object([

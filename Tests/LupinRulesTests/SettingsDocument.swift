@@ -1,11 +1,12 @@
-// The settings table as people read it: the sample file `config/lupin.yaml`, and help.
+// The settings table as people read it: the sample file `config/lupin.yaml`.
 
 import LupinCore
+import LupinRules
 
 /// Texts that are made of the settings table.
-package enum SettingsDocument {
+enum SettingsDocument {
     /// `config/lupin.yaml`: every available setting with its default; the others as comments.
-    package static var yaml: String {
+    static var yaml: String {
         var lines = header
         var isFirst = true
         for key in SettingsTable.keys(in: "") {
@@ -33,7 +34,7 @@ package enum SettingsDocument {
     ]
 
     /// Rules to start from; they stand in the sample file as comments.
-    package static let exampleRules = """
+    static let exampleRules = """
         rules:
           - name: an extra field for one service
             match: api.example/v1/**
@@ -61,28 +62,6 @@ package enum SettingsDocument {
             log: off
             timeouts: {total: 2s}
         """
-
-    /// One paragraph per setting whose name is `prefix` or below it; all of them for `""`.
-    package static func help(_ prefix: String = "") -> String {
-        let wanted = SettingsTable.settings.filter {
-            prefix.isEmpty || $0.name == prefix || $0.name.hasPrefix("\(prefix).")
-        }
-        return wanted.map(help).joined(separator: "\n")
-    }
-
-    // MARK: Help
-
-    private static func help(_ setting: Setting) -> String {
-        var text = "\(setting.name): \(setting.defaultText)\n    \(setting.sentence)\n"
-        text += "    \(setting.typeText)"
-        if let range = setting.rangeText { text += ", \(range)" }
-        if let units = setting.unitText { text += " (\(units))" }
-        if setting.isPerRule { text += "; also in rules" }
-        if case .later(let what) = setting.availability {
-            text += "\n    not available yet: \(what) arrives in a later version"
-        }
-        return text + "\n"
-    }
 
     // MARK: The sample file
 
