@@ -198,42 +198,16 @@ package final class ProcessLookup: Sendable {
         on thread: HelperThread,
         for look: @escaping @Sendable () -> Answer
     ) async -> Answer? {
-        let loop = slot.loop
-        let executor = loop.executor
         let question = Question<Answer>(slot)
-        let home = LoopLocal(question, of: executor)
-        let clock = loop.clock
+        let reply = question.reply
+        let clock = slot.loop.clock
         let expiry = clock.now() &+ patience.microseconds
         let isAccepted = thread.submit {
             // Whoever waited for this in a long queue has gone on without it.
-            guard clock.now() < expiry else { return }
-            let answer = look()
-            executor.mailbox.post { home.value.answer(answer) }
+            if clock.now() < expiry { reply(look()) }
         }
         guard isAccepted else { return nil }
-        let deadline = loop.deadline(in: patience)
-        while question.answer == nil, loop.now < deadline {
-            _ = await slot.park(for: .answered, until: deadline)
-        }
-        question.close()
-        return question.answer
-    }
-
-    /// One call's place for its answer, confined to its loop.
-    private final class Question<Answer> {
-        private var slot: ParkingSlot?
-        private(set) var answer: Answer?
-
-        init(_ slot: ParkingSlot) { self.slot = slot }
-
-        func answer(_ answer: Answer) {
-            // Without a slot the caller has left, and waits for something else by now.
-            guard let slot else { return }
-            self.answer = answer
-            slot.wake(.answered)
-        }
-
-        func close() { slot = nil }
+        return await question.answer(until: slot.loop.deadline(in: patience))
     }
 }
 

@@ -64,24 +64,16 @@ extension DecodingContext {
         add(secret: token)
         let least = AdminHTTPSettings.tokenLengthMin
         guard token.utf8.count >= least else {
-            return refuse(
-                .range,
-                "a token has \(least) characters at least",
-                at: node,
-                hint: "openssl rand -hex 16 makes one"
-            )
+            let message = "a token has \(least) characters at least"
+            return refuse(.range, message, at: node, hint: "openssl rand -hex 16 makes one")
         }
         let marks = Array("-._~+/=".utf8)
         let isToken = token.utf8.allSatisfy { byte in
             byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
         }
         guard isToken else {
-            return refuse(
-                .type,
-                "a token is made of letters, digits and -._~+/=",
-                at: node,
-                hint: "openssl rand -hex 16 makes one"
-            )
+            let message = "a token is made of letters, digits and -._~+/="
+            return refuse(.type, message, at: node, hint: "openssl rand -hex 16 makes one")
         }
         return token
     }

@@ -39,12 +39,9 @@ struct CacheConsistency {
     /// A warning: only what GET brings is stored.
     private func checkMethods(_ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET) else { return }
-        context.warning(
-            .cache,
-            "the rule \"\(rule.name)\" has nothing to cache: it matches no GET",
-            atKey: entry,
-            hint: "write method: GET in its match, or take cache out"
-        )
+        let message = "the rule \"\(rule.name)\" has nothing to cache: it matches no GET"
+        let hint = "write method: GET in its match, or take cache out"
+        context.warning(.cache, message, atKey: entry, hint: hint)
     }
 }
 

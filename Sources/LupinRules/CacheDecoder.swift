@@ -34,12 +34,8 @@ struct CacheDecoder {
         }
         for entry in entries where entry.key != standard {
             guard entry.key != Self.off else {
-                context.error(
-                    .name,
-                    "no cache policy can be called \"off\": cache: off stores nothing",
-                    atKey: entry,
-                    hint: "choose another name"
-                )
+                let message = "no cache policy can be called \"off\": cache: off stores nothing"
+                context.error(.name, message, atKey: entry, hint: "choose another name")
                 continue
             }
             var base = definitions.base

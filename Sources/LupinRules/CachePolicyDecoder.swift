@@ -93,12 +93,9 @@ struct CachePolicyDecoder {
             text.utf8.first.map { $0 == 0x2A || $0.asciiLowercased &- 0x61 < 26 } ?? false
         let isToken = text.utf8.allSatisfy { $0.isTokenByte || $0 == 0x3A || $0 == 0x2F }
         guard isLetterFirst, isToken, text.utf8.count <= Self.statusNameBytesMax else {
-            return context.refuse(
-                .type,
-                "\"\(text)\" is no name for Cache-Status",
-                at: node,
-                hint: "write a token of up to \(Self.statusNameBytesMax) characters, such as lupin"
-            )
+            let message = "\"\(text)\" is no name for Cache-Status"
+            let hint = "write a token of up to \(Self.statusNameBytesMax) characters, such as lupin"
+            return context.refuse(.type, message, at: node, hint: hint)
         }
         return .some(text)
     }
@@ -125,12 +122,8 @@ struct CachePolicyDecoder {
             return context.refuse(.header, message, at: node, hint: "write \(example)")
         }
         guard name != "cache-control" else {
-            return context.refuse(
-                .header,
-                "\"\(text)\" is for all caches, and counts where no targeted field is",
-                at: node,
-                hint: "take it out"
-            )
+            let message = "\"\(text)\" is for all caches, and counts where no targeted field is"
+            return context.refuse(.header, message, at: node, hint: "take it out")
         }
         return name
     }
@@ -198,11 +191,7 @@ struct CachePolicyDecoder {
         guard !idle.isEmpty else { return }
         let words = CachePolicy.Ignored.words.filter { idle.contains($0.value) }.map(\.word)
         let text = words.joined(separator: ", ")
-        context.warning(
-            .cache,
-            "a private cache keeps what is private and what sets cookies by itself",
-            atKey: entry,
-            hint: "take \(text) out"
-        )
+        let message = "a private cache keeps what is private and what sets cookies by itself"
+        context.warning(.cache, message, atKey: entry, hint: "take \(text) out")
     }
 }

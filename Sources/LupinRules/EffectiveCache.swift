@@ -3,7 +3,7 @@
 import LupinCore
 
 extension WrittenFile {
-    private typealias Line = (entry: YAMLNode.Entry, remark: String)
+    typealias Line = (entry: YAMLNode.Entry, remark: String)
 
     /// `cache:` at the top of the file; `standard` first of the policies, as the others begin from
     /// it.
@@ -22,23 +22,35 @@ extension WrittenFile {
         return lines
     }
 
-    /// `cache:` of a rule: a name or `off` as it is, a map with all that holds.
+    /// `cache:` of a rule.
     func cacheLines(ofRule entry: YAMLNode.Entry) -> [String] {
+        policyLines(ofRule: entry, standard: standardLines, named: policy) {
+            Self.completed($0, by: $1, CacheKeyTable.policy)
+        }
+    }
+
+    /// A policy of a rule: a name or `off` as it is, a map with all that holds.
+    func policyLines(
+        ofRule entry: YAMLNode.Entry,
+        standard: [Line],
+        named: (String) -> [Line]?,
+        completed: ([YAMLNode.Entry], [Line]) -> [Line]
+    ) -> [String] {
         let indentation = "    "
         let plain = WrittenText.lines(entry, indentation: indentation, remark: Self.remark(entry))
         guard case .map(let own) = entry.value.content else { return plain }
-        var lines = [WrittenText.remarked("\(indentation)cache:", Self.remark(entry))]
+        var lines = [WrittenText.remarked("\(indentation)\(entry.key):", Self.remark(entry))]
+        let inner = indentation + "  "
         let rest = own.filter { $0.key != "use" }
-        var base = standardLines
+        var base = standard
         if let use = own.first(where: { $0.key == "use" }) {
             // A name out of the environment stands for no policy that could be shown.
-            guard let name = use.value.scalarText, let named = policy(name) else { return plain }
-            let remark = Self.remark(use)
-            lines += WrittenText.lines(use, indentation: indentation + "  ", remark: remark)
+            guard let name = use.value.scalarText, let other = named(name) else { return plain }
+            lines += WrittenText.lines(use, indentation: inner, remark: Self.remark(use))
             if rest.isEmpty { return lines }
-            base = named
+            base = other
         }
-        return lines + Self.lines(Self.completed(rest, by: base), indentation: indentation + "  ")
+        return lines + Self.lines(completed(rest, base), indentation: inner)
     }
 
     // MARK: Values
@@ -67,12 +79,16 @@ extension WrittenFile {
     }
 
     private func completed(_ policy: YAMLNode.Entry) -> [Line] {
-        Self.completed(Self.entries(of: policy), by: standardLines)
+        Self.completed(Self.entries(of: policy), by: standardLines, CacheKeyTable.policy)
     }
 
     /// `entries` with those of `base` that they leave out, in the order of the table.
-    private static func completed(_ entries: [YAMLNode.Entry], by base: [Line]) -> [Line] {
-        CacheKeyTable.policy.compactMap { setting in
+    static func completed(
+        _ entries: [YAMLNode.Entry],
+        by base: [Line],
+        _ table: [Setting]
+    ) -> [Line] {
+        table.compactMap { setting in
             if let own = entries.first(where: { $0.key == setting.key }) {
                 return (entry: own, remark: remark(own))
             }
@@ -93,7 +109,7 @@ extension WrittenFile {
         return .written(setting.key, value)
     }
 
-    private static func lines(_ entries: [Line], indentation: String) -> [String] {
+    static func lines(_ entries: [Line], indentation: String) -> [String] {
         entries.flatMap {
             WrittenText.lines($0.entry, indentation: indentation, remark: $0.remark)
         }

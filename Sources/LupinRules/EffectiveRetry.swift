@@ -19,35 +19,16 @@ extension WrittenFile {
         return lines + RetryText.builtIn
     }
 
-    /// `retry:` of a rule: a name as it is, a map with all that holds.
+    /// `retry:` of a rule.
     func retryLines(ofRule entry: YAMLNode.Entry) -> [String] {
-        let indentation = "    "
-        let plain = WrittenText.lines(
-            entry,
-            indentation: indentation,
-            remark: Self.remark(entry)
-        )
-        guard case .map(let own) = entry.value.content else { return plain }
-        var lines = [WrittenText.remarked("\(indentation)retry:", Self.remark(entry))]
-        let rest = own.filter { $0.key != "use" }
-        var base = Self.base(RetryPolicy.standard)
-        if let use = own.first(where: { $0.key == "use" }) {
-            // A name out of the environment stands for no policy that could be shown.
-            guard let name = use.value.scalarText, let named = policy(name) else { return plain }
-            lines += WrittenText.lines(
-                use,
-                indentation: indentation + "  ",
-                remark: Self.remark(use)
-            )
-            if rest.isEmpty { return lines }
-            base = named
+        let standard = Self.base(RetryPolicy.standard)
+        return policyLines(ofRule: entry, standard: standard, named: retryPolicy) {
+            Self.completed($0.map(RetryText.completed), by: $1, RetryKeyTable.policy)
         }
-        let entries = RetryText.completed(rest, by: base, remark: Self.remark)
-        return lines + Self.lines(entries, indentation: indentation + "  ")
     }
 
     /// Every value of the policy called `name`, as a base for others; nil where there is none.
-    private func policy(_ name: String) -> [(entry: YAMLNode.Entry, remark: String)]? {
+    private func retryPolicy(_ name: String) -> [Line]? {
         if let policy = RetryPolicy.builtIn.first(where: { $0.name == name }) {
             return Self.base(policy)
         }
@@ -57,27 +38,12 @@ extension WrittenFile {
         return completed(policy).map { (entry: $0.entry, remark: "as in \(name)") }
     }
 
-    private func completed(
-        _ policy: YAMLNode.Entry
-    ) -> [(entry: YAMLNode.Entry, remark: String)] {
-        var own: [YAMLNode.Entry] = []
-        if case .map(let entries) = policy.value.content { own = entries }
-        let base = Self.base(RetryPolicy.standard)
-        return RetryText.completed(own, by: base, remark: Self.remark)
+    private func completed(_ policy: YAMLNode.Entry) -> [Line] {
+        let own = Self.entries(of: policy).map(RetryText.completed)
+        return Self.completed(own, by: Self.base(RetryPolicy.standard), RetryKeyTable.policy)
     }
 
-    private static func base(
-        _ policy: RetryPolicy
-    ) -> [(entry: YAMLNode.Entry, remark: String)] {
+    private static func base(_ policy: RetryPolicy) -> [Line] {
         policy.written.map { (entry: $0, remark: "as in \(policy.name)") }
-    }
-
-    private static func lines(
-        _ entries: [(entry: YAMLNode.Entry, remark: String)],
-        indentation: String
-    ) -> [String] {
-        entries.flatMap {
-            WrittenText.lines($0.entry, indentation: indentation, remark: $0.remark)
-        }
     }
 }

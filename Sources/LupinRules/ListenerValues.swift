@@ -18,12 +18,8 @@ extension DecodingContext {
                 $0.address == listener.address && $0.port == listener.port
             }
             if listener.port != 0, let index = twin {
-                error(
-                    .bind,
-                    "the address is in use: another listener has it",
-                    at: item,
-                    hint: "first on line \(lines[index])"
-                )
+                let message = "the address is in use: another listener has it"
+                error(.bind, message, at: item, hint: "first on line \(lines[index])")
             }
             result.append(listener)
             lines.append(item.place.line)
@@ -60,12 +56,9 @@ extension DecodingContext {
             }
         }
         if let listener, let address, authentication == nil, !listener.isForThisMachineOnly {
-            error(
-                .bind,
-                "others can reach \(listener.address.text) and use the proxy",
-                at: address,
-                hint: "write auth: none if that is meant, or an address of 127.0.0.0/8"
-            )
+            let message = "others can reach \(listener.address.text) and use the proxy"
+            let hint = "write auth: none if that is meant, or an address of 127.0.0.0/8"
+            error(.bind, message, at: address, hint: hint)
         }
         if let protocols { listener?.protocols = protocols }
         listener?.tls = tls
@@ -79,12 +72,8 @@ extension DecodingContext {
         if case .scalar("none", _) = node.content { return ClientAuthentication.none }
         guard case .map(let schemes) = node.content, let scheme = schemes.first else {
             let found = node.kindText
-            return refuse(
-                .type,
-                "expected none or basic, found \(found)",
-                at: node,
-                hint: "write \(example)"
-            )
+            let message = "expected none or basic, found \(found)"
+            return refuse(.type, message, at: node, hint: "write \(example)")
         }
         for entry in schemes where entry.key != "basic" {
             unknownKey(entry, in: "auth", known: ["basic"])
@@ -116,12 +105,9 @@ extension DecodingContext {
         guard let (path, contents) = file(node, expected: "an htpasswd file", example: "htpasswd")
         else { return nil }
         if contents.isOpenToOthers {
-            warning(
-                .file,
-                "the password file \(path) is readable by group or others",
-                at: node,
-                hint: "who reads it can guess passwords from it: chmod 600 \(path)"
-            )
+            let message = "the password file \(path) is readable by group or others"
+            let hint = "who reads it can guess passwords from it: chmod 600 \(path)"
+            warning(.file, message, at: node, hint: hint)
         }
         return path
     }
@@ -132,12 +118,8 @@ extension DecodingContext {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
             return text
         }
-        return refuse(
-            .type,
-            "a realm is plain ASCII without quotes and backslashes",
-            at: node,
-            hint: "write lupin"
-        )
+        let message = "a realm is plain ASCII without quotes and backslashes"
+        return refuse(.type, message, at: node, hint: "write lupin")
     }
 
     func listenerAddress(_ node: YAMLNode) -> ListenerSettings? {
@@ -174,11 +156,7 @@ extension DecodingContext {
                 case "*": "0.0.0.0"
                 default: "127.0.0.1"
                 }
-            return refuse(
-                .host,
-                "\"\(name)\" is not an address",
-                "write \(better):\(portText)"
-            )
+            return refuse(.host, "\"\(name)\" is not an address", "write \(better):\(portText)")
         }
         return ListenerSettings(address: address, port: UInt16(truncatingIfNeeded: port))
     }

@@ -8,21 +8,13 @@ struct MatchDecoder {
     /// The alternatives of `match:`; nil when a problem was told.
     func matches(_ node: YAMLNode) -> [Match]? {
         if node.isEmpty {
-            return context.refuse(
-                .type,
-                "expected a match, found nothing",
-                at: node,
-                hint: "write {} for everything"
-            )
+            let message = "expected a match, found nothing"
+            return context.refuse(.type, message, at: node, hint: "write {} for everything")
         }
         guard case .list(let items) = node.content else { return match(node).map { [$0] } }
         if items.isEmpty {
-            return context.refuse(
-                .type,
-                "an empty list matches nothing",
-                at: node,
-                hint: "write {} for everything"
-            )
+            let message = "an empty list matches nothing"
+            return context.refuse(.type, message, at: node, hint: "write {} for everything")
         }
         return context.all(items, match)
     }
@@ -36,12 +28,8 @@ struct MatchDecoder {
                 try Match(string: text)
             }
         case .list:
-            return context.refuse(
-                .type,
-                "expected a match, found a list",
-                at: node,
-                hint: "write api.example/v1/** or {host: api.example}"
-            )
+            let hint = "write api.example/v1/** or {host: api.example}"
+            return context.refuse(.type, "expected a match, found a list", at: node, hint: hint)
         }
     }
 
@@ -61,12 +49,9 @@ struct MatchDecoder {
             return false
         }
         if entry.key != "not", isEmptyList(node) {
-            context.error(
-                .type,
-                "expected \(known.sentence), found \(node.kindText)",
-                at: node,
-                hint: "write \(known.form), or leave the key out"
-            )
+            let message = "expected \(known.sentence), found \(node.kindText)"
+            let hint = "write \(known.form), or leave the key out"
+            context.error(.type, message, at: node, hint: hint)
             return false
         }
         switch entry.key {
@@ -194,12 +179,8 @@ extension DecodingContext {
         }
         let upper = text.uppercased()
         if upper != text, Method.defined.contains(Method(upper)) {
-            return refuse(
-                .name,
-                "methods are case-sensitive: \"\(text)\" is none",
-                at: node,
-                hint: "write \(upper)"
-            )
+            let message = "methods are case-sensitive: \"\(text)\" is none"
+            return refuse(.name, message, at: node, hint: "write \(upper)")
         }
         return Method(text)
     }

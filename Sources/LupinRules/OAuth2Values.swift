@@ -97,12 +97,9 @@ extension DecodingContext {
         switch grant {
         case .clientCredentials:
             for extra in [token, store].compactMap({ $0 }) {
-                error(
-                    .key,
-                    "\"\(extra.key)\" belongs to grant: refresh_token",
-                    atKey: extra,
-                    hint: "client_credentials gives no refresh token (RFC 6749 §4.4.3)"
-                )
+                let message = "\"\(extra.key)\" belongs to grant: refresh_token"
+                let hint = "client_credentials gives no refresh token (RFC 6749 §4.4.3)"
+                error(.key, message, atKey: extra, hint: hint)
             }
             return token == nil && store == nil
         case .refreshToken:
@@ -115,12 +112,8 @@ extension DecodingContext {
                 return false
             }
             if store == nil {
-                warning(
-                    .oauth,
-                    "when the server rotates it, the new one is lost at the next start",
-                    atKey: token,
-                    hint: "write store: and a path for it"
-                )
+                let message = "when the server rotates it, the new one is lost at the next start"
+                warning(.oauth, message, atKey: token, hint: "write store: and a path for it")
             }
             return true
         }
@@ -141,12 +134,9 @@ extension DecodingContext {
             )
         }
         guard url.origin.scheme == .https || url.origin.host.isLoopback else {
-            return refuse(
-                .oauth,
-                "the token server would be asked in clear, with all secrets",
-                at: node,
-                hint: "write https://\(url.origin.host.uriText)…"
-            )
+            let message = "the token server would be asked in clear, with all secrets"
+            let hint = "write https://\(url.origin.host.uriText)…"
+            return refuse(.oauth, message, at: node, hint: hint)
         }
         return url
     }
@@ -179,12 +169,9 @@ extension DecodingContext {
         }
         let sending = entries.first { $0.key == "send" }
         if let sending, authentication == .basic, !entries.contains(where: { $0.key == "secret" }) {
-            return refuse(
-                .key,
-                "without a secret there is nothing to send by basic",
-                atKey: sending,
-                hint: "take it out: the id goes in the body"
-            )
+            let message = "without a secret there is nothing to send by basic"
+            let hint = "take it out: the id goes in the body"
+            return refuse(.key, message, atKey: sending, hint: hint)
         }
         guard isComplete, let id else { return nil }
         return OAuth2Client(id: id, secret: secret, authentication: authentication)
@@ -204,12 +191,8 @@ extension DecodingContext {
                 (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C
             }
             guard isScope else {
-                return refuse(
-                    .type,
-                    "a scope is ASCII without quotes and backslashes",
-                    at: item,
-                    hint: "write \(example)"
-                )
+                let message = "a scope is ASCII without quotes and backslashes"
+                return refuse(.type, message, at: item, hint: "write \(example)")
             }
             scopes += text.split(separator: " ").map(String.init)
         }

@@ -41,19 +41,11 @@ extension DecodingContext {
         guard url.contains("://") else {
             let known = ["direct", "environment"]
             if let near = nearest(to: url, among: known) {
-                error(
-                    .name,
-                    "unknown proxy \"\(url)\"",
-                    at: node,
-                    hint: "did you mean \"\(near)\"?"
-                )
+                let message = "unknown proxy \"\(url)\""
+                error(.name, message, at: node, hint: "did you mean \"\(near)\"?")
             } else {
-                error(
-                    .type,
-                    "a proxy needs a scheme",
-                    at: node,
-                    hint: "write \(DecodingContext.proxyExample)"
-                )
+                let message = "a proxy needs a scheme"
+                error(.type, message, at: node, hint: "write \(DecodingContext.proxyExample)")
             }
             return nil
         }
@@ -66,12 +58,8 @@ extension DecodingContext {
                 let scheme = String(url[..<(url.firstRange(of: "://")?.lowerBound ?? url.endIndex)])
                 unavailable(scheme, error.message, at: node)
             } else {
-                self.error(
-                    .type,
-                    error.message,
-                    at: node,
-                    hint: "write \(DecodingContext.proxyExample)"
-                )
+                let message = error.message
+                self.error(.type, message, at: node, hint: "write \(DecodingContext.proxyExample)")
             }
             return nil
         }
@@ -141,12 +129,8 @@ extension DecodingContext {
             guard listeners.containListener(at: parent.host, port: parent.port) else {
                 return proxy
             }
-            error(
-                .loop,
-                "the proxy is one of lupin's own listeners",
-                at: node,
-                hint: "write direct"
-            )
+            let message = "the proxy is one of lupin's own listeners"
+            error(.loop, message, at: node, hint: "write direct")
             return .direct
         case .environment(var environment):
             func isOwn(_ parent: ParentProxy?) -> Bool {
@@ -154,12 +138,8 @@ extension DecodingContext {
                 return listeners.containListener(at: parent.host, port: parent.port)
             }
             guard isOwn(environment.http) || isOwn(environment.https) else { return proxy }
-            warning(
-                .loop,
-                "the environment's proxy is one of lupin's own listeners",
-                at: node,
-                hint: "taken as direct"
-            )
+            let message = "the environment's proxy is one of lupin's own listeners"
+            warning(.loop, message, at: node, hint: "taken as direct")
             if isOwn(environment.http) { environment.http = nil }
             if isOwn(environment.https) { environment.https = nil }
             return .environment(environment)

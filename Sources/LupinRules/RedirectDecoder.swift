@@ -22,12 +22,8 @@ extension DecodingContext {
         }
         guard isComplete else { return nil }
         guard let follows else {
-            return refuse(
-                .key,
-                "\"redirect\" has no \"follow\"",
-                atKey: entry,
-                hint: "write \(Self.redirectExample)"
-            )
+            let message = "\"redirect\" has no \"follow\""
+            return refuse(.key, message, atKey: entry, hint: "write \(Self.redirectExample)")
         }
         return .some(follows ? policy : nil)
     }

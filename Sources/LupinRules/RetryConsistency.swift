@@ -37,12 +37,9 @@ struct RetryConsistency {
         else { return }
         let limit = UnitText.size(most)
         let kept = UnitText.size(policy.replayBodyBytes)
-        context.error(
-            .retry,
-            "replay_body \(kept) is more than limits.body \(limit)",
-            at: entry.value,
-            hint: "no body is that large: write \(limit) or less"
-        )
+        let message = "replay_body \(kept) is more than limits.body \(limit)"
+        let hint = "no body is that large: write \(limit) or less"
+        context.error(.retry, message, at: entry.value, hint: hint)
     }
 
     /// E-RETRY: the whole exchange would end before its first attempt does.
@@ -61,12 +58,9 @@ struct RetryConsistency {
             place = own.value
             whence = ""
         }
-        context.error(
-            .retry,
-            "per_try \(text)\(whence) is not less than \(whose), \(most)",
-            at: place,
-            hint: "no second attempt would have time: write less, or per_try: none"
-        )
+        let message = "per_try \(text)\(whence) is not less than \(whose), \(most)"
+        let hint = "no second attempt would have time: write less, or per_try: none"
+        context.error(.retry, message, at: place, hint: hint)
     }
 
     /// A warning: only what GET brings is finished by range.
@@ -74,12 +68,9 @@ struct RetryConsistency {
         guard rule.resume == true, !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET),
             let entry = entries.first(where: { $0.key == "resume" })
         else { return }
-        context.warning(
-            .retry,
-            "the rule \"\(rule.name)\" has nothing to resume: it matches no GET",
-            atKey: entry,
-            hint: "write method: GET in its match, or take resume out"
-        )
+        let message = "the rule \"\(rule.name)\" has nothing to resume: it matches no GET"
+        let hint = "write method: GET in its match, or take resume out"
+        context.warning(.retry, message, atKey: entry, hint: hint)
     }
 }
 

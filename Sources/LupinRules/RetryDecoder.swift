@@ -38,12 +38,8 @@ struct RetryDecoder {
                 .policy(entries, startingFrom: builtIn),
             written != builtIn
         else { return }
-        context.error(
-            .name,
-            "the retry policy \"\(entry.key)\" is built in, and says something else",
-            atKey: entry,
-            hint: "choose another name"
-        )
+        let message = "the retry policy \"\(entry.key)\" is built in, and says something else"
+        context.error(.name, message, atKey: entry, hint: "choose another name")
     }
 
     /// Tells definitions that no rule uses.

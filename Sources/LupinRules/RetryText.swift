@@ -101,24 +101,8 @@ package enum RetryText {
         return lines
     }
 
-    /// `entries` with those of `base` that they leave out, in the order of the table; each with a
-    /// remark of where it is from.
-    ///
-    /// Maps in them get the leaves that they leave out.
-    static func completed(
-        _ entries: [YAMLNode.Entry],
-        by base: [(entry: YAMLNode.Entry, remark: String)],
-        remark: (YAMLNode.Entry) -> String
-    ) -> [(entry: YAMLNode.Entry, remark: String)] {
-        RetryKeyTable.policy.compactMap { setting in
-            if let own = entries.first(where: { $0.key == setting.key }) {
-                return (entry: completed(own), remark: remark(own))
-            }
-            return base.first { $0.entry.key == setting.key }
-        }
-    }
-
-    private static func completed(_ entry: YAMLNode.Entry) -> YAMLNode.Entry {
+    /// A map with the leaves that it leaves out.
+    static func completed(_ entry: YAMLNode.Entry) -> YAMLNode.Entry {
         guard case .map(let own) = entry.value.content else { return entry }
         var result = entry
         let leaves = RetryKeyTable.leaves(of: entry.key).map { leaf in

@@ -39,12 +39,9 @@ struct RuleConsistency {
                     ? "write scheme: http in its match, or \(other)" : "write \(other)"
             )
         case .exception(let host):
-            context.error(
-                .intercept,
-                "\(need) for \(host.source), which is in intercept.except",
-                atKey: entry,
-                hint: "take it out of there or out of the rule"
-            )
+            let message = "\(need) for \(host.source), which is in intercept.except"
+            let hint = "take it out of there or out of the rule"
+            context.error(.intercept, message, atKey: entry, hint: hint)
         case nil:
             guard intercept.mode == .auto, rule.decryptsEverything else { return }
             context.warning(
@@ -73,12 +70,9 @@ struct RuleConsistency {
             let entry = entries.first(where: { $0.key == "trust" })
         else { return }
         if rule.namesHosts {
-            context.warning(
-                .trustDisabled,
-                "the rule \"\(rule.name)\" accepts any certificate, of anybody",
-                at: entry.value,
-                hint: "a certificate of yours is better pinned: certificates: [ca.pem]"
-            )
+            let message = "the rule \"\(rule.name)\" accepts any certificate, of anybody"
+            let hint = "a certificate of yours is better pinned: certificates: [ca.pem]"
+            context.warning(.trustDisabled, message, at: entry.value, hint: hint)
         } else {
             context.error(
                 .trustDisabled,

@@ -15,12 +15,8 @@ struct RuleDecoder {
     func rules(_ node: YAMLNode) -> [Rule] {
         guard case .list(let items) = node.content else {
             if !node.isEmpty {
-                context.error(
-                    .type,
-                    "expected a list of rules, found \(node.kindText)",
-                    at: node,
-                    hint: "write - match: api.example"
-                )
+                let message = "expected a list of rules, found \(node.kindText)"
+                context.error(.type, message, at: node, hint: "write - match: api.example")
             }
             return []
         }
@@ -28,12 +24,8 @@ struct RuleDecoder {
         var lines: [String: Int] = [:]
         for item in items {
             guard case .map(let entries) = item.content else {
-                context.error(
-                    .type,
-                    "expected a rule, found \(item.kindText)",
-                    at: item,
-                    hint: "write - match: api.example"
-                )
+                let message = "expected a rule, found \(item.kindText)"
+                context.error(.type, message, at: item, hint: "write - match: api.example")
                 continue
             }
             rules.append((rule(item, entries, lines: &lines), entries))
@@ -51,12 +43,9 @@ struct RuleDecoder {
             let rule = rules.rules[hidden]
             let earlier = rules.rules[hiding]
             let place = Place(line: rule.line, column: firstColumn(ofLine: rule.line))
-            context.warning(
-                .shadow,
-                "the rule \"\(rule.name)\" can never match",
-                at: place,
-                hint: "hidden by \"\(earlier.name)\" on line \(earlier.line), which has stop: true"
-            )
+            let message = "the rule \"\(rule.name)\" can never match"
+            let hint = "hidden by \"\(earlier.name)\" on line \(earlier.line), which has stop: true"
+            context.warning(.shadow, message, at: place, hint: hint)
         }
     }
 
@@ -83,12 +72,8 @@ struct RuleDecoder {
             decode(entry, into: &rule)
         }
         if !hasMatch {
-            context.error(
-                .key,
-                "the rule \"\(rule.name)\" has no \"match\"",
-                at: node.place,
-                hint: "write match: {} for everything"
-            )
+            let message = "the rule \"\(rule.name)\" has no \"match\""
+            context.error(.key, message, at: node.place, hint: "write match: {} for everything")
         }
         return rule
     }
@@ -103,12 +88,8 @@ struct RuleDecoder {
         {
             rule.name = name
             if let first = lines[name] {
-                context.error(
-                    .duplicate,
-                    "two rules are called \"\(name)\"",
-                    at: entry.value,
-                    hint: "first on line \(first)"
-                )
+                let message = "two rules are called \"\(name)\""
+                context.error(.duplicate, message, at: entry.value, hint: "first on line \(first)")
             }
         }
         lines[rule.name] = lines[rule.name] ?? rule.line
@@ -206,12 +187,8 @@ struct RuleDecoder {
             return nil
         }
         if let body, response.body?.isEmpty == false, [204, 205, 304].contains(response.status) {
-            context.error(
-                .range,
-                "a \(response.status) has no body",
-                at: body,
-                hint: "leave it out"
-            )
+            let message = "a \(response.status) has no body"
+            context.error(.range, message, at: body, hint: "leave it out")
         }
         return response
     }
@@ -237,12 +214,8 @@ struct RuleDecoder {
         case "auto": return false
         case "true": return true
         default:
-            context.error(
-                .type,
-                "\"\(text)\" is neither auto nor true",
-                at: node,
-                hint: "write auto; hosts that stay closed are listed in intercept.except"
-            )
+            let hint = "write auto; hosts that stay closed are listed in intercept.except"
+            context.error(.type, "\"\(text)\" is neither auto nor true", at: node, hint: hint)
             return false
         }
     }
@@ -304,12 +277,8 @@ struct RuleDecoder {
                     context.unavailable(entry.key, what, atKey: entry)
                 }
             } else if SettingsTable.keys(in: section).contains(entry.key) {
-                context.error(
-                    .key,
-                    "a rule cannot set \"\(entry.key)\"",
-                    atKey: entry,
-                    hint: "it belongs to \"\(section)\" at the top of the file"
-                )
+                let hint = "it belongs to \"\(section)\" at the top of the file"
+                context.error(.key, "a rule cannot set \"\(entry.key)\"", atKey: entry, hint: hint)
             } else {
                 context.unknownKey(entry, in: section, known: known.map(\.key))
             }

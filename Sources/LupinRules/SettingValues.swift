@@ -21,12 +21,9 @@ extension DecodingContext {
         }
         guard let names = texts(node, expected: "a user", example: "[ann, ben]") else { return nil }
         if let index = names.firstIndex(where: { $0 == "owner" || $0 == "any" }) {
-            return refuse(
-                .type,
-                "\"\(names[index])\" is a word for itself and not one of several users",
-                at: items[index],
-                hint: "write credentials: \(names[index])"
-            )
+            let message = "\"\(names[index])\" is a word for itself and not one of several users"
+            let hint = "write credentials: \(names[index])"
+            return refuse(.type, message, at: items[index], hint: hint)
         }
         if names.isEmpty {
             return refuse(.range, "there is no user", at: node, hint: "write \(example)")

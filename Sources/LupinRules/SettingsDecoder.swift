@@ -31,12 +31,8 @@ struct SettingsDecoder {
 
     /// Tells that `lupin: 1` is missing.
     func requireVersion(at place: Place = Place(line: 1, column: 1)) {
-        context.error(
-            .key,
-            "the file does not say the version of its format",
-            at: place,
-            hint: "write lupin: 1 as its first line"
-        )
+        let message = "the file does not say the version of its format"
+        context.error(.key, message, at: place, hint: "write lupin: 1 as its first line")
     }
 
     private func checkVersion(_ root: [YAMLNode.Entry]) {
@@ -46,12 +42,8 @@ struct SettingsDecoder {
         }
         let version = context.text(entry.value, expected: "a version", example: "lupin: 1")
         if let version, version != "1" {
-            context.error(
-                .range,
-                "version \(version) of the format is not known",
-                at: entry.value,
-                hint: "write lupin: 1"
-            )
+            let message = "version \(version) of the format is not known"
+            context.error(.range, message, at: entry.value, hint: "write lupin: 1")
         }
     }
 

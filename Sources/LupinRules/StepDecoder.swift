@@ -26,12 +26,8 @@ struct StepDecoder {
     func steps(_ node: YAMLNode) -> [RequestStep] {
         guard case .list(let items) = node.content else {
             if !node.isEmpty {
-                context.error(
-                    .type,
-                    "expected a list of steps, found \(node.kindText)",
-                    at: node,
-                    hint: "write - set: {X-Env: dev}"
-                )
+                let message = "expected a list of steps, found \(node.kindText)"
+                context.error(.type, message, at: node, hint: "write - set: {X-Env: dev}")
             }
             return []
         }
@@ -40,21 +36,14 @@ struct StepDecoder {
 
     private func steps(ofItem node: YAMLNode) -> [RequestStep] {
         guard case .map(let entries) = node.content, let entry = entries.first else {
-            context.error(
-                .type,
-                "expected a step, found \(node.kindText)",
-                at: node,
-                hint: "write set: {X-Env: dev}"
-            )
+            let message = "expected a step, found \(node.kindText)"
+            context.error(.type, message, at: node, hint: "write set: {X-Env: dev}")
             return []
         }
         if entries.count > 1 {
-            context.error(
-                .type,
-                "one item is one step, because their order counts",
-                atKey: entries[1],
-                hint: "begin a new item: - \(entries[1].key): …"
-            )
+            let message = "one item is one step, because their order counts"
+            let hint = "begin a new item: - \(entries[1].key): …"
+            context.error(.type, message, atKey: entries[1], hint: hint)
         }
         guard keys.contains(where: { $0.key == entry.key }) else {
             tellUnknown(entry)
@@ -79,12 +68,8 @@ struct StepDecoder {
         guard side != .request, RuleKeyTable.step.contains(where: { $0.key == entry.key }) else {
             return context.unknownKey(entry, in: side.rawValue, known: keys.map(\.key))
         }
-        context.error(
-            .key,
-            "\"\(entry.key)\" is a step of requests",
-            atKey: entry,
-            hint: "responses have: \(keys.map(\.key).joined(separator: ", "))"
-        )
+        let hint = "responses have: \(keys.map(\.key).joined(separator: ", "))"
+        context.error(.key, "\"\(entry.key)\" is a step of requests", atKey: entry, hint: hint)
     }
 
     // MARK: Credentials and waits
@@ -185,12 +170,9 @@ struct StepDecoder {
         }
         guard case .scalar(let text, let isPlain) = entry.value.content, !(text.isEmpty && isPlain)
         else {
-            context.error(
-                .type,
-                "expected a replacement, found \(entry.value.kindText)",
-                at: entry.value,
-                hint: "write \"$1\", or \"\" for nothing"
-            )
+            let message = "expected a replacement, found \(entry.value.kindText)"
+            let hint = "write \"$1\", or \"\" for nothing"
+            context.error(.type, message, at: entry.value, hint: hint)
             parts.isBroken = true
             return
         }
@@ -207,12 +189,8 @@ struct StepDecoder {
         if parts.isBroken { return nil }
         guard let from = parts.from, let to = parts.to, let toNode = parts.toNode else {
             let missing = parts.from == nil ? "from" : "to"
-            return context.refuse(
-                .key,
-                "a rewrite has no \"\(missing)\"",
-                at: node,
-                hint: "write \(example)"
-            )
+            let message = "a rewrite has no \"\(missing)\""
+            return context.refuse(.key, message, at: node, hint: "write \(example)")
         }
         if let problem = from.problem(inReplacement: to) {
             let isVerbatim = toNode.scalarText == to
@@ -275,12 +253,8 @@ struct StepDecoder {
         if let host = step.host {
             let port = step.port ?? step.scheme?.defaultPort ?? 0
             if listeners.containListener(at: host, port: port) {
-                context.error(
-                    .loop,
-                    "the new target is one of lupin's own listeners",
-                    at: node,
-                    hint: "write another host or port"
-                )
+                let message = "the new target is one of lupin's own listeners"
+                context.error(.loop, message, at: node, hint: "write another host or port")
             }
         }
         return .url(step)
@@ -291,20 +265,12 @@ struct StepDecoder {
             return nil
         }
         guard let host = Host(text) else {
-            return context.refuse(
-                .host,
-                "\"\(text)\" is not a host",
-                at: node,
-                hint: "write a name or an address; port and path have keys of their own"
-            )
+            let hint = "write a name or an address; port and path have keys of their own"
+            return context.refuse(.host, "\"\(text)\" is not a host", at: node, hint: hint)
         }
         if host.text != text.lowercased(), host.uriText != text.lowercased() {
-            context.warning(
-                .host,
-                "the host is not in canonical form",
-                at: node,
-                hint: "used as \(host.uriText)"
-            )
+            let message = "the host is not in canonical form"
+            context.warning(.host, message, at: node, hint: "used as \(host.uriText)")
         }
         return host
     }

@@ -85,12 +85,8 @@ extension DecodingContext {
             byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte)
         }
         guard isList else {
-            return refuse(
-                .type,
-                "\"\(text)\" is not a cipher list",
-                at: node,
-                hint: "names with colons between them: write \(example)"
-            )
+            let hint = "names with colons between them: write \(example)"
+            return refuse(.type, "\"\(text)\" is not a cipher list", at: node, hint: hint)
         }
         return text
     }
@@ -168,12 +164,8 @@ extension DecodingContext {
             return
         }
         let missing = files.key.isEmpty ? "key" : "cert"
-        error(
-            .file,
-            "the user has no home directory for \"\(missing)\"",
-            atKey: entry,
-            hint: "write {cert: …, key: …}"
-        )
+        let message = "the user has no home directory for \"\(missing)\""
+        error(.file, message, atKey: entry, hint: "write {cert: …, key: …}")
     }
 
     /// The default's place written out is the default.

@@ -23,12 +23,9 @@ struct TokenConsistency {
     /// A rule that names no scheme mostly means https; at http it is refused request by request.
     private func checkPlainText(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !token.plainHTTP, rule.isPlain, !rule.staysOnThisMachine else { return }
-        context.error(
-            .auth,
-            "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear",
-            atKey: entry,
-            hint: "write scheme: https in its match, or plain_http: true under the token"
-        )
+        let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear"
+        let hint = "write scheme: https in its match, or plain_http: true under the token"
+        context.error(.auth, message, atKey: entry, hint: hint)
     }
 
     /// E-OAUTH: whoever asks for the token would have to have it.

@@ -53,12 +53,9 @@ struct TokenDecoder {
         }
         guard let source, !common.isBroken else { return nil }
         if let header = common.header, case .digest = source {
-            return context.refuse(
-                .key,
-                "\"header\" does not belong to \"digest\"",
-                atKey: header.entry,
-                hint: "its answer stands in Authorization"
-            )
+            let message = "\"header\" does not belong to \"digest\""
+            let hint = "its answer stands in Authorization"
+            return context.refuse(.key, message, atKey: header.entry, hint: hint)
         }
         var definition = TokenDefinition(
             name: entry.key,
@@ -89,22 +86,16 @@ struct TokenDecoder {
             }
         }
         if sources.count > 1 {
-            return context.refuse(
-                .type,
-                "\"\(sources[0].key)\" and \"\(sources[1].key)\" are two sources",
-                atKey: sources[1],
-                hint: "a credential has one; give the other a name of its own"
-            )
+            let message = "\"\(sources[0].key)\" and \"\(sources[1].key)\" are two sources"
+            let hint = "a credential has one; give the other a name of its own"
+            return context.refuse(.type, message, atKey: sources[1], hint: hint)
         }
         guard let source = sources.first else {
             // A mistyped key was told, and is most likely the source.
             if isComplete {
-                context.error(
-                    .key,
-                    "\"\(token.key)\" does not say where the credential comes from",
-                    atKey: token,
-                    hint: "write one of \(Self.sources.joined(separator: ", "))"
-                )
+                let message = "\"\(token.key)\" does not say where the credential comes from"
+                let hint = "write one of \(Self.sources.joined(separator: ", "))"
+                context.error(.key, message, atKey: token, hint: hint)
             }
             return nil
         }
@@ -168,12 +159,9 @@ struct TokenDecoder {
         context.all(node) { item in
             guard let pattern = context.hostPattern(item) else { return nil }
             if !pattern.isExplicit {
-                context.warning(
-                    .host,
-                    "the pattern does not say in words to whom the credential goes",
-                    at: item,
-                    hint: "write a host, such as *.corp.example"
-                )
+                let message = "the pattern does not say in words to whom the credential goes"
+                let hint = "write a host, such as *.corp.example"
+                context.warning(.host, message, at: item, hint: hint)
             }
             return pattern
         }
@@ -192,20 +180,13 @@ struct TokenDecoder {
             let what = standing.isDirectory ? "the directory \(standing.path)" : standing.path
             let reason = "\"command\" runs programs, and "
             if !standing.isOwnedByUserOrRoot {
-                context.error(
-                    .file,
-                    reason + "\(what) belongs to another user",
-                    atKey: command,
-                    hint: "it must be yours or root's: chown it"
-                )
+                let message = reason + "\(what) belongs to another user"
+                let hint = "it must be yours or root's: chown it"
+                context.error(.file, message, atKey: command, hint: hint)
             }
             if standing.isWritableByOthers {
-                context.error(
-                    .file,
-                    reason + "others can write to \(what)",
-                    atKey: command,
-                    hint: "chmod go-w \(standing.path)"
-                )
+                let message = reason + "others can write to \(what)"
+                context.error(.file, message, atKey: command, hint: "chmod go-w \(standing.path)")
             }
         }
     }

@@ -185,12 +185,8 @@ extension DecodingContext {
                 word = path
             }
             if index == 0, items.count == 1, !word.contains("/"), word.contains(" ") {
-                error(
-                    .type,
-                    "one text is one program, without arguments",
-                    at: item,
-                    hint: "write a list of words: \(example)"
-                )
+                let message = "one text is one program, without arguments"
+                error(.type, message, at: item, hint: "write a list of words: \(example)")
                 isComplete = false
             }
             words.append(word)
@@ -267,12 +263,8 @@ extension DecodingContext {
             parts.append(.text(text))
         }
         guard parts.contains(.token) else {
-            return refuse(
-                .type,
-                "the value does not hold the credential",
-                at: node,
-                hint: "write \(example)"
-            )
+            let message = "the value does not hold the credential"
+            return refuse(.type, message, at: node, hint: "write \(example)")
         }
         return parts
     }

@@ -28,12 +28,8 @@ struct TrustDecoder {
         let entries = context.entries(node, of: "names and policies", example: example) ?? []
         for entry in entries {
             if definitions.builtIn.contains(where: { $0.name == entry.key }) {
-                context.error(
-                    .name,
-                    "the trust policy \"\(entry.key)\" is built in",
-                    atKey: entry,
-                    hint: "choose another name"
-                )
+                let message = "the trust policy \"\(entry.key)\" is built in"
+                context.error(.name, message, atKey: entry, hint: "choose another name")
                 continue
             }
             let policy = policy(entry.value).map { NamedTrustPolicy(name: entry.key, policy: $0) }
@@ -91,19 +87,11 @@ struct TrustDecoder {
         case .scalar("disabled", _):
             return .disabled
         case .scalar(let text, _) where !text.isEmpty:
-            context.error(
-                .name,
-                "unknown trust policy \"\(text)\"",
-                at: node,
-                hint: "a policy inside another is system, disabled, or written in place"
-            )
+            let hint = "a policy inside another is system, disabled, or written in place"
+            context.error(.name, "unknown trust policy \"\(text)\"", at: node, hint: hint)
         case .list, .scalar:
-            context.error(
-                .type,
-                "expected a trust policy, found \(node.kindText)",
-                at: node,
-                hint: "write all: [system, {pins: […]}]"
-            )
+            let message = "expected a trust policy, found \(node.kindText)"
+            context.error(.type, message, at: node, hint: "write all: [system, {pins: […]}]")
         }
         return nil
     }
@@ -145,12 +133,8 @@ struct TrustDecoder {
         }
         guard let policy else { return nil }
         guard policy.demandsPath else {
-            return context.refuse(
-                .key,
-                "\"\(limit.key)\" is for paths, and the policy demands none",
-                atKey: limit,
-                hint: "take it out, or chain: false"
-            )
+            let message = "\"\(limit.key)\" is for paths, and the policy demands none"
+            return context.refuse(.key, message, atKey: limit, hint: "take it out, or chain: false")
         }
         return .limited(policy, intermediatesMax: max)
     }
@@ -162,20 +146,13 @@ struct TrustDecoder {
         depth: Int
     ) -> TrustPolicy? {
         guard let demand = demands.first else {
-            return context.refuse(
-                .key,
-                "a trust policy demands nothing",
-                at: node,
-                hint: "write one of \(Self.kinds.joined(separator: ", "))"
-            )
+            let hint = "write one of \(Self.kinds.joined(separator: ", "))"
+            return context.refuse(.key, "a trust policy demands nothing", at: node, hint: hint)
         }
         if demands.count > 1 {
-            return context.refuse(
-                .type,
-                "\"\(demand.key)\" and \"\(demands[1].key)\" are two policies",
-                atKey: demands[1],
-                hint: "write all: [{\(demand.key): …}, {\(demands[1].key): …}]"
-            )
+            let message = "\"\(demand.key)\" and \"\(demands[1].key)\" are two policies"
+            let hint = "write all: [{\(demand.key): …}, {\(demands[1].key): …}]"
+            return context.refuse(.type, message, atKey: demands[1], hint: hint)
         }
         guard let flags = flags(entries, of: demand.key) else { return nil }
         switch demand.key {
@@ -190,21 +167,15 @@ struct TrustDecoder {
 
     private func policies(_ entry: YAMLNode.Entry, _ depth: Int) -> [TrustPolicy]? {
         guard depth < Self.depthMax else {
-            return context.refuse(
-                .range,
-                "trust policies are nested too deeply",
-                atKey: entry,
-                hint: "at most \(Self.depthMax) of all and any inside each other"
-            )
+            let message = "trust policies are nested too deeply"
+            let hint = "at most \(Self.depthMax) of all and any inside each other"
+            return context.refuse(.range, message, atKey: entry, hint: hint)
         }
         let items = context.items(entry.value)
         if items.isEmpty {
-            return context.refuse(
-                .trustEmpty,
-                "\"\(entry.key)\" lists no policy",
-                atKey: entry,
-                hint: "write \(entry.key): [system]"
-            )
+            let message = "\"\(entry.key)\" lists no policy"
+            let hint = "write \(entry.key): [system]"
+            return context.refuse(.trustEmpty, message, atKey: entry, hint: hint)
         }
         return context.all(items) { policy($0, depth: depth + 1) }
     }
@@ -258,12 +229,9 @@ struct TrustDecoder {
             $0.key == "certificates" && !context.items($0.value).isEmpty
         }
         if hasCertificates { return true }
-        context.error(
-            .trustSelfSigned,
-            "\"self_signed\" without certificates would accept anybody's",
-            atKey: entry,
-            hint: "write the files of the certificates: certificates: [ca.pem]"
-        )
+        let message = "\"self_signed\" without certificates would accept anybody's"
+        let hint = "write the files of the certificates: certificates: [ca.pem]"
+        context.error(.trustSelfSigned, message, atKey: entry, hint: hint)
         return false
     }
 }

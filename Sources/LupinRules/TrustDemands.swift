@@ -15,12 +15,8 @@ extension DecodingContext {
     func pins(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
         let items = self.items(entry.value)
         if items.isEmpty {
-            return refuse(
-                .trustEmpty,
-                "the list of pins is empty",
-                atKey: entry,
-                hint: "write [\"sha256/…\"], two of them at best"
-            )
+            let hint = "write [\"sha256/…\"], two of them at best"
+            return refuse(.trustEmpty, "the list of pins is empty", atKey: entry, hint: hint)
         }
         let digests = items.map(pin)
         guard !digests.contains(nil) else { return nil }
@@ -28,12 +24,9 @@ extension DecodingContext {
         pins.demandsChain = flags.chain
         pins.demandsHost = flags.host
         if Set(pins.digests).count == 1 {
-            warning(
-                .trustPin,
-                "one pin and no backup: a new key at the server would lock everybody out",
-                atKey: entry,
-                hint: "add the pin of a key that is kept aside"
-            )
+            let message = "one pin and no backup: a new key at the server would lock everybody out"
+            let hint = "add the pin of a key that is kept aside"
+            warning(.trustPin, message, atKey: entry, hint: hint)
         }
         return .pins(pins)
     }
@@ -49,12 +42,9 @@ extension DecodingContext {
         {
             return digest
         }
-        return refuse(
-            .trustPin,
-            "\"\(text)\" is not the SHA-256 of a public key",
-            at: node,
-            hint: "write \(DecodingContext.meantPin(text).map { prefix + $0 } ?? example)"
-        )
+        let message = "\"\(text)\" is not the SHA-256 of a public key"
+        let hint = "write \(DecodingContext.meantPin(text).map { prefix + $0 } ?? example)"
+        return refuse(.trustPin, message, at: node, hint: hint)
     }
 
     /// The base64 that another spelling of a pin stands for: curl's, none at all, or hexadecimal.
@@ -77,12 +67,8 @@ extension DecodingContext {
     func certificates(_ entry: YAMLNode.Entry, _ flags: TrustFlags) -> TrustPolicy? {
         let items = self.items(entry.value)
         if items.isEmpty {
-            return refuse(
-                .trustEmpty,
-                "the list of certificates is empty",
-                atKey: entry,
-                hint: "write [ca.pem]"
-            )
+            let message = "the list of certificates is empty"
+            return refuse(.trustEmpty, message, atKey: entry, hint: "write [ca.pem]")
         }
         let files = items.map(certificates)
         guard !files.contains(nil) else { return nil }

@@ -45,12 +45,8 @@ private struct ValidationDecoder {
         for entry in entries where !decode(entry, into: &policy) { isComplete = false }
         guard isComplete else { return nil }
         if policy.isEmpty, let entry = entries.first {
-            return context.refuse(
-                .range,
-                "\"validate\" demands nothing",
-                atKey: entry,
-                hint: "write {status: 200-399}, or {} for nothing"
-            )
+            let hint = "write {status: 200-399}, or {} for nothing"
+            return context.refuse(.range, "\"validate\" demands nothing", atKey: entry, hint: hint)
         }
         return policy
     }
@@ -168,12 +164,8 @@ private struct ValidationDecoder {
         }
         guard isComplete else { return nil }
         if let max = size.max, max < size.min {
-            return context.refuse(
-                .range,
-                "max is less than min: no body is good",
-                at: node,
-                hint: "write the smaller one as min"
-            )
+            let message = "max is less than min: no body is good"
+            return context.refuse(.range, message, at: node, hint: "write the smaller one as min")
         }
         return size
     }
@@ -214,12 +206,8 @@ private struct ValidationDecoder {
         let isRooted = entry.key.hasPrefix("/")
         let path = entry.key.hasPrefix("$.") ? entry.key.dropFirst(2) : entry.key[...]
         let steps = path.split(separator: ".").joined(separator: "/")
-        context.error(
-            .type,
-            "\"\(entry.key)\" is not a JSON pointer",
-            atKey: entry,
-            hint: isRooted ? "~ is written ~0, and / in a name ~1" : "write /\(steps)"
-        )
+        let hint = isRooted ? "~ is written ~0, and / in a name ~1" : "write /\(steps)"
+        context.error(.type, "\"\(entry.key)\" is not a JSON pointer", atKey: entry, hint: hint)
     }
 
     /// A plain `true`, `false`, `null` or number is what JSON takes it for; every other text, and

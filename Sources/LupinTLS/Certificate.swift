@@ -61,8 +61,16 @@ package final class Certificate: Sendable {
 extension Certificate {
     /// The certificate that `der` is, all of it.
     package static func parse(der: [UInt8]) throws(CertificateFailure) -> Certificate {
+        let parsed = unsafe decode(der)
+        ERR_clear_error()
+        guard let parsed = unsafe parsed else { throw .unreadableCertificate }
+        return unsafe Certificate(owning: parsed)
+    }
+
+    /// The certificate that `der` is, all of it, with a reference for the caller.
+    static func decode(_ der: [UInt8]) -> OpaquePointer? {
         // Safety: d2i_X509 moves `next` behind what it read, which is inside the array.
-        let parsed: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
+        unsafe der.withUnsafeBufferPointer { bytes in
             var next = bytes.baseAddress
             guard let parsed = unsafe d2i_X509(nil, &next, bytes.count) else { return nil }
             if let base = bytes.baseAddress, unsafe next == base + bytes.count {
@@ -71,9 +79,6 @@ extension Certificate {
             unsafe X509_free(parsed)
             return nil
         }
-        ERR_clear_error()
-        guard let parsed = unsafe parsed else { throw .unreadableCertificate }
-        return unsafe Certificate(owning: parsed)
     }
 
     /// The first certificate of a PEM text.
@@ -105,13 +110,15 @@ extension Certificate {
     }
 
     /// The certificate in DER.
-    package var der: [UInt8] {
+    package var der: [UInt8] { unsafe Certificate.encode(x509.pointer) }
+
+    static func encode(_ certificate: OpaquePointer?) -> [UInt8] {
         // Safety: i2d_X509 writes the length it named before.
-        let length = unsafe i2d_X509(x509.pointer, nil)
+        let length = unsafe i2d_X509(certificate, nil)
         guard length > 0 else { return [] }
         return unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { bytes, written in
             var next = bytes.baseAddress
-            written = Int(max(0, unsafe i2d_X509(x509.pointer, &next)))
+            written = Int(max(0, unsafe i2d_X509(certificate, &next)))
         }
     }
 

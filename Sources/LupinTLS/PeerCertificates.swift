@@ -61,7 +61,7 @@ package final class PeerCertificates: Sendable {
         // Safety: d2i_X509 reads only the bytes lent to it, and what it makes goes to the stack.
         guard !encodings.isEmpty, let stack = unsafe openssl_chain_new() else { return nil }
         for encoding in encodings {
-            guard let certificate = unsafe PeerCertificates.certificate(encoding) else {
+            guard let certificate = unsafe Certificate.decode(encoding) else {
                 unsafe openssl_chain_free(stack)
                 ErrorQueue.clear()
                 return nil
@@ -83,14 +83,9 @@ package final class PeerCertificates: Sendable {
     /// All of them in DER.
     package var encodings: [[UInt8]] {
         (0..<count).map { i in
-            // Safety: `i` is within the stack; i2d_X509 writes the length it named before.
+            // Safety: `i` is within the stack.
             let certificate = unsafe openssl_chain_get(stack.pointer, Int32(truncatingIfNeeded: i))
-            let length = unsafe i2d_X509(certificate, nil)
-            guard length > 0 else { return [] }
-            return unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { bytes, written in
-                var next = bytes.baseAddress
-                written = Int(max(0, unsafe i2d_X509(certificate, &next)))
-            }
+            return unsafe Certificate.encode(certificate)
         }
     }
 
@@ -100,20 +95,6 @@ package final class PeerCertificates: Sendable {
         let result = unsafe body(stack.pointer)
         withExtendedLifetime(self) {}
         return result
-    }
-
-    /// The certificate that `encoding` is, all of it, with a reference for the caller.
-    private static func certificate(_ encoding: [UInt8]) -> OpaquePointer? {
-        // Safety: d2i_X509 moves `next` behind what it read, which is inside the array.
-        unsafe encoding.withUnsafeBufferPointer { bytes in
-            var next = bytes.baseAddress
-            guard let parsed = unsafe d2i_X509(nil, &next, bytes.count) else { return nil }
-            if let base = bytes.baseAddress, unsafe next == base + bytes.count {
-                return unsafe parsed
-            }
-            unsafe X509_free(parsed)
-            return nil
-        }
     }
 
     private static func push(_ certificate: OpaquePointer, to stack: OpaquePointer) {

@@ -1,4 +1,5 @@
 // How commands ask a lupin that runs: where its socket is, and one request over it.
+import ArgumentParser
 import FoundationEssentials
 import LupinCore
 import LupinIO
@@ -61,14 +62,6 @@ struct AdminClient: Sendable {
             throw AdminProblem(message: "there is no directory for a socket; pass --socket")
         }
         return AdminClient(path: place.path)
-    }
-
-    func get(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
-        try await request("GET", path, on: loop)
-    }
-
-    func post(_ path: String, on loop: EventLoop) async throws(AdminProblem) -> AdminReply {
-        try await request("POST", path, on: loop)
     }
 
     // MARK: A request
@@ -146,5 +139,62 @@ struct AdminClient: Sendable {
             guard NumberReader.unsigned(length) == UInt64(body.count) else { return nil }
         }
         return AdminReply(status: Int(truncatingIfNeeded: status), body: body)
+    }
+}
+
+/// The options by which commands find a running lupin.
+struct AdminPlace: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The socket of the running lupin (admin.socket).", valueName: "path"),
+        completion: .file()
+    )
+    var socket: String?
+
+    @Option(rulesFile: "The rules file that names the socket.")
+    var rulesFile: String?
+
+    func client() throws(AdminProblem) -> AdminClient {
+        try AdminClient.locate(socket: socket, rulesFile: rulesFile)
+    }
+}
+
+extension AdminPlace {
+    /// Asks the running lupin, has its answer told and ends with what that came to.
+    func ask(
+        _ method: String,
+        _ path: String,
+        _ tell: @escaping @Sendable (AdminReply) -> ExitCode
+    ) throws {
+        let place = self
+        let code = try ControlLoop.run { executor in
+            do throws(AdminProblem) {
+                let client = try place.client()
+                return tell(try await client.request(method, path, on: executor.loop))
+            } catch {
+                StandardError.print("lupin: \(error.message)")
+                return .failure
+            }
+        }
+        if code != .success { throw code }
+    }
+}
+
+extension AdminReply {
+    /// Prints the answer, or why there is none.
+    func tell<Value: Decodable>(
+        asJSON: Bool,
+        as type: Value.Type,
+        _ tell: (Value) -> Void
+    ) -> ExitCode {
+        guard isSuccess, let value = decoded(as: type) else {
+            StandardError.print("lupin: \(sentence)")
+            return .failure
+        }
+        if asJSON {
+            print(String(decoding: body, as: UTF8.self), terminator: "")
+        } else {
+            tell(value)
+        }
+        return .success
     }
 }

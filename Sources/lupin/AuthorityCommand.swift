@@ -26,11 +26,7 @@ struct AuthorityCommand: ParsableCommand {
 
 /// The option that says whose settings name the authority's files.
 struct AuthorityOptions: ParsableArguments {
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file, for intercept.ca.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file, for intercept.ca.")
     var rulesFile: String?
 
     func files() throws -> AuthorityFiles {

@@ -21,11 +21,7 @@ struct DoctorCommand: ParsableCommand {
             """
     )
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file, for its authority.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file, for its authority.")
     var rulesFile: String?
 
     @Flag(help: "Print JSON.")

@@ -29,11 +29,7 @@ struct EnvCommand: ParsableCommand {
     @Option(help: "sh, fish or powershell; without it what $SHELL says.")
     var shell: Shell?
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file.")
     var rulesFile: String?
 
     @Flag(help: "Also have tools trust lupin's authority.")

@@ -33,11 +33,7 @@ struct ExecCommand: ParsableCommand {
             """
     )
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file of a proxy to start.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file of a proxy to start.")
     var rulesFile: String?
 
     @Option(help: ArgumentHelp("Where a proxy that is started puts records.", valueName: "file"))

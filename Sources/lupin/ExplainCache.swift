@@ -107,20 +107,14 @@ extension Explanation {
         }
         if let cache {
             line.add("mode", literal: cache.policy.mode.rawValue)
-            line.openList("partition")
-            for part in cache.partition { line.element(part.text.utf8Span.span) }
-            line.closeList()
+            line.add("partition", list: cache.partition.map(\.text))
             if isPurge { line.add("purges", true) }
             line.add("answers", cache.bypass == nil)
             if let bypass = cache.bypass { line.add("bypass", literal: bypass.rawValue) }
             line.add("stores", cache.refusal == nil)
             if let refusal = cache.refusal { line.add("refusal", literal: refusal.token) }
-            line.openList("overrides")
-            for text in cache.policy.overrides { line.element(text.utf8Span.span) }
-            line.closeList()
-            line.openList("words")
-            for text in cache.lines { line.element(text.utf8Span.span) }
-            line.closeList()
+            line.add("overrides", list: cache.policy.overrides)
+            line.add("words", list: cache.lines)
         }
         line.closeObject()
     }
@@ -143,12 +137,8 @@ extension Explanation {
                 line.add("refusal", literal: reason.token)
             case nil: break
             }
-            line.openList("unknown")
-            for name in recorded.unknown { line.element(name.utf8Span.span) }
-            line.closeList()
-            line.openList("words")
-            for text in recorded.lines { line.element(text.utf8Span.span) }
-            line.closeList()
+            line.add("unknown", list: recorded.unknown)
+            line.add("words", list: recorded.lines)
         }
         line.closeObject()
     }

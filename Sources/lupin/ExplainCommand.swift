@@ -54,11 +54,7 @@ struct ExplainCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The user that listen.auth knows the client as.", valueName: "name"))
     var user: String?
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file.")
     var rulesFile: String?
 
     @Flag(help: "Print one object in JSON.")
@@ -147,16 +143,13 @@ struct ExplainCommand: ParsableCommand {
         let code = try ControlLoop.run { executor in
             let exchange: RecordedExchange
             do throws(RecordProblem) {
-                if let log {
-                    exchange = try RecordedExchanges.recordedExchange(id, log: log)
-                } else {
-                    exchange = try await RecordedExchanges.recordedExchange(
-                        id,
-                        socket: socket,
-                        rulesFile: rulesFile,
-                        on: executor.loop
-                    )
-                }
+                exchange = try await RecordedExchanges.find(
+                    id,
+                    log: log,
+                    socket: socket,
+                    rulesFile: rulesFile,
+                    on: executor.loop
+                )
             } catch {
                 StandardError.print("lupin: \(error.message)")
                 return .failure

@@ -34,18 +34,14 @@ extension Explanation {
     }
 
     private func addChecks(to line: inout JSONLine) {
-        line.openList("access")
-        for check in checks {
-            line.openObject()
+        line.add("access", objects: checks) { line, check in
             line.add("setting", text: check.setting)
             line.add("ok", check.passes)
             line.add("reason", text: check.sentence)
             if let number = configuration.settingLines[check.setting] {
                 line.add("line", UInt64(number))
             }
-            line.closeObject()
         }
-        line.closeList()
     }
 
     private func addInterception(to line: inout JSONLine) {
@@ -68,18 +64,14 @@ extension Explanation {
     }
 
     private func addRules(to line: inout JSONLine) {
-        line.openList("rules")
-        for (index, verdict) in verdicts.enumerated() {
-            line.openObject()
-            line.add("name", text: rules[index].name)
-            line.add("line", UInt64(rules[index].line))
-            switch verdict {
+        line.add("rules", objects: verdicts.enumerated()) { line, rule in
+            line.add("name", text: rules[rule.offset].name)
+            line.add("line", UInt64(rules[rule.offset].line))
+            switch rule.element {
             case .matches: line.add("verdict", text: "matches")
             case .needsClearText(let keys):
                 line.add("verdict", text: "needs_clear_text")
-                line.openList("keys")
-                for key in keys { line.element(key.utf8Span.span) }
-                line.closeList()
+                line.add("keys", list: keys)
             case .hidden(let other):
                 line.add("verdict", text: "hidden")
                 line.add("by", text: rules[other].name)
@@ -87,32 +79,20 @@ extension Explanation {
                 line.add("verdict", text: "fails")
                 add(alternatives, to: &line)
             }
-            line.closeObject()
         }
-        line.closeList()
     }
 
     private func add(_ alternatives: [[MatchFailure]], to line: inout JSONLine) {
-        line.openList("alternatives")
-        for failures in alternatives {
-            line.openObject()
-            line.openList("failures")
-            for failure in failures {
-                line.openObject()
+        line.add("alternatives", objects: alternatives) { line, failures in
+            line.add("failures", objects: failures) { line, failure in
                 line.add("key", text: failure.key)
                 line.add("reason", text: failure.reason)
-                line.closeObject()
             }
-            line.closeList()
-            line.closeObject()
         }
-        line.closeList()
     }
 
     private func addKeys(to line: inout JSONLine) {
-        line.openList("keys")
-        for key in keys {
-            line.openObject()
+        line.add("keys", objects: keys) { line, key in
             line.add("key", text: key.key)
             line.add("value", text: text(of: key))
             line.add("rule", text: rules[key.rule].name)
@@ -127,21 +107,15 @@ extension Explanation {
                 line.add("part", text: "idle")
                 line.add("reason", text: reason)
             }
-            line.closeObject()
         }
-        line.closeList()
     }
 
     private func addSettings(to line: inout JSONLine) {
-        line.openList("settings")
-        for setting in settings {
-            line.openObject()
+        line.add("settings", objects: settings) { line, setting in
             line.add("key", text: setting.name)
             line.add("value", text: setting.text)
             if let number = setting.line { line.add("line", UInt64(number)) }
-            line.closeObject()
         }
-        line.closeList()
     }
 
     private func addOutcome(to line: inout JSONLine) {
@@ -154,40 +128,24 @@ extension Explanation {
         if !isPurge { addNextHop(to: &line) }
         guard let preview else { return }
         line.openObject("request")
-        line.openList("lines")
-        for text in preview.lines {
-            line.openObject()
+        line.add("lines", objects: preview.lines) { line, text in
             switch text {
             case .same(let text): line.add("same", text: text)
             case .removed(let text): line.add("removed", text: text)
             case .added(let text): line.add("added", text: text)
             }
-            line.closeObject()
         }
-        line.closeList()
-        line.openList("steps")
-        for step in preview.steps.applied { line.element(step.utf8Span.span) }
-        line.closeList()
-        line.openList("dropped")
-        for step in preview.steps.dropped {
-            line.openObject()
+        line.add("steps", list: preview.steps.applied)
+        line.add("dropped", objects: preview.steps.dropped) { line, step in
             line.add("step", text: step.step)
             line.add("reason", text: step.reason)
-            line.closeObject()
         }
-        line.closeList()
-        line.openList("notes")
-        for note in preview.notes { line.element(note.utf8Span.span) }
-        line.closeList()
+        line.add("notes", list: preview.notes)
         if let problem = preview.problem { line.add("problem", text: problem) }
         line.closeObject()
         addRetry(to: &line)
         addCache(to: &line)
-        line.openList("response")
-        for step in isPurge ? [] : plan.responseSteps {
-            line.element(step.step.summary.utf8Span.span)
-        }
-        line.closeList()
+        line.add("response", list: (isPurge ? [] : plan.responseSteps).map(\.step.summary))
     }
 
     private func addNextHop(to line: inout JSONLine) {

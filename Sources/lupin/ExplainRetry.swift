@@ -51,23 +51,15 @@ extension Explanation {
         }
         line.add("limit", UInt64(retry.policy.limit))
         line.add("repeats", literal: retry.permission.rawValue)
-        line.openList("errors")
-        for error in retry.errors { line.element(literal: error.rawValue) }
-        line.closeList()
+        line.add("errors", list: retry.errors.map(\.rawValue))
         line.openList("status")
         for status in retry.policy.status.sorted() { line.element(UInt64(status)) }
         line.closeList()
-        line.openList("waits")
-        for wait in retry.waits {
-            line.openObject()
+        line.add("waits", objects: retry.waits) { line, wait in
             line.add("min", UInt64(wait.least))
             line.add("max", UInt64(wait.most))
-            line.closeObject()
         }
-        line.closeList()
-        line.openList("words")
-        for text in retry.lines { line.element(text.utf8Span.span) }
-        line.closeList()
+        line.add("words", list: retry.lines)
         line.closeObject()
         line.openObject("resume")
         line.add("on", plan.resumes)

@@ -35,3 +35,14 @@ struct LocatedRules {
 
     static var environment: [String: String] { ProcessInfo.processInfo.environment }
 }
+
+extension Option where Value == String? {
+    /// `--rules FILE`.
+    init(rulesFile help: String) {
+        self.init(
+            name: .customLong("rules"),
+            help: ArgumentHelp(help, valueName: "file"),
+            completion: .file(extensions: ["yaml", "yml"])
+        )
+    }
+}

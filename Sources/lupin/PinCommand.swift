@@ -24,11 +24,7 @@ struct PinCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Whom to ask; the port is 443.", valueName: "host[:port]"))
     var place: PinPlace
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file, for upstream.tls.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file, for upstream.tls.")
     var rulesFile: String?
 
     func run() throws {

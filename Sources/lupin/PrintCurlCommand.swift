@@ -67,17 +67,13 @@ struct PrintCurlCommand: ParsableCommand {
         let (adapted, attempt) = (adapted, attempt)
         let code = try ControlLoop.run { executor in
             do throws(RecordProblem) {
-                let exchange: RecordedExchange
-                if let log {
-                    exchange = try RecordedExchanges.recordedExchange(id, log: log)
-                } else {
-                    exchange = try await RecordedExchanges.recordedExchange(
-                        id,
-                        socket: place.socket,
-                        rulesFile: place.rulesFile,
-                        on: executor.loop
-                    )
-                }
+                let exchange = try await RecordedExchanges.find(
+                    id,
+                    log: log,
+                    socket: place.socket,
+                    rulesFile: place.rulesFile,
+                    on: executor.loop
+                )
                 return Self.tell(exchange, adapted: adapted, attempt: attempt)
             } catch {
                 StandardError.print("lupin: \(error.message)")

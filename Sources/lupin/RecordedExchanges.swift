@@ -9,8 +9,20 @@ struct RecordProblem: Error {
 }
 
 enum RecordedExchanges {
-    /// The exchange called `id`, as the lupin that runs remembers it.
-    static func recordedExchange(
+    /// The exchange called `id`: in the JSON lines at `log`, or else as the lupin that runs
+    /// remembers it.
+    static func find(
+        _ id: String,
+        log: String?,
+        socket: String?,
+        rulesFile: String?,
+        on loop: EventLoop
+    ) async throws(RecordProblem) -> RecordedExchange {
+        if let log { return try recordedExchange(id, log: log) }
+        return try await recordedExchange(id, socket: socket, rulesFile: rulesFile, on: loop)
+    }
+
+    private static func recordedExchange(
         _ id: String,
         socket: String?,
         rulesFile: String?,
@@ -19,7 +31,7 @@ enum RecordedExchanges {
         let reply: AdminReply
         do throws(AdminProblem) {
             let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
-            reply = try await client.get("/v1/exchanges/\(id)", on: loop)
+            reply = try await client.request("GET", "/v1/exchanges/\(id)", on: loop)
         } catch {
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }
@@ -31,8 +43,8 @@ enum RecordedExchanges {
         return exchange
     }
 
-    /// The exchange called `id` in the JSON lines at `path`; `-` is standard input.
-    static func recordedExchange(
+    /// `-` is standard input.
+    private static func recordedExchange(
         _ id: String,
         log path: String
     ) throws(RecordProblem) -> RecordedExchange {

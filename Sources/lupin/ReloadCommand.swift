@@ -1,6 +1,5 @@
 // `lupin reload`: has a running lupin take its changed rules, and says what is wrong with them.
 import ArgumentParser
-import LupinIO
 
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,18 +21,7 @@ struct ReloadCommand: ParsableCommand {
 
     @OptionGroup var place: AdminPlace
 
-    func run() throws {
-        let place = place
-        let code = try ControlLoop.run { executor in
-            do throws(AdminProblem) {
-                return Self.tell(try await place.client().post("/v1/reload", on: executor.loop))
-            } catch {
-                StandardError.print("lupin: \(error.message)")
-                return .failure
-            }
-        }
-        if code != .success { throw code }
-    }
+    func run() throws { try place.ask("POST", "/v1/reload", Self.tell) }
 
     private static func tell(_ reply: AdminReply) -> ExitCode {
         struct Loaded: Decodable {
@@ -52,25 +40,5 @@ struct ReloadCommand: ParsableCommand {
         }
         StandardError.print("lupin: \(reply.sentence)")
         return .failure
-    }
-}
-
-/// The options by which commands find a running lupin.
-struct AdminPlace: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The socket of the running lupin (admin.socket).", valueName: "path"),
-        completion: .file()
-    )
-    var socket: String?
-
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file that names the socket.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
-    var rulesFile: String?
-
-    func client() throws(AdminProblem) -> AdminClient {
-        try AdminClient.locate(socket: socket, rulesFile: rulesFile)
     }
 }

@@ -24,11 +24,7 @@ struct RulesCommand: ParsableCommand {
     @Flag(help: "Print the file with every value that holds.")
     var effective = false
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file.")
     var rulesFile: String?
 
     func run() throws {

@@ -26,11 +26,7 @@ struct ServeCommand: ParsableCommand {
             """
     )
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file.")
     var rulesFile: String?
 
     @Option(

@@ -1,6 +1,5 @@
 // `lupin status`: what a running lupin says of itself, for people.
 import ArgumentParser
-import LupinIO
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,30 +21,9 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var place: AdminPlace
 
     func run() throws {
-        let (place, json) = (place, json)
-        let code = try ControlLoop.run { executor in
-            do throws(AdminProblem) {
-                let reply = try await place.client().get("/v1/status", on: executor.loop)
-                return Self.tell(reply, asJSON: json)
-            } catch {
-                StandardError.print("lupin: \(error.message)")
-                return .failure
-            }
+        try place.ask("GET", "/v1/status") { [json] reply in
+            reply.tell(asJSON: json, as: RunningStatus.self) { print($0.text) }
         }
-        if code != .success { throw code }
-    }
-
-    private static func tell(_ reply: AdminReply, asJSON: Bool) -> ExitCode {
-        guard reply.isSuccess, let status = reply.decoded(as: RunningStatus.self) else {
-            StandardError.print("lupin: \(reply.sentence)")
-            return .failure
-        }
-        if asJSON {
-            print(String(decoding: reply.body, as: UTF8.self), terminator: "")
-        } else {
-            print(status.text)
-        }
-        return .success
     }
 }
 

@@ -53,11 +53,7 @@ struct TrustEvaluateCommand: ParsableCommand {
     )
     var depth: Int?
 
-    @Option(
-        name: .customLong("rules"),
-        help: ArgumentHelp("The rules file with the policy.", valueName: "file"),
-        completion: .file(extensions: ["yaml", "yml"])
-    )
+    @Option(rulesFile: "The rules file with the policy.")
     var rulesFile: String?
 
     @Flag(help: "Print the verdict in JSON.")

@@ -52,25 +52,17 @@ struct TrustReport {
             line.add("problem", text: problem?.kind.rawValue ?? "chain")
             line.add("reason", text: reason)
         }
-        line.openList("checks")
-        for check in checks {
-            line.openObject()
+        line.add("checks", objects: checks) { line, check in
             line.add("is", text: check.name)
             line.add("ok", check.passed)
             if let match = check.match { line.add("match", text: match) }
             if !check.note.isEmpty { line.add("note", text: check.note) }
-            line.closeObject()
         }
-        line.closeList()
-        line.openList("path")
-        for certificate in path {
-            line.openObject()
+        line.add("path", objects: path) { line, certificate in
             line.add("subject", text: certificate.subject)
             line.add("pin", text: PinText.text(certificate.keyDigest))
             line.add("not_after", text: TimeText.text(certificate.notAfter))
-            line.closeObject()
         }
-        line.closeList()
         line.closeObject()
         return String(decoding: line.bytes, as: UTF8.self)
     }

@@ -22,10 +22,15 @@ package enum Base64Text {
     package static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count.isMultiple(of: 4) else { return nil }
         let padding = text.suffix(2).filter { $0 == UInt8(ascii: "=") }.count
+        return decode(digits: text.dropLast(padding))
+    }
+
+    /// The same for what stands before the padding.
+    package static func decode(digits: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0
         var bits = 0
-        for character in text.dropLast(padding) {
+        for character in digits {
             guard let value = value(of: character) else { return nil }
             buffer = buffer << 6 | value
             bits += 6

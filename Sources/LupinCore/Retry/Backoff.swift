@@ -27,7 +27,7 @@ package struct Backoff: Sendable, Equatable {
     ///   - chance: Any random number.
     /// - Returns: At most `max`.
     package func delay(retry: Int, previous: Duration, chance: UInt64) -> Duration {
-        let cap = max.microseconds
+        let cap = Double(max.boundedMicroseconds)
         // From 0 to 1, as fine as a Double is.
         let share = Double(chance >> 11) / Double(1 << 53)
         let wait: Double
@@ -35,8 +35,8 @@ package struct Backoff: Sendable, Equatable {
         case .none: wait = exponential(retry)
         case .full: wait = Swift.min(exponential(retry), cap) * share
         case .decorrelated:
-            let lowest = scale.microseconds
-            let highest = Swift.max(lowest, previous.microseconds * 3)
+            let lowest = Double(scale.boundedMicroseconds)
+            let highest = Swift.max(lowest, Double(previous.boundedMicroseconds) * 3)
             wait = lowest + (highest - lowest) * share
         }
         let bounded = Swift.min(wait, cap, Backoff.microsecondsMax)
@@ -49,8 +49,8 @@ package struct Backoff: Sendable, Equatable {
 
     /// `scale` × `base`ⁿ by squaring, in a few steps however large *n* is.
     private func exponential(_ retry: Int) -> Double {
-        let cap = max.microseconds
-        var wait = scale.microseconds
+        let cap = Double(max.boundedMicroseconds)
+        var wait = Double(scale.boundedMicroseconds)
         var factor = base
         var left = Swift.max(retry, 0)
         // Beyond the cap nothing changes.
@@ -60,12 +60,5 @@ package struct Backoff: Sendable, Equatable {
             left >>= 1
         }
         return wait
-    }
-}
-
-extension Duration {
-    fileprivate var microseconds: Double {
-        let (seconds, attoseconds) = components
-        return Double(seconds) * 1e6 + Double(attoseconds) / 1e12
     }
 }

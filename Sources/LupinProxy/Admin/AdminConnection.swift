@@ -107,7 +107,7 @@ final class AdminConnection {
 
     private func discardBody() async throws(LupinError) {
         let body = http1.requestBody
-        let sink = ForgottenBody()
+        let sink = DiscardedBody()
         let deadline = loop.deadline(in: Self.patience)
         while true {
             switch try body.pull() {
@@ -170,19 +170,4 @@ final class AdminConnection {
             }
         }
     }
-}
-
-/// Takes a body that nobody wants.
-private final class ForgottenBody: BodySink {
-    private(set) var bytes = 0
-
-    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
-        bytes += payload.count
-        return payload.count
-    }
-
-    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
-    func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
 }

@@ -25,13 +25,18 @@ struct AdminAnswer {
         if body.last != 0x0A { body.append(0x0A) }
     }
 
-    /// A refusal in a sentence.
-    init(_ status: UInt16, sentence: String) {
+    /// An object, whose members `add` appends.
+    init(_ status: UInt16 = 200, _ add: (inout JSONLine) -> Void) {
         var line = JSONLine()
         line.openObject()
-        line.add("error", text: sentence)
+        add(&line)
         line.closeObject()
         self.init(status, line)
+    }
+
+    /// A refusal in a sentence.
+    init(_ status: UInt16, sentence: String) {
+        self.init(status) { $0.add("error", text: sentence) }
     }
 
     static func notAllowed(_ methods: String) -> AdminAnswer {
@@ -89,28 +94,18 @@ struct AdminDesk {
     // MARK: Rules
 
     private func reloaded() async -> AdminAnswer {
-        var line = JSONLine()
-        line.openObject()
         switch await reload() {
-        case .loaded(let version, let warnings):
-            line.add("version", text: version)
-            line.openList("warnings")
-            for warning in warnings { line.element(clean(warning).utf8Span.span) }
-            line.closeList()
-            line.closeObject()
-            return AdminAnswer(200, line)
-        case .unchanged(let version):
-            line.add("version", text: version)
-            line.openList("warnings")
-            line.closeList()
-            line.closeObject()
-            return AdminAnswer(200, line)
+        case .loaded(let version, let warnings): loaded(version, warnings)
+        case .unchanged(let version): loaded(version, [])
         case .rejected(let errors):
-            line.openList("errors")
-            for error in errors { line.element(clean(error).utf8Span.span) }
-            line.closeList()
-            line.closeObject()
-            return AdminAnswer(422, line)
+            AdminAnswer(422) { $0.add("errors", list: errors.map(clean)) }
+        }
+    }
+
+    private func loaded(_ version: String, _ warnings: [String]) -> AdminAnswer {
+        AdminAnswer { line in
+            line.add("version", text: version)
+            line.add("warnings", list: warnings.map(clean))
         }
     }
 
@@ -127,21 +122,19 @@ struct AdminDesk {
             count = number
         }
         var format = RecordFormat(redactor: shared.redactor)
-        var line = JSONLine()
-        line.openObject()
-        line.openList("exchanges")
-        for entry in shared.history.latest(count) {
-            line.comma()
-            line.bytes.append(contentsOf: entry.line(&format))
+        return AdminAnswer { line in
+            line.openList("exchanges")
+            for entry in shared.history.latest(count) {
+                line.comma()
+                line.bytes.append(contentsOf: entry.line(&format))
+            }
+            line.closeList()
         }
-        line.closeList()
-        line.closeObject()
-        return AdminAnswer(200, line)
     }
 
     private func exchange(_ id: ExchangeID) async -> AdminAnswer {
-        var line = JSONLine()
         if let entry = shared.history.entry(id) {
+            var line = JSONLine()
             var format = RecordFormat(redactor: shared.redactor)
             entry.add(to: &line, &format)
             return AdminAnswer(200, line)
@@ -149,21 +142,19 @@ struct AdminDesk {
         guard let exchange = await underWay().first(where: { $0.id == id }) else {
             return AdminAnswer(404, sentence: "no exchange of this id is under way or remembered")
         }
-        line.openObject()
-        line.add("live")
-        line.bytes.append(contentsOf: exchange.text)
-        line.closeObject()
-        return AdminAnswer(200, line)
+        return AdminAnswer { line in
+            line.add("live")
+            exchange.add(to: &line)
+        }
     }
 
     private func live() async -> AdminAnswer {
-        var line = JSONLine()
-        line.openObject()
-        line.openList("exchanges")
-        for exchange in await underWay() { exchange.add(to: &line) }
-        line.closeList()
-        line.closeObject()
-        return AdminAnswer(200, line)
+        let exchanges = await underWay()
+        return AdminAnswer { line in
+            line.openList("exchanges")
+            for exchange in exchanges { exchange.add(to: &line) }
+            line.closeList()
+        }
     }
 
     /// The exchanges of all workers, the oldest first.
@@ -175,11 +166,7 @@ struct AdminDesk {
 
     private func cancel(_ id: ExchangeID) async -> AdminAnswer {
         for worker in workers where await worker.cancel(id) {
-            var line = JSONLine()
-            line.openObject()
-            line.add("cancelled", literal: id.text)
-            line.closeObject()
-            return AdminAnswer(200, line)
+            return AdminAnswer { $0.add("cancelled", literal: id.text) }
         }
         return AdminAnswer(404, sentence: "no exchange of this id is under way")
     }
@@ -200,40 +187,36 @@ struct AdminDesk {
     private func status(_ loop: EventLoop) async -> AdminAnswer {
         let (tally, live) = await figures()
         let snapshot = shared.snapshot
-        var line = JSONLine()
-        line.openObject()
-        line.add("version", text: about.version)
-        line.add("pid", UInt64(max(0, ProcessOwner.processNumber)))
-        line.add("uptime", milliseconds: Int64(clamping: loop.clock.now() &- begun))
-        line.openList("listeners")
-        for listener in snapshot.listeners { line.element(listener.description.utf8Span.span) }
-        line.closeList()
-        line.openObject("rules")
-        if let rulesFile { line.add("file", text: rulesFile) }
-        line.add("version", text: snapshot.version)
-        line.closeObject()
-        line.add("connections", UInt64(max(0, shared.connections.count)))
-        line.add("live", UInt64(live))
-        line.openObject("exchanges")
-        for outcome in ExchangeRecord.Outcome.allCases {
-            line.add(outcome.rawValue, UInt64(tally.exchanges(outcome)))
+        return AdminAnswer { line in
+            line.add("version", text: about.version)
+            line.add("pid", UInt64(max(0, ProcessOwner.processNumber)))
+            line.add("uptime", milliseconds: Int64(clamping: loop.clock.now() &- begun))
+            line.add("listeners", list: snapshot.listeners.map(\.description))
+            line.openObject("rules")
+            if let rulesFile { line.add("file", text: rulesFile) }
+            line.add("version", text: snapshot.version)
+            line.closeObject()
+            line.add("connections", UInt64(max(0, shared.connections.count)))
+            line.add("live", UInt64(live))
+            line.openObject("exchanges")
+            for outcome in ExchangeRecord.Outcome.allCases {
+                line.add(outcome.rawValue, UInt64(tally.exchanges(outcome)))
+            }
+            line.closeObject()
+            line.add("attempts", UInt64(tally.attempts))
+            line.openObject("bytes")
+            for (name, count) in tally.directions { line.add(name, count) }
+            line.closeObject()
+            line.add("dropped", UInt64(shared.records.dropped))
+            line.openObject("reloads")
+            line.add("loaded", UInt64(shared.reloads.loaded))
+            line.add("rejected", UInt64(shared.reloads.rejected))
+            line.closeObject()
+            line.openObject("history")
+            line.add("kept", UInt64(shared.history.count))
+            line.add("limit", UInt64(shared.history.limit))
+            line.closeObject()
         }
-        line.closeObject()
-        line.add("attempts", UInt64(tally.attempts))
-        line.openObject("bytes")
-        for (name, count) in tally.directions { line.add(name, count) }
-        line.closeObject()
-        line.add("dropped", UInt64(shared.records.dropped))
-        line.openObject("reloads")
-        line.add("loaded", UInt64(shared.reloads.loaded))
-        line.add("rejected", UInt64(shared.reloads.rejected))
-        line.closeObject()
-        line.openObject("history")
-        line.add("kept", UInt64(shared.history.count))
-        line.add("limit", UInt64(shared.history.limit))
-        line.closeObject()
-        line.closeObject()
-        return AdminAnswer(200, line)
     }
 
     private func metrics() async -> AdminAnswer {
@@ -290,14 +273,6 @@ struct AdminDesk {
         answer.contentType = "text/plain; version=0.0.4; charset=utf-8"
         answer.body = Array(text.text.utf8)
         return answer
-    }
-}
-
-extension LiveExchange {
-    fileprivate var text: [UInt8] {
-        var line = JSONLine()
-        add(to: &line)
-        return line.bytes
     }
 }
 

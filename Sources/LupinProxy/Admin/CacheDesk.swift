@@ -76,13 +76,7 @@ struct CacheDesk {
         guard let disk = store.disk else { return nil }
         let slot = ParkingSlot(on: loop)
         defer { slot.retire() }
-        let question = DiskQuestion(disk, slot, job)
-        defer { question.close() }
-        let deadline = loop.deadline(in: Self.patience)
-        while question.isOpen, loop.now < deadline {
-            _ = await slot.park(for: .answered, until: deadline)
-        }
-        return question.value
+        return await disk.ask(slot, job).answer(until: loop.deadline(in: Self.patience))
     }
 
     private static let patience = Duration.seconds(30)
@@ -114,47 +108,43 @@ struct CacheDesk {
     }
 
     private func dropped(_ purged: CachePurge) -> AdminAnswer {
-        var line = JSONLine()
-        line.openObject()
-        line.add("responses", UInt64(purged.responses))
-        line.add("bytes", UInt64(purged.bytes))
-        line.closeObject()
-        return AdminAnswer(200, line)
+        return AdminAnswer { line in
+            line.add("responses", UInt64(purged.responses))
+            line.add("bytes", UInt64(purged.bytes))
+        }
     }
 
     // MARK: Telling
 
     private func figures(_ snapshot: Snapshot) -> AdminAnswer {
         let counts = store.counts
-        var line = JSONLine()
-        line.openObject()
-        // Each tier is an object of its own, so that those who read this know which there are.
-        line.openObject("memory")
-        line.add("responses", UInt64(counts.entries))
-        line.add("bytes", UInt64(counts.bytes))
-        line.add("room", UInt64(max(0, snapshot.settings.cacheStore.memoryBytes)))
-        line.closeObject()
-        if let disk = store.disk?.stats {
-            line.openObject("disk")
-            line.add("responses", UInt64(disk.entries))
-            line.add("bytes", UInt64(disk.bytes))
-            line.add("room", UInt64(disk.bytesMax))
-            line.add("stored", UInt64(disk.stored))
-            line.add("evicted", UInt64(disk.evicted))
-            line.add("refused", UInt64(disk.refused))
-            line.add("damaged", UInt64(disk.damaged))
+        return AdminAnswer { line in
+            // Each tier is an object of its own, so that those who read this know which there are.
+            line.openObject("memory")
+            line.add("responses", UInt64(counts.entries))
+            line.add("bytes", UInt64(counts.bytes))
+            line.add("room", UInt64(max(0, snapshot.settings.cacheStore.memoryBytes)))
             line.closeObject()
+            if let disk = store.disk?.stats {
+                line.openObject("disk")
+                line.add("responses", UInt64(disk.entries))
+                line.add("bytes", UInt64(disk.bytes))
+                line.add("room", UInt64(disk.bytesMax))
+                line.add("stored", UInt64(disk.stored))
+                line.add("evicted", UInt64(disk.evicted))
+                line.add("refused", UInt64(disk.refused))
+                line.add("damaged", UInt64(disk.damaged))
+                line.closeObject()
+            }
+            line.add("hits", counts.hits)
+            line.add("misses", counts.misses)
+            line.add("hit_ratio")
+            line.bytes.append(contentsOf: "\(counts.hitRatio)".utf8)
+            line.add("validated", counts.validated)
+            line.add("stored", counts.stored)
+            line.add("evicted", counts.evicted)
+            line.add("collapsed", counts.collapsed)
         }
-        line.add("hits", counts.hits)
-        line.add("misses", counts.misses)
-        line.add("hit_ratio")
-        line.bytes.append(contentsOf: "\(counts.hitRatio)".utf8)
-        line.add("validated", counts.validated)
-        line.add("stored", counts.stored)
-        line.add("evicted", counts.evicted)
-        line.add("collapsed", counts.collapsed)
-        line.closeObject()
-        return AdminAnswer(200, line)
     }
 
     /// The latest first: those in memory, and those that only the disk has.
@@ -182,19 +172,13 @@ struct CacheDesk {
         let found = await found(wish)
         if wish.url != nil, found.latest.isEmpty { throw nothingStored(wish) }
         var text = StoredResponseText(redactor: redactor, nowUs: SystemCall.wallMicroseconds())
-        var line = JSONLine()
-        line.openObject()
-        line.add("total", UInt64(found.total))
-        line.openList("responses")
-        for response in found.latest {
-            line.openObject()
-            text.addSummary(of: response, to: &line)
-            if wish.url != nil { text.addDetails(of: response, to: &line) }
-            line.closeObject()
+        return AdminAnswer { line in
+            line.add("total", UInt64(found.total))
+            line.add("responses", objects: found.latest) { line, response in
+                text.addSummary(of: response, to: &line)
+                if wish.url != nil { text.addDetails(of: response, to: &line) }
+            }
         }
-        line.closeList()
-        line.closeObject()
-        return AdminAnswer(200, line)
     }
 }
 

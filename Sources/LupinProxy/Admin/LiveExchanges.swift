@@ -58,9 +58,7 @@ extension LiveExchange {
         if !summary.url.isEmpty { line.add("url", text: summary.url) }
         line.openObject("rules")
         line.add("version", text: version)
-        line.openList("matched")
-        for rule in summary.rules { line.element(rule.utf8Span.span) }
-        line.closeList()
+        line.add("matched", list: summary.rules)
         line.closeObject()
         line.add("attempts", UInt64(attempts))
         line.openObject("bytes")

@@ -162,9 +162,4 @@ private final class CompletedBody: BodySource, LeavableBody {
 
     var trailers: FieldSection { FieldSection() }
     var knownLength: UInt64? { length }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }

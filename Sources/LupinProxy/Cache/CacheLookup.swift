@@ -145,9 +145,7 @@ extension Exchange {
                 executor.mailbox.post { local.value.wake(.answered) }
             }
             guard case .pending = outcome else { return outcome }
-            let woken = await slot.park(for: .answered | interruptions, until: deadline)
-            if woken.meets(.cut) { throw .stopping }
-            if woken.meets(interruptions) { throw .clientGone }
+            try await park(for: .answered, until: deadline)
             if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
             // An origin that is slow with one may be quick with another.
             if slot.loop.now >= deadline { return .released }

@@ -84,19 +84,30 @@ extension Exchange {
         _ tier: DiskTier,
         _ job: @escaping @Sendable (DiskStore) -> Value
     ) async throws(LupinError) -> Value? {
-        let question = DiskQuestion(tier, slot, job)
+        let question = tier.ask(slot, job)
         defer { question.close() }
         let deadline = min(slot.loop.deadline(in: Self.diskPatience), totalDeadline)
         while question.isOpen, slot.loop.now < deadline {
-            let woken = await slot.park(for: .answered | interruptions, until: deadline)
-            if woken.meets(.cut) { throw .stopping }
-            if woken.meets(interruptions) { throw .clientGone }
+            try await park(for: .answered, until: deadline)
         }
-        return question.value
+        return question.answer
     }
 
     /// How long a disk may take to answer.
     private static let diskPatience = Duration.seconds(5)
+}
+
+extension DiskTier {
+    /// Has the disk's thread do something; the question is closed where it has too much to do.
+    func ask<Value: Sendable>(
+        _ slot: ParkingSlot,
+        _ job: @escaping @Sendable (DiskStore) -> Value
+    ) -> Question<Value> {
+        let question = Question<Value>(slot)
+        let reply = question.reply
+        if !submit({ reply(job($0)) }) { question.close() }
+        return question
+    }
 }
 
 /// What the disk's thread found of a body.

@@ -83,11 +83,6 @@ final class JoinedBody: BodySource, LeavableBody {
     }
 
     var trailers: FieldSection { end ?? FieldSection() }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }
 
 /// The end of a growing body alone, for one who has no use for the rest.
@@ -110,11 +105,6 @@ final class AwaitedEnd: BodySource {
 
     var trailers: FieldSection { FieldSection() }
     var knownLength: UInt64? { nil }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }
 
 /// Takes a body off the origin's hands and into the store.
@@ -142,6 +132,4 @@ final class StoreSink: BodySink {
     }
 
     func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
 }

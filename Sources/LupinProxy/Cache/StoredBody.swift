@@ -80,9 +80,4 @@ final class StoredBody: BodySource {
 
     var trailers: FieldSection { FieldSection() }
     var knownLength: UInt64? { length }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }

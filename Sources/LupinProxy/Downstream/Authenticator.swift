@@ -119,29 +119,24 @@ final class Authenticator: Sendable {
         let key = digest.sha256(credentials.bytes.span)
         // Without a digest all would be the same to us.
         guard !key.isEmpty else { return .busy }
-        let question = Question(slot)
-        let home = LoopLocal(question, of: loop.executor)
-        let executor = loop.executor
-        let waiter = ask(key, credentials, client) { verdict in
-            executor.mailbox.post { home.value.answer(verdict) }
-        }
-        switch waiter {
+        let question = Question<Verdict>(slot)
+        switch ask(key, credentials, client, question.reply) {
         case .answered(let verdict): return verdict
         case .waits(let number):
             let deadline = loop.deadline(in: Self.patience)
-            while question.verdict == nil {
+            while question.answer == nil {
                 let woken = await slot.park(for: .answered | interruptions, until: deadline)
                 let stops = woken.intersection(interruptions)
                 // Parking took these reasons; the caller has yet to hear of them.
                 slot.wake(stops)
-                guard question.verdict == nil, !stops.isEmpty || loop.now >= deadline else {
+                guard question.answer == nil, !stops.isEmpty || loop.now >= deadline else {
                     continue
                 }
                 question.close()
                 leave(key, number)
                 return stops.isEmpty ? .busy : .interrupted
             }
-            return question.verdict ?? .busy
+            return question.answer ?? .busy
         }
     }
 
@@ -192,23 +187,6 @@ final class Authenticator: Sendable {
             guard check.waiters.isEmpty, state.queue.remove(key, from: check.client) else { return }
             state.checks[key] = nil
         }
-    }
-
-    /// One call's place for its answer, confined to its loop.
-    private final class Question {
-        private var slot: ParkingSlot?
-        private(set) var verdict: Verdict?
-
-        init(_ slot: ParkingSlot) { self.slot = slot }
-
-        func answer(_ verdict: Verdict) {
-            // Without a slot the caller has left, and waits for something else by now.
-            guard let slot else { return }
-            self.verdict = verdict
-            slot.wake(.answered)
-        }
-
-        func close() { slot = nil }
     }
 
     // MARK: The thread's side

@@ -36,31 +36,6 @@ package struct ClientCredentials: Sendable, Equatable {
         while end > 0, text.count - end < 2, text[end - 1] == 0x3D { end -= 1 }
         // One digit more than whole groups is half a byte.
         guard end % 4 != 1, end == text.count || text.count % 4 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(end / 4 * 3 + 2)
-        var number: UInt32 = 0
-        for i in 0..<end {
-            guard let digit = digit(text[i]) else { return nil }
-            number = number << 6 | digit
-            // The second digit completes the first byte, the third the second, and so on.
-            switch i % 4 {
-            case 1: bytes.append(UInt8(truncatingIfNeeded: number >> 4))
-            case 2: bytes.append(UInt8(truncatingIfNeeded: number >> 2))
-            case 3: bytes.append(UInt8(truncatingIfNeeded: number))
-            default: break
-            }
-        }
-        return bytes
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case 0x41...0x5A: UInt32(byte - 0x41)
-        case 0x61...0x7A: UInt32(byte - 0x61 + 26)
-        case 0x30...0x39: UInt32(byte - 0x30 + 52)
-        case 0x2B: 62
-        case 0x2F: 63
-        default: nil
-        }
+        return Base64Text.decode(digits: [UInt8](copying: text)[..<end])
     }
 }

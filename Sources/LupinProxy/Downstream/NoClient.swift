@@ -24,16 +24,7 @@ final class NoClient: Downstream {
     func cutShort(atOnce: Bool) {}
     func abort() {}
 
-    private var nobody: any BodySink { UnreadBody() }
-}
-
-/// Takes what is meant for nobody, so that whoever sends it comes to the end.
-private final class UnreadBody: BodySink {
-    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int { payload.count }
-    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
-    func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
+    private var nobody: any BodySink { DiscardedBody() }
 }
 
 extension Client {

@@ -99,12 +99,3 @@ extension Authenticator {
         return "Basic realm=\"\(quoted)\", charset=\"UTF-8\""
     }
 }
-
-/// Takes a body that nobody wants.
-private final class DiscardedBody: BodySink {
-    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int { payload.count }
-    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
-    func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
-}

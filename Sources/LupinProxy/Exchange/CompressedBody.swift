@@ -130,11 +130,6 @@ final class CompressedBody: BodySource {
     }
 
     var knownLength: UInt64? { nil }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }
 
 /// The sink of the plain body: takes what the output buffer has room for.
@@ -195,6 +190,4 @@ private final class Coder: BodySink {
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
     func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
 }

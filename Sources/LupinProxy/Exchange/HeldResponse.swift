@@ -41,12 +41,7 @@ extension Exchange {
                 isWhole = offer.isEnd
                 if offer.isEnd || !offer.isAllTaken { break reading }
             case .blocked:
-                let woken = await slot.park(
-                    for: .upstreamReadable | interruptions,
-                    until: deadline
-                )
-                if woken.meets(.cut) { throw .stopping }
-                if woken.meets(interruptions) { throw .clientGone }
+                try await park(for: .upstreamReadable, until: deadline)
                 if slot.loop.now >= deadline { break reading }
             }
         }

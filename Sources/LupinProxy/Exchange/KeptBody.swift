@@ -1,4 +1,4 @@
-// Bodies that lie in memory, wholly or as far as their beginning.
+// Bodies that lie in memory, wholly or as far as their beginning, and those that are discarded.
 import LupinCore
 import LupinIO
 
@@ -69,11 +69,6 @@ final class BytesBody: BodySource {
     /// All of it, while nobody has taken any.
     var unread: [UInt8]? { position == 0 ? bytes : nil }
     var knownLength: UInt64? { UInt64(bytes.count) }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }
 
 /// A sink that keeps what comes, up to a bound: beyond it takes no more.
@@ -91,6 +86,17 @@ final class CollectedBody: BodySink {
 
     func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
     func flush() throws(LupinError) -> Bool { true }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { true }
+}
+
+/// A sink that counts what comes and forgets it, so that the sender comes to the end.
+final class DiscardedBody: BodySink {
+    private(set) var bytes = 0
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        bytes += payload.count
+        return payload.count
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
+    func flush() throws(LupinError) -> Bool { true }
 }

@@ -228,14 +228,18 @@ extension Exchange {
         }
     }
 
+    /// Parks until one of the reasons, the deadline or what ends the exchange.
+    /// - Throws: What ended it.
+    func park(for reasons: WakeReasons, until deadline: UInt64) async throws(LupinError) {
+        let woken = await slot.park(for: reasons | interruptions, until: deadline)
+        if woken.meets(.cut) { throw .stopping }
+        if woken.meets(interruptions) { throw .clientGone }
+    }
+
     /// Waits with nothing in hand but the replay.
     func pause(_ time: Duration) async throws(LupinError) {
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
-        while slot.loop.now < deadline {
-            let woken = await slot.park(for: interruptions, until: deadline)
-            if woken.meets(.cut) { throw .stopping }
-            if woken.meets(interruptions) { throw .clientGone }
-        }
+        while slot.loop.now < deadline { try await park(for: [], until: deadline) }
         if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
@@ -255,9 +259,7 @@ extension Exchange {
         waiters.add(slot)
         defer { waiters.remove(slot) }
         while slot.loop.now < deadline {
-            let woken = await slot.park(for: .answered | interruptions, until: deadline)
-            if woken.meets(.cut) { throw .stopping }
-            if woken.meets(interruptions) { throw .clientGone }
+            try await park(for: .answered, until: deadline)
             guard NetworkRoutes.hasDefault() else { continue }
             let waited = UnitText.duration(Int64((slot.loop.now &- began) / 1000))
             return "the network is back after \(waited)"

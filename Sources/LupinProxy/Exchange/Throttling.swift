@@ -106,10 +106,6 @@ final class ThrottledSink: BodySink {
     }
 
     func flush() throws(LupinError) -> Bool { try sink.flush() }
-    var takesSplice: Bool { false }
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool {
-        try sink.splice(from: pipe)
-    }
 }
 
 extension Exchange {

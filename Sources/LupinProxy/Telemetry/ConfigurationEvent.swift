@@ -73,11 +73,8 @@ struct ConfigurationEvent: Sendable {
         _ redactor: Redactor
     ) {
         guard !texts.isEmpty else { return }
-        line.openList(key)
-        for text in texts.prefix(Self.textsMax) {
-            line.element(redactor.cleaned(Self.sentence(text)).utf8Span.span)
-        }
-        line.closeList()
+        let shown = texts.prefix(Self.textsMax)
+        line.add(key, list: shown.map { redactor.cleaned(Self.sentence($0)) })
     }
 
     private static let textsMax = 20

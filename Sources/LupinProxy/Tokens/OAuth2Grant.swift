@@ -134,28 +134,17 @@ final class OAuth2Grant {
         return bytes
     }
 
-    /// What a job on the helper thread came to, confined to the loop.
-    private final class Answer<Value: Sendable> {
-        var result: Result<Value, TokenFailure>?
-    }
-
     private func onHelperThread<Value: Sendable>(
         _ job: @escaping @Sendable () throws(TokenFailure) -> Value
     ) async throws(TokenFailure) -> Value {
-        let executor = resources.loop.executor
-        let answer = Answer<Value>()
-        let local = LoopLocal((answer, slot), of: executor)
+        let question = Question<Result<Value, TokenFailure>>(slot)
+        let reply = question.reply
         let isTaken = resources.shared.tokenThread.submit {
-            let result = Result { () throws(TokenFailure) in try job() }
-            executor.mailbox.post {
-                let (answer, slot) = local.value
-                answer.result = result
-                slot.wake(.answered)
-            }
+            reply(Result { () throws(TokenFailure) in try job() })
         }
         guard isTaken else { throw TokenFailure(.excessive) }
-        while answer.result == nil { _ = await slot.park(for: .answered) }
-        guard let result = answer.result else { throw TokenFailure(.excessive) }
+        while question.isOpen { _ = await slot.park(for: .answered) }
+        guard let result = question.answer else { throw TokenFailure(.excessive) }
         return try result.get()
     }
 }

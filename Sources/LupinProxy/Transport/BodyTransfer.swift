@@ -61,9 +61,19 @@ extension BodySink {
     func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
         try push(bytes.span.extracting(range), isLast: isLast)
     }
+
+    // Most look at the payload, and so are never asked.
+    var takesSplice: Bool { false }
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
 }
 
 extension BodySource {
     var hasNews: Bool { true }
     var isGathering: Bool { false }
+    // Most have their payload in memory, and so are never asked.
+    var spliceable: UInt64 { 0 }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        .blocked
+    }
 }

@@ -269,11 +269,6 @@ extension HTTP2Stream: BodySource {
 
     var trailers: FieldSection { received }
     var knownLength: UInt64? { framing.knownLength }
-    var spliceable: UInt64 { 0 }
-
-    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
-        .blocked
-    }
 }
 
 extension HTTP2Stream: BodySink {
@@ -308,10 +303,6 @@ extension HTTP2Stream: BodySink {
         if hasSentAll { pendingEnd = nil }
         return pendingEnd == nil
     }
-
-    var takesSplice: Bool { false }
-
-    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
 }
 
 extension LupinError {

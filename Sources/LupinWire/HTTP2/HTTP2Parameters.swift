@@ -36,19 +36,11 @@ struct RateCounter {
 
     /// Counts one more at `now`, in microseconds; false when that is too many.
     mutating func admit(now: UInt64) -> Bool {
-        if now &- begun >= limit.microseconds {
+        if now &- begun >= limit.per.boundedMicroseconds {
             begun = now
             count = 0
         }
         count += 1
         return count <= limit.count
-    }
-}
-
-extension RateLimit {
-    fileprivate var microseconds: UInt64 {
-        let (seconds, attoseconds) = per.components
-        return UInt64(clamping: seconds) &* 1_000_000
-            &+ UInt64(clamping: attoseconds / 1_000_000_000_000)
     }
 }
