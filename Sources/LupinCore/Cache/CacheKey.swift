@@ -4,12 +4,14 @@
 ///
 /// Scheme, canonical authority, path in its normal form and query (RFC 3986 §6.2.2), and the
 /// partition. The method is no part of it: only responses to GET are stored, and HEAD shares them.
-package struct CacheKey: Sendable, Hashable {
+package struct CacheKey: Sendable {
     /// The URL without a fragment, a line feed and the partition; a general key also
     /// has another line feed and its variance.
     ///
     /// No part has a line feed, so two keys never make one text.
     package let text: String
+    /// Whether it is a general key, which the text says, too; every hit asks.
+    package let isGeneral: Bool
 
     /// The key of a request.
     ///
@@ -35,6 +37,7 @@ package struct CacheKey: Sendable, Hashable {
         bytes.append(0x0A)
         bytes += partition.utf8
         text = CacheKey.text(bytes)
+        isGeneral = false
     }
 
     /// As text, with bytes beyond ASCII escaped: what isn't UTF-8 would all look alike otherwise.
@@ -54,7 +57,12 @@ package struct CacheKey: Sendable, Hashable {
     }
 
     /// A key as it lay in a store.
-    package init(stored text: String) { self.text = text }
+    package init(stored text: String) {
+        self.text = text
+        var lineFeeds = 0
+        for byte in text.utf8 where byte == 0x0A { lineFeeds += 1 }
+        isGeneral = lineFeeds > 1
+    }
 
     /// The URL alone, for people and for `key` of Cache-Status: the partition is nobody's business.
     ///
@@ -82,13 +90,16 @@ package struct CacheKey: Sendable, Hashable {
     }
 }
 
+extension CacheKey: Hashable {
+    package static func == (one: CacheKey, other: CacheKey) -> Bool { one.text == other.text }
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
 // MARK: General keys
 
 /// A general key is that of responses which several URLs have: their No-Vary-Search calls those
 /// equivalent. It is never the key of a request, so who doesn't ask for it never finds them.
 extension CacheKey {
-    package var isGeneral: Bool { parts.count > 2 }
-
     /// What No-Vary-Search of the responses says; nil where every byte of the URL counts.
     package var variance: NoVarySearch? { isGeneral ? NoVarySearch(parts[2]) : nil }
 

@@ -66,7 +66,7 @@ extension RecordFormat {
         if attempt.isReused { place.add(.isReused, true, to: &output) }
         if !attempt.isReplayable { place.add(.isReplayable, false, to: &output) }
         addConnection(of: attempt, at: &place, to: &output)
-        add(attempt.timing, at: &place, to: &output)
+        place.add(attempt.timing, to: &output)
         place.close(to: &output)
     }
 
@@ -97,36 +97,5 @@ extension RecordFormat {
         case .tls12?: place.add(.tlsVersion, literal: "1.2", to: &output)
         case .tls13?: place.add(.tlsVersion, literal: "1.3", to: &output)
         }
-    }
-
-    private mutating func add(
-        _ timing: Timing,
-        at place: inout LinePlace<AttemptField>,
-        to output: inout TextCursor
-    ) {
-        place.add(.blocked, microseconds: timing.blocked, to: &output)
-        place.add(.dns, microseconds: timing.dns, to: &output)
-        place.add(.tcp, microseconds: timing.tcp, to: &output)
-        place.add(.tls, microseconds: timing.tls, to: &output)
-        place.add(.send, microseconds: timing.send, to: &output)
-        place.add(.wait, microseconds: timing.wait, to: &output)
-        place.add(.receive, microseconds: timing.receive, to: &output)
-        place.add(.total, microseconds: timing.total, to: &output)
-    }
-
-    /// The same of the whole exchange.
-    mutating func add(
-        _ timing: Timing,
-        at place: inout LinePlace<RecordField>,
-        to output: inout TextCursor
-    ) {
-        place.add(.blocked, microseconds: timing.blocked, to: &output)
-        place.add(.dns, microseconds: timing.dns, to: &output)
-        place.add(.tcp, microseconds: timing.tcp, to: &output)
-        place.add(.tls, microseconds: timing.tls, to: &output)
-        place.add(.send, microseconds: timing.send, to: &output)
-        place.add(.wait, microseconds: timing.wait, to: &output)
-        place.add(.receive, microseconds: timing.receive, to: &output)
-        place.add(.total, microseconds: timing.total, to: &output)
     }
 }

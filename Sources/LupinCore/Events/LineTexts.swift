@@ -3,6 +3,16 @@
 /// A table of fields, in the order in which a line has them.
 protocol LineField: CaseIterable, RawRepresentable<UInt8>, Sendable {
     var row: LineFieldRow { get }
+
+    // The phases of a ``Timing``, which every table has.
+    static var blocked: Self { get }
+    static var dns: Self { get }
+    static var tcp: Self { get }
+    static var tls: Self { get }
+    static var send: Self { get }
+    static var wait: Self { get }
+    static var receive: Self { get }
+    static var total: Self { get }
 }
 
 /// What a table says of a field.
@@ -131,6 +141,18 @@ struct LinePlace<Field: LineField> {
         guard let microseconds else { return }
         open(field, to: &output)
         output.append(milliseconds: microseconds)
+    }
+
+    /// Appends the phases that are known.
+    mutating func add(_ timing: Timing, to output: inout TextCursor) {
+        add(.blocked, microseconds: timing.blocked, to: &output)
+        add(.dns, microseconds: timing.dns, to: &output)
+        add(.tcp, microseconds: timing.tcp, to: &output)
+        add(.tls, microseconds: timing.tls, to: &output)
+        add(.send, microseconds: timing.send, to: &output)
+        add(.wait, microseconds: timing.wait, to: &output)
+        add(.receive, microseconds: timing.receive, to: &output)
+        add(.total, microseconds: timing.total, to: &output)
     }
 
     /// Appends a word of lupin's own.

@@ -58,7 +58,7 @@ package struct RecordFormat: Sendable {
             add(record.rules, at: &place, to: &output)
             addDecisions(of: record, at: &place, to: &output)
             add(record.attempts, at: &place, to: &output)
-            add(record.timing, at: &place, to: &output)
+            place.add(record.timing, to: &output)
             if record.hasRare { addEnd(of: record, at: &place, to: &output) }
             if dropped > 0 { place.add(.dropped, UInt64(dropped), to: &output) }
             place.close(to: &output)
@@ -147,14 +147,8 @@ package struct RecordFormat: Sendable {
         }
         addMethod(request.method, at: &place, to: &output)
         if let size { place.add(.requestSize, size, to: &output) }
-        if record.headers.showsNames {
-            place.open(.requestNames, to: &output)
-            addNames(request.fields, to: &output)
-        }
-        if record.headers.showsValues {
-            place.open(.requestValues, to: &output)
-            output.append(redactor.values(of: request.fields, record.headers))
-        }
+        let (names, values) = (RecordField.requestNames, RecordField.requestValues)
+        add(request.fields, names, values, by: record.headers, at: &place, to: &output)
         if record.attempts.count > 1 {
             place.add(.resendCount, UInt64(record.attempts.count - 1), to: &output)
         }
@@ -184,21 +178,31 @@ package struct RecordFormat: Sendable {
         guard let response = record.response else { return }
         place.add(.status, UInt64(response.status), to: &output)
         if let size = record.responseBodyBytes { place.add(.responseSize, size, to: &output) }
-        if record.headers.showsNames {
-            place.open(.responseNames, to: &output)
-            addNames(response.fields, to: &output)
-        }
-        if record.headers.showsValues {
-            place.open(.responseValues, to: &output)
-            output.append(redactor.values(of: response.fields, record.headers))
-        }
+        let (names, values) = (RecordField.responseNames, RecordField.responseValues)
+        add(response.fields, names, values, by: record.headers, at: &place, to: &output)
     }
 
-    private mutating func addNames(_ fields: FieldSection, to output: inout TextCursor) {
-        if names.append(fields, to: &output) { return }
-        let text = redactor.names(of: fields)
-        output.append(text)
-        names.put(text, of: fields)
+    /// Appends what the settings show of a head's fields.
+    private mutating func add(
+        _ fields: FieldSection,
+        _ namesField: RecordField,
+        _ valuesField: RecordField,
+        by shown: LogSettings.Headers,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        if shown.showsNames {
+            place.open(namesField, to: &output)
+            if !names.append(fields, to: &output) {
+                let text = redactor.names(of: fields)
+                output.append(text)
+                names.put(text, of: fields)
+            }
+        }
+        if shown.showsValues {
+            place.open(valuesField, to: &output)
+            output.append(redactor.values(of: fields, shown))
+        }
     }
 
     private mutating func addNetwork(
