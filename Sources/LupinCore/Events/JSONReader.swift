@@ -1,4 +1,4 @@
-// What a JSON text says: a small strict reader for the lines that lupin itself wrote.
+// What a JSON text says (RFC 8259): its grammar, which is read in one place, and values in memory.
 
 /// A JSON value (RFC 8259).
 ///
@@ -18,19 +18,57 @@ package enum JSONValue: Sendable, Equatable {
 
     /// The value that `bytes` spell, or nil when they are not one JSON text.
     package init?(parsing bytes: Span<UInt8>) {
-        var reader = JSONReader()
-        guard let value = reader.value(bytes, depth: 0) else { return nil }
-        reader.skipWhitespace(bytes)
-        guard reader.position == bytes.count else { return nil }
+        var reader = JSONReader(bytes)
+        guard let value = JSONValue(&reader, bytes, depth: 0), reader.isAtEnd(bytes) else {
+            return nil
+        }
         self = value
     }
 
+    private init?(_ reader: inout JSONReader, _ bytes: Span<UInt8>, depth: Int) {
+        guard let token = reader.value(bytes, depth: depth) else { return nil }
+        switch token {
+        case .object:
+            var members: [Member] = []
+            while let hasMore = reader.hasMore(bytes, until: 0x7D, isFirst: members.isEmpty) {
+                guard hasMore else {
+                    self = .object(members)
+                    return
+                }
+                guard let name = reader.name(bytes),
+                    let value = JSONValue(&reader, bytes, depth: depth + 1)
+                else { return nil }
+                members.append(Member(name: JSONText.string(name, in: bytes), value: value))
+            }
+            return nil
+        case .list:
+            var values: [JSONValue] = []
+            while let hasMore = reader.hasMore(bytes, until: 0x5D, isFirst: values.isEmpty) {
+                guard hasMore else {
+                    self = .list(values)
+                    return
+                }
+                guard let value = JSONValue(&reader, bytes, depth: depth + 1) else { return nil }
+                values.append(value)
+            }
+            return nil
+        case .string(let range): self = .string(JSONText.string(range, in: bytes))
+        case .number(let range):
+            guard let number = Double(String(copying: bytes.extracting(range))) else { return nil }
+            self = .number(number)
+        case .bool(let value): self = .bool(value)
+        case .null: self = .null
+        }
+    }
+
     /// The value at a path of member names, such as `http`, `response`, `status_code`.
+    ///
+    /// Of members with the same name the last one counts, as in most parsers.
     package subscript(path: String...) -> JSONValue? {
         var value = self
         for name in path {
             guard case .object(let members) = value,
-                let member = members.first(where: { $0.name == name })
+                let member = members.last(where: { $0.name == name })
             else { return nil }
             value = member.value
         }
@@ -62,35 +100,81 @@ package enum JSONValue: Sendable, Equatable {
     }
 }
 
+/// What begins at a place of a JSON text: a whole scalar, or the bracket that opens the rest.
+enum JSONToken {
+    case object
+    case list
+    /// The bytes between the quotes, with their escapes.
+    case string(Range<Int>)
+    case number(Range<Int>)
+    case bool(Bool)
+    case null
+}
+
 /// A position in bytes and the grammar of RFC 8259 around it.
 ///
 /// Every function returns nil where the grammar ends, and none reads behind the end.
-private struct JSONReader {
-    /// Deeper nesting is refused: a line of ours has five levels.
-    static let depthMax = 32
+struct JSONReader {
+    /// Deeper nesting is refused, so that brackets of a peer cost no stack.
+    static let depthMax = 64
 
-    var position = 0
+    private var position: Int
 
-    mutating func skipWhitespace(_ bytes: Span<UInt8>) {
+    /// A byte order mark at the beginning is passed over, which RFC 8259 §8.1 allows.
+    init(_ bytes: Span<UInt8>) {
+        let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
+        position = hasMark ? 3 : 0
+    }
+
+    /// Whether only whitespace is left.
+    mutating func isAtEnd(_ bytes: Span<UInt8>) -> Bool {
+        skipWhitespace(bytes)
+        return position == bytes.count
+    }
+
+    /// Takes a scalar, or the opening bracket of an object or a list with `depth` others around it.
+    mutating func value(_ bytes: Span<UInt8>, depth: Int) -> JSONToken? {
+        skipWhitespace(bytes)
+        guard position < bytes.count, depth <= JSONReader.depthMax else { return nil }
+        switch bytes[position] {
+        case 0x7B:
+            position += 1
+            return .object
+        case 0x5B:
+            position += 1
+            return .list
+        case 0x22: return string(bytes).map { .string($0) }
+        case 0x74: return take("true", bytes) ? .bool(true) : nil
+        case 0x66: return take("false", bytes) ? .bool(false) : nil
+        case 0x6E: return take("null", bytes) ? .null : nil
+        default:
+            let start = position
+            guard let end = JSONText.endOfNumber(in: bytes, from: start) else { return nil }
+            position = end
+            return .number(start..<end)
+        }
+    }
+
+    /// Takes what stands before the next member or element, if there is one, else the bracket that
+    /// closes them; nil where neither is due.
+    mutating func hasMore(_ bytes: Span<UInt8>, until close: UInt8, isFirst: Bool) -> Bool? {
+        if take(close, bytes) { return false }
+        return isFirst || take(0x2C, bytes) ? true : nil
+    }
+
+    /// Takes a member's name and its colon; gives the bytes between the quotes.
+    mutating func name(_ bytes: Span<UInt8>) -> Range<Int>? {
+        skipWhitespace(bytes)
+        guard let name = string(bytes), take(0x3A, bytes) else { return nil }
+        return name
+    }
+
+    private mutating func skipWhitespace(_ bytes: Span<UInt8>) {
         while position < bytes.count {
             switch bytes[position] {
             case 0x20, 0x09, 0x0A, 0x0D: position += 1
             default: return
             }
-        }
-    }
-
-    mutating func value(_ bytes: Span<UInt8>, depth: Int) -> JSONValue? {
-        skipWhitespace(bytes)
-        guard position < bytes.count, depth < JSONReader.depthMax else { return nil }
-        switch bytes[position] {
-        case 0x7B: return object(bytes, depth: depth)
-        case 0x5B: return list(bytes, depth: depth)
-        case 0x22: return string(bytes).map { .string($0) }
-        case 0x74: return take("true", bytes) ? .bool(true) : nil
-        case 0x66: return take("false", bytes) ? .bool(false) : nil
-        case 0x6E: return take("null", bytes) ? .null : nil
-        default: return number(bytes)
         }
     }
 
@@ -110,99 +194,113 @@ private struct JSONReader {
         return true
     }
 
-    private mutating func object(_ bytes: Span<UInt8>, depth: Int) -> JSONValue? {
-        var members: [JSONValue.Member] = []
-        position += 1
-        if take(0x7D, bytes) { return .object(members) }
-        repeat {
-            skipWhitespace(bytes)
-            guard let name = string(bytes), take(0x3A, bytes),
-                let value = value(bytes, depth: depth + 1)
-            else { return nil }
-            members.append(JSONValue.Member(name: name, value: value))
-        } while take(0x2C, bytes)
-        return take(0x7D, bytes) ? .object(members) : nil
-    }
-
-    private mutating func list(_ bytes: Span<UInt8>, depth: Int) -> JSONValue? {
-        var values: [JSONValue] = []
-        position += 1
-        if take(0x5D, bytes) { return .list(values) }
-        repeat {
-            guard let value = value(bytes, depth: depth + 1) else { return nil }
-            values.append(value)
-        } while take(0x2C, bytes)
-        return take(0x5D, bytes) ? .list(values) : nil
-    }
-
-    private mutating func string(_ bytes: Span<UInt8>) -> String? {
+    /// The range between the quotes.
+    private mutating func string(_ bytes: Span<UInt8>) -> Range<Int>? {
         guard position < bytes.count, bytes[position] == 0x22 else { return nil }
         position += 1
-        var text: [UInt8] = []
+        let start = position
         while position < bytes.count {
             let byte = bytes[position]
             position += 1
             switch byte {
-            case 0x22: return String(decoding: text, as: UTF8.self)
+            case 0x22: return start..<(position - 1)
             case 0x5C:
-                guard let scalar = escape(bytes) else { return nil }
-                text.append(contentsOf: String(Character(scalar)).utf8)
+                guard let length = JSONText.escapeLength(at: position, in: bytes) else {
+                    return nil
+                }
+                // Bounded: 1 or 5.
+                position += length
             case 0..<0x20: return nil
-            default: text.append(byte)
+            default: break
             }
         }
         return nil
     }
+}
 
-    /// What stands behind a backslash; lone surrogates become U+FFFD.
-    private mutating func escape(_ bytes: Span<UInt8>) -> Unicode.Scalar? {
-        guard position < bytes.count else { return nil }
-        position += 1
-        switch bytes[position - 1] {
-        case 0x22: return "\""
-        case 0x5C: return "\\"
-        case 0x2F: return "/"
+/// Strings and numbers by themselves (RFC 8259 §6 and §7).
+enum JSONText {
+    /// What stands between the quotes; half a surrogate pair and what is no UTF-8 is U+FFFD.
+    static func string(_ range: Range<Int>, in bytes: Span<UInt8>) -> String {
+        let raw = bytes.extracting(range)
+        var text: [UInt8] = []
+        var i = 0
+        while i < raw.count {
+            let byte = raw[i]
+            i += 1
+            if byte == 0x5C {
+                text.append(contentsOf: String(unescaped(&i, in: raw) ?? "\u{FFFD}").utf8)
+            } else {
+                text.append(byte)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Whether a string with this between its quotes is `text`; half a surrogate pair is no text.
+    static func spells(_ raw: Span<UInt8>, _ text: Span<UInt8>) -> Bool {
+        var i = 0
+        var matched = 0
+        while i < raw.count {
+            let byte = raw[i]
+            i += 1
+            guard byte == 0x5C else {
+                guard matched < text.count, text[matched] == byte else { return false }
+                matched += 1
+                continue
+            }
+            guard let scalar = unescaped(&i, in: raw) else { return false }
+            for unit in String(Character(scalar)).utf8 {
+                guard matched < text.count, text[matched] == unit else { return false }
+                matched += 1
+            }
+        }
+        return matched == text.count
+    }
+
+    /// How many bytes stand behind a backslash and belong to it.
+    fileprivate static func escapeLength(at start: Int, in bytes: Span<UInt8>) -> Int? {
+        guard start < bytes.count else { return nil }
+        switch bytes[start] {
+        case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74: return 1
+        case 0x75: return hex4(at: start + 1, in: bytes) == nil ? nil : 5
+        default: return nil
+        }
+    }
+
+    /// What the escape behind a backslash stands for; nil for half a pair, which alone is passed.
+    private static func unescaped(_ i: inout Int, in raw: Span<UInt8>) -> Unicode.Scalar? {
+        guard i < raw.count else { return nil }
+        i += 1
+        switch raw[i - 1] {
         case 0x62: return "\u{8}"
         case 0x66: return "\u{C}"
         case 0x6E: return "\n"
         case 0x72: return "\r"
         case 0x74: return "\t"
         case 0x75: break
-        default: return nil
+        default: return Unicode.Scalar(raw[i - 1])
         }
-        guard let first = hex4(bytes) else { return nil }
-        guard 0xD800..<0xDC00 ~= first else { return Unicode.Scalar(first) ?? "\u{FFFD}" }
-        let before = position
-        if position + 1 < bytes.count, bytes[position] == 0x5C, bytes[position + 1] == 0x75 {
-            position += 2
-            if let second = hex4(bytes), 0xDC00..<0xE000 ~= second {
-                return Unicode.Scalar(0x1_0000 + (first - 0xD800) << 10 + (second - 0xDC00))
-            }
-        }
-        position = before
-        return "\u{FFFD}"
-    }
-
-    private mutating func hex4(_ bytes: Span<UInt8>) -> UInt32? {
-        guard bytes.count - position >= 4,
-            let value = NumberReader.hexadecimal(bytes.extracting(position..<position + 4))
+        guard let first = hex4(at: i, in: raw) else { return nil }
+        i += 4
+        guard 0xD800..<0xDC00 ~= first else { return Unicode.Scalar(first) }
+        guard i + 1 < raw.count, raw[i] == 0x5C, raw[i + 1] == 0x75,
+            let second = hex4(at: i + 2, in: raw), 0xDC00..<0xE000 ~= second
         else { return nil }
-        position += 4
-        return UInt32(truncatingIfNeeded: value)
+        i += 6
+        // Bounded: both are halves of a pair.
+        return Unicode.Scalar(0x1_0000 + (first - 0xD800) << 10 + (second - 0xDC00))
     }
 
-    private mutating func number(_ bytes: Span<UInt8>) -> JSONValue? {
-        guard let end = JSONNumberText.end(in: bytes, from: position) else { return nil }
-        let text = bytes.extracting(position..<end)
-        position = end
-        return Double(String(copying: text)).map { .number($0) }
+    private static func hex4(at start: Int, in bytes: Span<UInt8>) -> UInt32? {
+        guard bytes.count - start >= 4 else { return nil }
+        return NumberReader.hexadecimal(bytes.extracting(start..<start + 4)).map {
+            UInt32(truncatingIfNeeded: $0)
+        }
     }
-}
 
-/// The grammar of numbers (RFC 8259 §6).
-enum JSONNumberText {
     /// Where the number that begins at `start` ends; nil where none does.
-    static func end(in bytes: Span<UInt8>, from start: Int) -> Int? {
+    static func endOfNumber(in bytes: Span<UInt8>, from start: Int) -> Int? {
         var position = start
         func digits() -> Int {
             let first = position

@@ -83,12 +83,6 @@ package struct RecordFilter: Sendable {
 
 extension RecordSummary {
     /// The summary of one line of the log; nil when the line is not an exchange record.
-    package init?(jsonLine: Span<UInt8>) {
-        guard let json = JSONValue(parsing: jsonLine) else { return nil }
-        self.init(json)
-    }
-
-    /// The same of a line that was read already.
     package init?(_ json: JSONValue) {
         guard ["exchange", "tunnel"].contains(json[field: .event]?.string),
             let start = json[field: .timestamp]?.string.flatMap({ Self.microseconds(ofDate: $0) })

@@ -99,8 +99,7 @@ package struct JSONNumber: Sendable, Equatable {
     /// The number that `text` is, whole, by the grammar of RFC 8259 §6.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
-        var scanner = JSONScanner()
-        guard scanner.number(bytes.span), scanner.position == bytes.count else { return nil }
+        guard JSONText.endOfNumber(in: bytes.span, from: 0) == bytes.count else { return nil }
         self.init(scanned: bytes.span)
     }
 

@@ -55,8 +55,15 @@ struct RecordFilterTests {
 
     @Test func `deep nesting is refused`() {
         #expect(parseJSON(String(repeating: "[", count: 100_000)) == nil)
-        let deep = String(repeating: "[", count: 31) + String(repeating: "]", count: 31)
-        #expect(parseJSON(deep) != nil)
+        for (count, isRead) in [(65, true), (66, false)] {
+            let deep = String(repeating: "[", count: count) + String(repeating: "]", count: count)
+            #expect((parseJSON(deep) != nil) == isRead)
+        }
+    }
+
+    @Test func `of members with one name the last counts, and a byte order mark is passed over`() {
+        #expect(parseJSON(#"{"a":1,"\u0061":{"b":2}}"#)?["a", "b"] == .number(2))
+        #expect(parseJSON("\u{FEFF}{}") == .object([]))
     }
 
     @Test func `every piece of a line is refused without a trap`() {

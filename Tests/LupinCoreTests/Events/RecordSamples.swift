@@ -103,7 +103,7 @@ func jsonLine(of record: ExchangeRecord, redactor: Redactor, dropped: Int = 0) -
 func parseJSON(_ text: String) -> JSONValue? { JSONValue(parsing: text.utf8Span.span) }
 
 func parseSummary(_ line: String) -> RecordSummary? {
-    RecordSummary(jsonLine: line.utf8Span.span)
+    parseJSON(line).flatMap { RecordSummary($0) }
 }
 
 func hides(_ redactor: Redactor, _ name: String) -> Bool {

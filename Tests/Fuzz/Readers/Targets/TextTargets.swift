@@ -46,11 +46,7 @@ enum TextTargets {
         let value = JSONValue(parsing: input.span)
         let found = JSONPointer("").flatMap { JSONScanner.find([$0], in: input.span) }
         let isText = String(validating: input, as: UTF8.self) != nil
-        let isFlat = input.count { $0 == 0x7B || $0 == 0x5B } < 31
-        let hasMark = input.starts(with: [0xEF, 0xBB, 0xBF])
-        if isText, isFlat, !hasMark {
-            try hold((value == nil) == (found == nil), "two readers agree on what is JSON")
-        }
+        if isText { try hold((value == nil) == (found == nil), "both agree on what is JSON") }
         if let value {
             _ = (value.count, value.microseconds, value["a"]?.count, value["a"]?.microseconds)
         }
