@@ -161,13 +161,3 @@ extension DecodingContext {
         return ListenerSettings(address: address, port: UInt16(truncatingIfNeeded: port))
     }
 }
-
-extension ListenerSettings {
-    /// Asked of networks and not of `isLoopback`, which sees loopback in addresses that carry one.
-    fileprivate var isForThisMachineOnly: Bool {
-        let loopback = [
-            CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
-        ]
-        return loopback.contains { $0.contains(address) }
-    }
-}

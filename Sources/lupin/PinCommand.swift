@@ -96,14 +96,10 @@ struct PinPlace: ExpressibleByArgument {
             port = 443
             return
         }
-        guard let colon = argument.lastIndex(of: ":"),
-            let host = Host(String(argument[..<colon]))
-        else { return nil }
-        let digits = argument[argument.index(after: colon)...]
-        guard let port = NumberReader.unsigned(digits, max: 65535), port > 0 else {
+        guard let (host, port) = AuthorityText.parse(Array(argument.utf8).span), let port else {
             return nil
         }
         self.host = host
-        self.port = UInt16(truncatingIfNeeded: port)
+        self.port = port
     }
 }

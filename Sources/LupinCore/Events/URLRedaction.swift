@@ -104,6 +104,7 @@ package struct URLRedaction: Sendable {
         }
         return start == end ? nil : start..<end
     }
+
     /// Whether the list has the name, which may be percent-encoded.
     private func lists(_ name: Span<UInt8>) -> Bool {
         var isEncoded = false
@@ -112,20 +113,7 @@ package struct URLRedaction: Sendable {
             return !name.isEmpty && name.count <= URLRedaction.nameBytesMax
                 && parameters.contains(name)
         }
-        var decoded: [UInt8] = []
-        var i = 0
-        while i < name.count {
-            if name[i] == 0x25 {
-                guard let byte = NumberReader.hexadecimalByte(name, at: i + 1) else {
-                    return false
-                }
-                decoded.append(byte)
-                i += 3
-            } else {
-                decoded.append(name[i])
-                i += 1
-            }
-        }
+        guard let decoded = name.percentDecoded else { return false }
         return decoded.count <= URLRedaction.nameBytesMax && parameters.contains(decoded.span)
     }
 }

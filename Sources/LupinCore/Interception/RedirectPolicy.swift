@@ -172,7 +172,7 @@ package struct RedirectTarget: Sendable, Equatable {
         guard !authority.contains(0x40) else {
             throw Delivery("it would send credentials from a response")
         }
-        guard let (host, port) = RedirectTarget.hostAndPort(authority) else {
+        guard let (host, port) = AuthorityText.parse(authority.span) else {
             throw Delivery("Location has no valid host and port")
         }
         origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
@@ -181,20 +181,6 @@ package struct RedirectTarget: Sendable, Equatable {
         pathAndQuery = String(decoding: bytes, as: UTF8.self)
         isCrossOrigin = origin != base
         method = request.method
-    }
-
-    /// `host [":" port]` (RFC 3986 §3.2); the port is nil where there is none or an empty one.
-    private static func hostAndPort(_ authority: [UInt8]) -> (host: Host, port: UInt16?)? {
-        let end = authority.lastIndex(of: 0x5D) ?? 0
-        let colon = authority[end...].lastIndex(of: 0x3A)
-        let name = authority[..<(colon ?? authority.count)]
-        guard let host = try? Host(parsing: name.span) else { return nil }
-        guard let colon, colon + 1 < authority.count else { return (host, nil) }
-        let digits = authority[(colon + 1)...]
-        guard let port = NumberReader.unsigned(digits.span, max: 65535), port > 0 else {
-            return nil
-        }
-        return (host, UInt16(truncatingIfNeeded: port))
     }
 
     /// The method that a status leaves (RFC 9110 §15.4.2 to §15.4.9).

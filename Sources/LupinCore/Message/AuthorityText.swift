@@ -3,6 +3,8 @@
 /// `host[:port]`, as targets and Host write it.
 package enum AuthorityText {
     /// Host and port; nil when it is not one, the port 0 or beyond 65535.
+    ///
+    /// `host:` has no port either (RFC 3986 §3.2.3).
     package static func parse(_ bytes: Span<UInt8>) -> (host: Host, port: UInt16?)? {
         var end = bytes.count
         var port: UInt16?
@@ -11,19 +13,26 @@ package enum AuthorityText {
         if i >= 0, bytes[i] == 0x3A {
             end = i
             if i + 1 < bytes.count {
-                guard let number = number(bytes.extracting((i + 1)..<bytes.count)) else {
-                    return nil
-                }
-                port = number
+                port = NumberReader.port(bytes.extracting((i + 1)..<bytes.count))
+                guard port != nil else { return nil }
             }
         }
         guard let host = try? Host(parsing: bytes.extracting(0..<end)) else { return nil }
         return (host, port)
     }
 
-    private static func number(_ digits: Span<UInt8>) -> UInt16? {
-        guard digits.count <= 8, let port = NumberReader.unsigned(digits, max: 65535), port > 0
+    /// `address:port`, an IPv6 address in brackets, as listeners are written; the port may be 0.
+    package static func listener(
+        _ text: some StringProtocol
+    ) -> (address: IPAddress, port: UInt16)? {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = NumberReader.unsigned(text[text.index(after: colon)...], max: 65535)
         else { return nil }
-        return UInt16(truncatingIfNeeded: port)
+        let host = text[..<colon]
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        guard isBracketed == host.contains(":"),
+            let address = IPAddress(String(isBracketed ? host.dropFirst().dropLast() : host))
+        else { return nil }
+        return (address, UInt16(truncatingIfNeeded: port))
     }
 }

@@ -105,6 +105,24 @@ extension Span where Element == UInt8 {
         return difference == 0
     }
 
+    /// The bytes with `%41` turned to one; nil when a percent sign has no two hexadecimal digits
+    /// behind it (RFC 3986 §2.1).
+    package var percentDecoded: [UInt8]? {
+        var decoded: [UInt8] = []
+        var i = 0
+        while i < count {
+            if self[i] == 0x25 {
+                guard let byte = NumberReader.hexadecimalByte(self, at: i + 1) else { return nil }
+                decoded.append(byte)
+                i += 3
+            } else {
+                decoded.append(self[i])
+                i += 1
+            }
+        }
+        return decoded
+    }
+
     /// The bytes without leading and trailing spaces and tabs (OWS, RFC 9110 §5.6.3).
     @inlinable package var trimmedRange: Range<Int> {
         var start = 0

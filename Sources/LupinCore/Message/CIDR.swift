@@ -22,6 +22,11 @@ package struct CIDR: Hashable, Sendable {
         }
     }
 
+    /// The addresses that mean this machine, and none that merely embed one of them.
+    package static let loopback = [
+        CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
+    ]
+
     private init(v4 value: UInt32, prefix: Int) {
         self.prefix = min(max(prefix, 0), 32)
         self.address = .v4(value & ~CIDR.hostBits(v4: self.prefix))

@@ -8,11 +8,6 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// Path and query as they are sent, beginning with `/`; a fragment never leaves lupin.
     package var path: String
 
-    package init(origin: Origin, path: String) {
-        self.origin = origin
-        self.path = path
-    }
-
     /// The URL that `text` spells, or nil.
     package init?(_ text: String) {
         guard let marker = text.firstRange(of: "://"),
@@ -20,7 +15,9 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         else { return nil }
         let rest = Array(text[marker.upperBound...].utf8)
         let end = rest.firstIndex { HTTPURL.authorityEnds.contains($0) } ?? rest.count
-        guard let (host, port) = HTTPURL.authority(Array(rest[..<end])) else { return nil }
+        guard let (host, port) = AuthorityText.parse(rest.span.extracting(0..<end)) else {
+            return nil
+        }
         let target = rest[end...].prefix { $0 != UInt8(ascii: "#") }
         // A space or a letter beyond ASCII stands percent-encoded in a request line.
         guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
@@ -43,27 +40,6 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         case "https": .https
         default: nil
         }
-    }
-
-    private static func authority(_ bytes: [UInt8]) -> (host: Host, port: UInt16?)? {
-        var host = bytes[...]
-        var port: UInt16?
-        let digits = bytes.reversed().prefix(while: \.isASCIIDigit).count
-        let colon = bytes.count - digits - 1
-        if colon >= 0, bytes[colon] == UInt8(ascii: ":") {
-            host = bytes[..<colon]
-            // `host:` means the default port (RFC 3986 §3.2.3).
-            if digits > 0 {
-                let text = bytes[(colon + 1)...]
-                guard let number = NumberReader.unsigned(text.span, max: 65535), number > 0 else {
-                    return nil
-                }
-                port = UInt16(truncatingIfNeeded: number)
-            }
-        }
-        let name = Array(host)
-        guard let host = try? Host(parsing: name.span) else { return nil }
-        return (host, port)
     }
 }
 

@@ -51,6 +51,17 @@ package enum NumberReader {
         unsigned(Array(text.utf8).span, max: max)
     }
 
+    /// The port that `text` is, from 1 to 65535.
+    package static func port(_ text: Span<UInt8>) -> UInt16? {
+        guard let port = unsigned(text, max: 65535), port > 0 else { return nil }
+        return UInt16(truncatingIfNeeded: port)
+    }
+
+    /// As of bytes.
+    package static func port(_ text: some StringProtocol) -> UInt16? {
+        port(Array(text.utf8).span)
+    }
+
     /// The number that `text` is, `1*DIGIT` with a minus before it or none; nil where it is none or
     /// needs more than 64 bits.
     package static func signed(_ text: some StringProtocol) -> Int64? {

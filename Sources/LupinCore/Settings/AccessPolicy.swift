@@ -110,8 +110,7 @@ package final class AccessPolicy: Sendable {
     ///
     /// Addresses that merely embed a loopback one do not count.
     package static func isLocal(_ client: IPAddress) -> Bool {
-        CIDR(.v4(0x7F00_0000), prefix: 8).contains(client)
-            || CIDR(.v6(high: 0, low: 1), prefix: 128).contains(client)
+        CIDR.loopback.contains { $0.contains(client) }
     }
 
     private func prohibited(

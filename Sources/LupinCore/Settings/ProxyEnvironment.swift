@@ -31,11 +31,8 @@ package struct NoProxyEntry: Sendable, Equatable {
         var name = Substring(text)
         var port: UInt16?
         if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") {
-            let digits = name[name.index(after: colon)...]
-            guard let number = NumberReader.unsigned(digits, max: 65535), number > 0 else {
-                return nil
-            }
-            port = UInt16(truncatingIfNeeded: number)
+            port = NumberReader.port(name[name.index(after: colon)...])
+            guard port != nil else { return nil }
             name = name[..<colon]
         }
         if name == "*" {
@@ -71,11 +68,8 @@ package struct NoProxyEntry: Sendable, Equatable {
 
 extension [NoProxyEntry] {
     /// `[localhost, 127.0.0.0/8, "::1"]`: what no parent proxy could reach for us.
-    package static let localOnly: [NoProxyEntry] = [
-        NoProxyEntry(.name("localhost")),
-        NoProxyEntry(.network(CIDR(.v4(0x7F00_0000), prefix: 8))),
-        NoProxyEntry(.network(CIDR(.v6(high: 0, low: 1), prefix: 128))),
-    ]
+    package static let localOnly =
+        [NoProxyEntry(.name("localhost"))] + CIDR.loopback.map { NoProxyEntry(.network($0)) }
 
     /// Whether one of the entries covers `host` and `port`.
     package func bypasses(host: Host, port: UInt16) -> Bool {
@@ -117,7 +111,9 @@ extension ParentProxy {
         }
         var userinfo: String?
         if let at = rest.lastIndex(of: "@") {
-            guard let decoded = percentDecoded(rest[..<at]) else {
+            guard let bytes = Array(rest[..<at].utf8).span.percentDecoded,
+                let decoded = String(validating: bytes, as: UTF8.self)
+            else {
                 throw ProxyURLProblem(message: "a % in the user or password must be written %25")
             }
             userinfo = decoded
@@ -125,11 +121,10 @@ extension ParentProxy {
         }
         var port = scheme.defaultPort
         if let colon = rest.lastIndex(of: ":"), !rest.hasSuffix("]") {
-            let digits = rest[rest.index(after: colon)...]
-            guard let number = NumberReader.unsigned(digits, max: 65535), number > 0 else {
+            guard let number = NumberReader.port(rest[rest.index(after: colon)...]) else {
                 throw ProxyURLProblem(message: "the port of a proxy is a number from 1 to 65535")
             }
-            port = UInt16(truncatingIfNeeded: number)
+            port = number
             rest = rest[..<colon]
         }
         guard !rest.isEmpty, let host = Host(String(rest)) else {
@@ -157,8 +152,6 @@ package struct ProxyEnvironment: Sendable, Equatable {
     package var noProxy: [NoProxyEntry] = []
     /// What could not be understood: the variable and a sentence.
     package var problems: [(variable: String, problem: ProxyURLProblem)] = []
-
-    package init() {}
 
     /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; lower case wins over upper.
     ///
@@ -227,25 +220,4 @@ extension UpstreamSettings {
             return environment.proxy(for: scheme, host: host, port: port)
         }
     }
-}
-
-/// `text` with `%41` turned to bytes; nil when a percent sign has no two hex digits behind it or
-/// the bytes are no UTF-8.
-private func percentDecoded(_ text: Substring) -> String? {
-    let encoded = Array(text.utf8)
-    var bytes: [UInt8] = []
-    var i = 0
-    while i < encoded.count {
-        if encoded[i] == UInt8(ascii: "%") {
-            guard let byte = NumberReader.hexadecimalByte(encoded.span, at: i + 1) else {
-                return nil
-            }
-            bytes.append(byte)
-            i += 3
-        } else {
-            bytes.append(encoded[i])
-            i += 1
-        }
-    }
-    return String(validating: bytes, as: UTF8.self)
 }

@@ -42,21 +42,20 @@ package struct ListenerSettings: Sendable, Equatable {
         self.address = address
         self.port = port
     }
+
+    /// Whether only this machine reaches it.
+    package var isForThisMachineOnly: Bool { AccessPolicy.isLocal(address) }
 }
 
 /// Who may use the proxy and where they may go, before any rule is asked.
 package struct AccessSettings: Sendable, Equatable {
     /// Client addresses that are served; others get 403.
-    package var clients: [CIDR] = [
-        CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
-    ]
+    package var clients = CIDR.loopback
     /// Who may use rules that hold secrets.
     package var credentials = CredentialAccess.owner
     /// Ports that CONNECT may reach; nil is `any`.
     package var connectPorts: PortSet?
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
-
-    package init() {}
 }
 
 /// `access.credentials`: who may use rules that hold secrets.

@@ -68,13 +68,8 @@ package enum SiblingFolder {
 extension SocketAddress {
     /// As its description writes it.
     fileprivate init?(_ text: some StringProtocol) {
-        guard let colon = text.lastIndex(of: ":"),
-            let port = NumberReader.unsigned(text[text.index(after: colon)...], max: 65_535)
-        else { return nil }
-        var host = String(text[..<colon])
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        guard let address = IPAddress(host) else { return nil }
-        self.init(address: address, port: UInt16(truncatingIfNeeded: port))
+        guard let (address, port) = AuthorityText.listener(text) else { return nil }
+        self.init(address: address, port: port)
     }
 }
 
@@ -123,11 +118,11 @@ struct SiblingQuestion: Equatable, Sendable {
     /// One line, without its end.
     var text: String { "\(peer) \(local)" }
 
-    init(peer: SocketAddress, local: SocketAddress) {
-        self.peer = peer
-        self.local = local
-    }
+    /// Lines of either kind are no longer.
+    static let lineBytesMax = 160
+}
 
+extension SiblingQuestion {
     init?(_ text: some StringProtocol) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, let peer = SocketAddress(words[0]),
@@ -135,7 +130,4 @@ struct SiblingQuestion: Equatable, Sendable {
         else { return nil }
         self.init(peer: peer, local: local)
     }
-
-    /// Lines of either kind are no longer.
-    static let lineBytesMax = 160
 }
