@@ -25,13 +25,8 @@ extension DecodingContext {
         switch text {
         case "auto": return .automatic
         case "off": return .off
-        default: break
+        default: return path(node, text, ratherThan: ["auto", "off"], "value").map { .path($0) }
         }
-        let isBare = !text.contains("/") && !text.contains(".")
-        if isBare, nearest(to: text, among: ["auto", "off"]) != nil {
-            return unknownWord(node, text, for: "value", known: ["auto", "off", "a path"])
-        }
-        return path(text, at: node).map { .path($0) }
     }
 
     private func adminHTTP(_ node: YAMLNode) -> AdminHTTPSettings? {

@@ -31,7 +31,7 @@ struct CacheConsistency {
             .cache,
             "the rule \"\(rule.name)\" overrides what origins say (\(overrides)), and does not "
                 + "name its hosts",
-            atKey: place,
+            at: place,
             hint: "write host: api.example in its match"
         )
     }
@@ -41,7 +41,7 @@ struct CacheConsistency {
         guard !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET) else { return }
         let message = "the rule \"\(rule.name)\" has nothing to cache: it matches no GET"
         let hint = "write method: GET in its match, or take cache out"
-        context.warning(.cache, message, atKey: entry, hint: hint)
+        context.warning(.cache, message, at: entry, hint: hint)
     }
 }
 

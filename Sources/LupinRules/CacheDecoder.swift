@@ -35,7 +35,7 @@ struct CacheDecoder {
         for entry in entries where entry.key != standard {
             guard entry.key != Self.off else {
                 let message = "no cache policy can be called \"off\": cache: off stores nothing"
-                context.error(.name, message, atKey: entry, hint: "choose another name")
+                context.error(.name, message, at: entry, hint: "choose another name")
                 continue
             }
             var base = definitions.base

@@ -166,7 +166,7 @@ struct CachePolicyDecoder {
                 context.error(
                     .cache,
                     "modify can't change \(name): it says how and for whom the response is stored",
-                    atKey: entry,
+                    at: entry,
                     hint: Self.remedy(for: name)
                 )
             }
@@ -192,6 +192,6 @@ struct CachePolicyDecoder {
         let words = CachePolicy.Ignored.words.filter { idle.contains($0.value) }.map(\.word)
         let text = words.joined(separator: ", ")
         let message = "a private cache keeps what is private and what sets cookies by itself"
-        context.warning(.cache, message, atKey: entry, hint: "take \(text) out")
+        context.warning(.cache, message, at: entry, hint: "take \(text) out")
     }
 }

@@ -55,7 +55,7 @@ extension DecodingContext {
         }
         for key in ["cert", "key"] where !entries.contains(where: { $0.key == key }) {
             let message = "\"\(entry.key)\" has no \"\(key)\""
-            error(.key, message, atKey: entry, hint: "write \(example)")
+            error(.key, message, at: entry, hint: "write \(example)")
             isComplete = false
         }
         guard isComplete, let certificate = files["cert"], let key = files["key"] else {

@@ -24,7 +24,7 @@ extension DecodingContext {
             path = jarPath(part.value, example: "cookies.txt")
         }
         if !hasJar {
-            error(.key, "\"\(entry.key)\" has no \"jar\"", atKey: entry, hint: "write \(example)")
+            error(.key, "\"\(entry.key)\" has no \"jar\"", at: entry, hint: "write \(example)")
         }
         return path.map { .some($0) } ?? nil
     }

@@ -30,17 +30,13 @@ final class DecodingContext {
 
     // MARK: Problems
 
-    func error(_ code: Diagnostic.Code, _ message: String, at node: YAMLNode, hint: String? = nil) {
-        errors.append(diagnostic(code, message, at: node, hint))
-    }
-
     func error(
         _ code: Diagnostic.Code,
         _ message: String,
-        atKey entry: YAMLNode.Entry,
+        at place: some DiagnosticPlace,
         hint: String? = nil
     ) {
-        errors.append(diagnostic(code, message, atKey: entry, hint))
+        errors.append(diagnostic(code, message, at: place, hint))
     }
 
     func error(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
@@ -51,39 +47,20 @@ final class DecodingContext {
     func refuse<Value>(
         _ code: Diagnostic.Code,
         _ message: String,
-        at node: YAMLNode,
+        at place: some DiagnosticPlace,
         hint: String? = nil
     ) -> Value? {
-        error(code, message, at: node, hint: hint)
-        return nil
-    }
-
-    func refuse<Value>(
-        _ code: Diagnostic.Code,
-        _ message: String,
-        atKey entry: YAMLNode.Entry,
-        hint: String? = nil
-    ) -> Value? {
-        error(code, message, atKey: entry, hint: hint)
+        error(code, message, at: place, hint: hint)
         return nil
     }
 
     func warning(
         _ code: Diagnostic.Code,
         _ message: String,
-        at node: YAMLNode,
+        at place: some DiagnosticPlace,
         hint: String? = nil
     ) {
-        warnings.append(diagnostic(code, message, at: node, hint))
-    }
-
-    func warning(
-        _ code: Diagnostic.Code,
-        _ message: String,
-        atKey entry: YAMLNode.Entry,
-        hint: String? = nil
-    ) {
-        warnings.append(diagnostic(code, message, atKey: entry, hint))
+        warnings.append(diagnostic(code, message, at: place, hint))
     }
 
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
@@ -93,19 +70,10 @@ final class DecodingContext {
     private func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
-        at node: YAMLNode,
+        at place: some DiagnosticPlace,
         _ hint: String?
     ) -> Diagnostic {
-        source.diagnostic(code, message, at: node.place, value: node.markedText, hint: hint)
-    }
-
-    private func diagnostic(
-        _ code: Diagnostic.Code,
-        _ message: String,
-        atKey entry: YAMLNode.Entry,
-        _ hint: String?
-    ) -> Diagnostic {
-        source.diagnostic(code, message, at: entry.keyPlace, value: entry.key, hint: hint)
+        source.diagnostic(code, message, at: place.place, value: place.markedText, hint: hint)
     }
 
     /// A problem with `count` scalars from `offset` on of a scalar's text; with the whole scalar
@@ -161,7 +129,7 @@ final class DecodingContext {
         } else {
             hint = "known: \(known.joined(separator: ", "))"
         }
-        error(.key, "unknown key \"\(entry.key)\"\(place)", atKey: entry, hint: hint)
+        error(.key, "unknown key \"\(entry.key)\"\(place)", at: entry, hint: hint)
     }
 
     func unknownWord<Value>(
@@ -204,12 +172,8 @@ final class DecodingContext {
         return refuse(.type, message, at: node, hint: "write \(example)")
     }
 
-    func unavailable(_ subject: String, _ what: String, atKey entry: YAMLNode.Entry) {
-        error(.unavailable, DecodingContext.unavailability(subject, what), atKey: entry)
-    }
-
-    func unavailable(_ subject: String, _ what: String, at node: YAMLNode) {
-        error(.unavailable, DecodingContext.unavailability(subject, what), at: node)
+    func unavailable(_ subject: String, _ what: String, at place: some DiagnosticPlace) {
+        error(.unavailable, DecodingContext.unavailability(subject, what), at: place)
     }
 
     static func unavailability(_ subject: String, _ what: String) -> String {

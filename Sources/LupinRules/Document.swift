@@ -50,6 +50,20 @@ struct YAMLNode: Sendable {
     }
 }
 
+/// Where a problem is shown: at a value, or at the key of an entry.
+protocol DiagnosticPlace {
+    var place: Place { get }
+    /// What carets stand below.
+    var markedText: String? { get }
+}
+
+extension YAMLNode: DiagnosticPlace {}
+
+extension YAMLNode.Entry: DiagnosticPlace {
+    var place: Place { keyPlace }
+    var markedText: String? { key }
+}
+
 /// Reads one YAML document.
 struct DocumentReader {
     /// What aliases may add to the values that stand in the text.

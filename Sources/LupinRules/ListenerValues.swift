@@ -95,7 +95,7 @@ extension DecodingContext {
             }
         }
         guard let file else {
-            error(.key, "\"basic\" has no \"file\"", atKey: scheme, hint: "write \(example)")
+            error(.key, "\"basic\" has no \"file\"", at: scheme, hint: "write \(example)")
             return nil
         }
         return realm.map { .basic(file: file, realm: $0) }

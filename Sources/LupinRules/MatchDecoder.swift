@@ -93,7 +93,7 @@ struct MatchDecoder {
         let pairs = entries.map { entry -> (name: String, values: [ValuePattern])? in
             if areFields, !context.isFieldName(entry.key) {
                 let message = "\"\(entry.key)\" is not a field name"
-                return context.refuse(.header, message, atKey: entry)
+                return context.refuse(.header, message, at: entry)
             }
             if isEmptyList(entry.value) {
                 return context.wrongType(entry.value, "a value", write: "\"*\" for any value")

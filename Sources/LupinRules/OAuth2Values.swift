@@ -99,7 +99,7 @@ extension DecodingContext {
             for extra in [token, store].compactMap({ $0 }) {
                 let message = "\"\(extra.key)\" belongs to grant: refresh_token"
                 let hint = "client_credentials gives no refresh token (RFC 6749 §4.4.3)"
-                error(.key, message, atKey: extra, hint: hint)
+                error(.key, message, at: extra, hint: hint)
             }
             return token == nil && store == nil
         case .refreshToken:
@@ -113,7 +113,7 @@ extension DecodingContext {
             }
             if store == nil {
                 let message = "when the server rotates it, the new one is lost at the next start"
-                warning(.oauth, message, atKey: token, hint: "write store: and a path for it")
+                warning(.oauth, message, at: token, hint: "write store: and a path for it")
             }
             return true
         }
@@ -171,7 +171,7 @@ extension DecodingContext {
         if let sending, authentication == .basic, !entries.contains(where: { $0.key == "secret" }) {
             let message = "without a secret there is nothing to send by basic"
             let hint = "take it out: the id goes in the body"
-            return refuse(.key, message, atKey: sending, hint: hint)
+            return refuse(.key, message, at: sending, hint: hint)
         }
         guard isComplete, let id else { return nil }
         return OAuth2Client(id: id, secret: secret, authentication: authentication)
@@ -212,7 +212,7 @@ extension DecodingContext {
         let parameters = entries.compactMap { entry -> OAuth2Source.Parameter? in
             if let key = own[entry.key] {
                 let message = "\"\(entry.key)\" has a key of its own"
-                error(.key, message, atKey: entry, hint: "write \(key): … beside params")
+                error(.key, message, at: entry, hint: "write \(key): … beside params")
                 isComplete = false
                 return nil
             }

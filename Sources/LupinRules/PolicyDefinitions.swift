@@ -63,7 +63,7 @@ extension DecodingContext {
         let policy = read(entries.filter { $0.key != "use" })
         guard let use = entries.first(where: { $0.key == "use" }) else { return policy }
         let hint = "what a policy leaves out is as in standard; only rules say use"
-        return refuse(.key, "unknown key \"use\" in \"\(entry.key)\"", atKey: use, hint: hint)
+        return refuse(.key, "unknown key \"use\" in \"\(entry.key)\"", at: use, hint: hint)
     }
 
     /// The map of a rule: `{use: NAME, …}`, or a policy in place that begins with `standard`.
@@ -98,7 +98,7 @@ extension DecodingContext {
 
     func warnOfUnused(_ entry: YAMLNode.Entry, of key: String) {
         let hint = "write \(key): \(entry.key) in a rule, or take it out"
-        warning(.name, "no rule uses the \(key) policy \"\(entry.key)\"", atKey: entry, hint: hint)
+        warning(.name, "no rule uses the \(key) policy \"\(entry.key)\"", at: entry, hint: hint)
     }
 }
 

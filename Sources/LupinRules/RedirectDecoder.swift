@@ -23,7 +23,7 @@ extension DecodingContext {
         guard isComplete else { return nil }
         guard let follows else {
             let message = "\"redirect\" has no \"follow\""
-            return refuse(.key, message, atKey: entry, hint: "write \(Self.redirectExample)")
+            return refuse(.key, message, at: entry, hint: "write \(Self.redirectExample)")
         }
         return .some(follows ? policy : nil)
     }

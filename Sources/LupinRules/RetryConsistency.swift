@@ -70,7 +70,7 @@ struct RetryConsistency {
         else { return }
         let message = "the rule \"\(rule.name)\" has nothing to resume: it matches no GET"
         let hint = "write method: GET in its match, or take resume out"
-        context.warning(.retry, message, atKey: entry, hint: hint)
+        context.warning(.retry, message, at: entry, hint: hint)
     }
 }
 

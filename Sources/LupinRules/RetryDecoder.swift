@@ -39,7 +39,7 @@ struct RetryDecoder {
             written != builtIn
         else { return }
         let message = "the retry policy \"\(entry.key)\" is built in, and says something else"
-        context.error(.name, message, atKey: entry, hint: "choose another name")
+        context.error(.name, message, at: entry, hint: "choose another name")
     }
 
     /// Tells definitions that no rule uses.

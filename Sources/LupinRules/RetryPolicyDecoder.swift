@@ -178,7 +178,7 @@ struct RetryPolicyDecoder {
         guard isComplete else { return nil }
         guard let after else {
             let hint = "write {after: 200ms} or {after: p95}"
-            return context.refuse(.key, "\"hedge\" has no \"after\"", atKey: entry, hint: hint)
+            return context.refuse(.key, "\"hedge\" has no \"after\"", at: entry, hint: hint)
         }
         return RetryPolicy.Hedge(after: after, max: max)
     }

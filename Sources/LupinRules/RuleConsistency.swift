@@ -34,20 +34,20 @@ struct RuleConsistency {
             context.error(
                 .intercept,
                 "\(need), and intercept.mode is none",
-                atKey: entry,
+                at: entry,
                 hint: isHTTPEnough
                     ? "write scheme: http in its match, or \(other)" : "write \(other)"
             )
         case .exception(let host):
             let message = "\(need) for \(host.source), which is in intercept.except"
             let hint = "take it out of there or out of the rule"
-            context.error(.intercept, message, atKey: entry, hint: hint)
+            context.error(.intercept, message, at: entry, hint: hint)
         case nil:
             guard intercept.mode == .auto, rule.decryptsEverything else { return }
             context.warning(
                 .intercept,
                 "the rule \"\(rule.name)\" names no host: it decrypts everything",
-                atKey: entry,
+                at: entry,
                 hint: isHTTPEnough
                     ? "write its hosts, or scheme: http where that is enough" : "write its hosts"
             )

@@ -274,11 +274,11 @@ struct RuleDecoder {
             if let setting = known.first(where: { $0.key == entry.key }) {
                 guard case .later(let what) = setting.availability else { return (entry, setting) }
                 if !context.isOff(entry.value, setting.offValues) {
-                    context.unavailable(entry.key, what, atKey: entry)
+                    context.unavailable(entry.key, what, at: entry)
                 }
             } else if SettingsTable.keys(in: section).contains(entry.key) {
                 let hint = "it belongs to \"\(section)\" at the top of the file"
-                context.error(.key, "a rule cannot set \"\(entry.key)\"", atKey: entry, hint: hint)
+                context.error(.key, "a rule cannot set \"\(entry.key)\"", at: entry, hint: hint)
             } else {
                 context.unknownKey(entry, in: section, known: known.map(\.key))
             }

@@ -72,18 +72,24 @@ extension DecodingContext {
         switch text {
         case "stdout": return .stdout
         case "stderr": return .stderr
-        default: break
+        default:
+            return path(node, text, ratherThan: ["stdout", "stderr"], "destination")
+                .map { .file($0) }
         }
+    }
+
+    /// A path, unless `text` looks like one of the words that may stand in its place.
+    func path(
+        _ node: YAMLNode,
+        _ text: String,
+        ratherThan words: [String],
+        _ what: String
+    ) -> String? {
         let isBare = !text.contains("/") && !text.contains(".")
-        if isBare, nearest(to: text, among: ["stdout", "stderr"]) != nil {
-            return unknownWord(
-                node,
-                text,
-                for: "destination",
-                known: ["stdout", "stderr", "a path"]
-            )
+        if isBare, nearest(to: text, among: words) != nil {
+            return unknownWord(node, text, for: what, known: words + ["a path"])
         }
-        return path(text, at: node).map { .file($0) }
+        return path(text, at: node)
     }
 
     /// `none`, `names`, `all` or a list of names.

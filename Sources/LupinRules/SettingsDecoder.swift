@@ -60,7 +60,7 @@ struct SettingsDecoder {
                 context.unknownKey(entry, in: section, known: known)
             } else if let what = SettingsTable.unavailability(of: name) {
                 if !context.isOff(entry.value, section: name) {
-                    context.unavailable(entry.key, what, atKey: entry)
+                    context.unavailable(entry.key, what, at: entry)
                 }
             } else {
                 decodeSection(entry, name)
@@ -113,7 +113,7 @@ struct SettingsDecoder {
     private mutating func decode(_ entry: YAMLNode.Entry, _ setting: Setting) {
         if case .later(let what) = setting.availability {
             if !context.isOff(entry.value, setting.offValues) {
-                context.unavailable(entry.key, what, atKey: entry)
+                context.unavailable(entry.key, what, at: entry)
             }
             return
         }

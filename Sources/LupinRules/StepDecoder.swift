@@ -43,7 +43,7 @@ struct StepDecoder {
         if entries.count > 1 {
             let message = "one item is one step, because their order counts"
             let hint = "begin a new item: - \(entries[1].key): …"
-            context.error(.type, message, atKey: entries[1], hint: hint)
+            context.error(.type, message, at: entries[1], hint: hint)
         }
         guard keys.contains(where: { $0.key == entry.key }) else {
             tellUnknown(entry)
@@ -69,7 +69,7 @@ struct StepDecoder {
             return context.unknownKey(entry, in: side.rawValue, known: keys.map(\.key))
         }
         let hint = "responses have: \(keys.map(\.key).joined(separator: ", "))"
-        context.error(.key, "\"\(entry.key)\" is a step of requests", atKey: entry, hint: hint)
+        context.error(.key, "\"\(entry.key)\" is a step of requests", at: entry, hint: hint)
     }
 
     // MARK: Credentials and waits
@@ -330,7 +330,7 @@ extension DecodingContext {
     func mayChange(_ name: String, at entry: YAMLNode.Entry) -> Bool {
         guard let problem = RequestStep.problem(withFieldName: name) else { return true }
         let (message, hint) = split(problem)
-        error(.header, message, atKey: entry, hint: hint)
+        error(.header, message, at: entry, hint: hint)
         return false
     }
 

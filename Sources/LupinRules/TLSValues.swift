@@ -165,7 +165,7 @@ extension DecodingContext {
         }
         let missing = files.key.isEmpty ? "key" : "cert"
         let message = "the user has no home directory for \"\(missing)\""
-        error(.file, message, atKey: entry, hint: "write {cert: …, key: …}")
+        error(.file, message, at: entry, hint: "write {cert: …, key: …}")
     }
 
     /// The default's place written out is the default.

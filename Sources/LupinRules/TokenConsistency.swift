@@ -25,7 +25,7 @@ struct TokenConsistency {
         guard !token.plainHTTP, rule.isPlain, !rule.staysOnThisMachine else { return }
         let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear"
         let hint = "write scheme: https in its match, or plain_http: true under the token"
-        context.error(.auth, message, atKey: entry, hint: hint)
+        context.error(.auth, message, at: entry, hint: hint)
     }
 
     /// E-OAUTH: whoever asks for the token would have to have it.
@@ -36,7 +36,7 @@ struct TokenConsistency {
         context.error(
             .oauth,
             "the rule \"\(rule.name)\" attaches the token \"\(token.name)\" to requests for itself",
-            atKey: entry,
+            at: entry,
             hint: "exclude it: not: {host: \(source.url.origin.host.text)}"
         )
     }

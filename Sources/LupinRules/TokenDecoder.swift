@@ -55,7 +55,7 @@ struct TokenDecoder {
         if let header = common.header, case .digest = source {
             let message = "\"header\" does not belong to \"digest\""
             let hint = "its answer stands in Authorization"
-            return context.refuse(.key, message, atKey: header.entry, hint: hint)
+            return context.refuse(.key, message, at: header.entry, hint: hint)
         }
         var definition = TokenDefinition(
             name: entry.key,
@@ -81,21 +81,21 @@ struct TokenDecoder {
                 isComplete = false
             } else if Self.companions.contains(entry.key), !isCommand {
                 let message = "\"\(entry.key)\" belongs to \"command\", and there is none"
-                context.error(.key, message, atKey: entry)
+                context.error(.key, message, at: entry)
                 isComplete = false
             }
         }
         if sources.count > 1 {
             let message = "\"\(sources[0].key)\" and \"\(sources[1].key)\" are two sources"
             let hint = "a credential has one; give the other a name of its own"
-            return context.refuse(.type, message, atKey: sources[1], hint: hint)
+            return context.refuse(.type, message, at: sources[1], hint: hint)
         }
         guard let source = sources.first else {
             // A mistyped key was told, and is most likely the source.
             if isComplete {
                 let message = "\"\(token.key)\" does not say where the credential comes from"
                 let hint = "write one of \(Self.sources.joined(separator: ", "))"
-                context.error(.key, message, atKey: token, hint: hint)
+                context.error(.key, message, at: token, hint: hint)
             }
             return nil
         }
@@ -182,11 +182,11 @@ struct TokenDecoder {
             if !standing.isOwnedByUserOrRoot {
                 let message = reason + "\(what) belongs to another user"
                 let hint = "it must be yours or root's: chown it"
-                context.error(.file, message, atKey: command, hint: hint)
+                context.error(.file, message, at: command, hint: hint)
             }
             if standing.isWritableByOthers {
                 let message = reason + "others can write to \(what)"
-                context.error(.file, message, atKey: command, hint: "chmod go-w \(standing.path)")
+                context.error(.file, message, at: command, hint: "chmod go-w \(standing.path)")
             }
         }
     }

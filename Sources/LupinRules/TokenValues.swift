@@ -111,7 +111,7 @@ extension DecodingContext {
 
     func missing(_ key: String, in entry: YAMLNode.Entry, hint: String) {
         let message = "\"\(entry.key)\" has no \"\(key)\""
-        error(.key, message, atKey: entry, hint: hint)
+        error(.key, message, at: entry, hint: hint)
     }
 
     // MARK: User and password
@@ -192,7 +192,7 @@ extension DecodingContext {
             words.append(word)
         }
         if items.isEmpty {
-            error(.type, "\"command\" names no program", atKey: entry, hint: "write \(example)")
+            error(.type, "\"command\" names no program", at: entry, hint: "write \(example)")
         }
         var every: Duration?? = .some(nil)
         var timeout: Duration? = .seconds(5)

@@ -29,7 +29,7 @@ struct TrustDecoder {
         for entry in entries {
             if definitions.builtIn.contains(where: { $0.name == entry.key }) {
                 let message = "the trust policy \"\(entry.key)\" is built in"
-                context.error(.name, message, atKey: entry, hint: "choose another name")
+                context.error(.name, message, at: entry, hint: "choose another name")
                 continue
             }
             let policy = policy(entry.value).map { NamedTrustPolicy(name: entry.key, policy: $0) }
@@ -134,7 +134,7 @@ struct TrustDecoder {
         guard let policy else { return nil }
         guard policy.demandsPath else {
             let message = "\"\(limit.key)\" is for paths, and the policy demands none"
-            return context.refuse(.key, message, atKey: limit, hint: "take it out, or chain: false")
+            return context.refuse(.key, message, at: limit, hint: "take it out, or chain: false")
         }
         return .limited(policy, intermediatesMax: max)
     }
@@ -152,7 +152,7 @@ struct TrustDecoder {
         if demands.count > 1 {
             let message = "\"\(demand.key)\" and \"\(demands[1].key)\" are two policies"
             let hint = "write all: [{\(demand.key): …}, {\(demands[1].key): …}]"
-            return context.refuse(.type, message, atKey: demands[1], hint: hint)
+            return context.refuse(.type, message, at: demands[1], hint: hint)
         }
         guard let flags = flags(entries, of: demand.key) else { return nil }
         switch demand.key {
@@ -169,13 +169,13 @@ struct TrustDecoder {
         guard depth < Self.depthMax else {
             let message = "trust policies are nested too deeply"
             let hint = "at most \(Self.depthMax) of all and any inside each other"
-            return context.refuse(.range, message, atKey: entry, hint: hint)
+            return context.refuse(.range, message, at: entry, hint: hint)
         }
         let items = context.items(entry.value)
         if items.isEmpty {
             let message = "\"\(entry.key)\" lists no policy"
             let hint = "write \(entry.key): [system]"
-            return context.refuse(.trustEmpty, message, atKey: entry, hint: hint)
+            return context.refuse(.trustEmpty, message, at: entry, hint: hint)
         }
         return context.all(items) { policy($0, depth: depth + 1) }
     }
@@ -211,7 +211,7 @@ struct TrustDecoder {
             if entry.key != "self_signed", allowed[demand]?.contains(entry.key) != true {
                 let hint = demand == "system" ? "write system: {host: \(value)}" : nil
                 let message = "\"\(entry.key)\" does not belong to \"\(demand)\""
-                return context.refuse(.key, message, atKey: entry, hint: hint)
+                return context.refuse(.key, message, at: entry, hint: hint)
             }
         }
         return flags
@@ -231,7 +231,7 @@ struct TrustDecoder {
         if hasCertificates { return true }
         let message = "\"self_signed\" without certificates would accept anybody's"
         let hint = "write the files of the certificates: certificates: [ca.pem]"
-        context.error(.trustSelfSigned, message, atKey: entry, hint: hint)
+        context.error(.trustSelfSigned, message, at: entry, hint: hint)
         return false
     }
 }

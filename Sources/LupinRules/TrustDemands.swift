@@ -16,7 +16,7 @@ extension DecodingContext {
         let items = self.items(entry.value)
         if items.isEmpty {
             let hint = "write [\"sha256/…\"], two of them at best"
-            return refuse(.trustEmpty, "the list of pins is empty", atKey: entry, hint: hint)
+            return refuse(.trustEmpty, "the list of pins is empty", at: entry, hint: hint)
         }
         let digests = items.map(pin)
         guard !digests.contains(nil) else { return nil }
@@ -26,7 +26,7 @@ extension DecodingContext {
         if Set(pins.digests).count == 1 {
             let message = "one pin and no backup: a new key at the server would lock everybody out"
             let hint = "add the pin of a key that is kept aside"
-            warning(.trustPin, message, atKey: entry, hint: hint)
+            warning(.trustPin, message, at: entry, hint: hint)
         }
         return .pins(pins)
     }
@@ -68,7 +68,7 @@ extension DecodingContext {
         let items = self.items(entry.value)
         if items.isEmpty {
             let message = "the list of certificates is empty"
-            return refuse(.trustEmpty, message, atKey: entry, hint: "write [ca.pem]")
+            return refuse(.trustEmpty, message, at: entry, hint: "write [ca.pem]")
         }
         let files = items.map(certificates)
         guard !files.contains(nil) else { return nil }

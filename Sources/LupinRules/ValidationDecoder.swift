@@ -46,7 +46,7 @@ private struct ValidationDecoder {
         guard isComplete else { return nil }
         if policy.isEmpty, let entry = entries.first {
             let hint = "write {status: 200-399}, or {} for nothing"
-            return context.refuse(.range, "\"validate\" demands nothing", atKey: entry, hint: hint)
+            return context.refuse(.range, "\"validate\" demands nothing", at: entry, hint: hint)
         }
         return policy
     }
@@ -140,7 +140,7 @@ private struct ValidationDecoder {
         var demands: [ValidationPolicy.FieldDemand] = []
         for entry in entries {
             guard context.isFieldName(entry.key) else {
-                context.error(.header, "\"\(entry.key)\" is not a field name", atKey: entry)
+                context.error(.header, "\"\(entry.key)\" is not a field name", at: entry)
                 continue
             }
             guard let items = items(entry.value, "a value", "\"*\" for any value") else { continue }
@@ -188,7 +188,7 @@ private struct ValidationDecoder {
         guard entries.count <= Self.jsonDemandsMax else {
             let message = "\(entries.count) values are too many"
             let hint = "at most \(Self.jsonDemandsMax)"
-            return context.refuse(.range, message, atKey: entries[Self.jsonDemandsMax], hint: hint)
+            return context.refuse(.range, message, at: entries[Self.jsonDemandsMax], hint: hint)
         }
         var demands: [ValidationPolicy.JSONDemand] = []
         for entry in entries {
@@ -207,7 +207,7 @@ private struct ValidationDecoder {
         let path = entry.key.hasPrefix("$.") ? entry.key.dropFirst(2) : entry.key[...]
         let steps = path.split(separator: ".").joined(separator: "/")
         let hint = isRooted ? "~ is written ~0, and / in a name ~1" : "write /\(steps)"
-        context.error(.type, "\"\(entry.key)\" is not a JSON pointer", atKey: entry, hint: hint)
+        context.error(.type, "\"\(entry.key)\" is not a JSON pointer", at: entry, hint: hint)
     }
 
     /// A plain `true`, `false`, `null` or number is what JSON takes it for; every other text, and
