@@ -55,7 +55,7 @@ package final class ChildSignals {
         descriptor = Descriptor(owning: raw)
         self.loop = loop
         slot = ParkingSlot(on: loop)
-        try loop.poller.addReader(raw, token: loop.register(watcher: slot))
+        _ = try loop.register(watcher: slot, reading: raw)
     }
 
     /// The next signal; nil when the loop's clock has passed `deadline`.

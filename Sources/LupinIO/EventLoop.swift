@@ -107,7 +107,22 @@ package final class EventLoop {
         register { $0.watcher = watcher }
     }
 
-    /// Forgets a channel.
+    /// Has `watcher` woken whenever there is something to read from a descriptor.
+    func register(
+        watcher: ParkingSlot,
+        reading descriptor: Int32
+    ) throws(SystemError) -> UInt64 {
+        let token = register(watcher: watcher)
+        do throws(SystemError) {
+            try poller.addReader(descriptor, token: token)
+        } catch {
+            unregister(token)
+            throw error
+        }
+        return token
+    }
+
+    /// Forgets a channel or a watcher.
     ///
     /// Late events find another generation; its place is free after this batch.
     func unregister(_ token: UInt64) {

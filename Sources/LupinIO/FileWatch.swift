@@ -49,14 +49,7 @@ package final class FileWatch {
         self.quiet = quiet
         slot = ParkingSlot(on: loop)
         let owned = Descriptor(owning: try SystemCall.check { linux_watch_begin() })
-        let raw = owned.raw
-        token = loop.register(watcher: slot)
-        do throws(SystemError) {
-            try loop.poller.addReader(raw, token: token)
-        } catch {
-            loop.unregister(token)
-            throw error
-        }
+        token = try loop.register(watcher: slot, reading: owned.raw)
         descriptor = owned.release()
         arm()
         version = FileVersion(path: path)

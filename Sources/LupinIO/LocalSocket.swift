@@ -89,13 +89,7 @@ package final class LocalListener {
             try unsafe LocalSocket.call(path) { unsafe linux_bind(raw, $0, $1) }
             try SystemCall.check { listen(raw, Self.backlog) }
             identity = Self.identity(of: name, in: directory.raw)
-            token = loop.register(watcher: slot)
-            do throws(SystemError) {
-                try loop.poller.addReader(raw, token: token)
-            } catch {
-                loop.unregister(token)
-                throw error
-            }
+            token = try loop.register(watcher: slot, reading: raw)
             descriptor = owned.release()
         } catch {
             throw .system(error)

@@ -49,13 +49,7 @@ package final class NetworkWatch {
         self.spacing = spacing
         self.changed = changed
         slot = ParkingSlot(on: loop)
-        token = loop.register(watcher: slot)
-        do throws(SystemError) {
-            try loop.poller.addReader(socket.raw, token: token)
-        } catch {
-            loop.unregister(token)
-            throw error
-        }
+        token = try loop.register(watcher: slot, reading: socket.raw)
         descriptor = socket.release()
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.run() }

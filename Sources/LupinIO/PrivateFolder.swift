@@ -72,28 +72,40 @@ package enum WholeFile {
     ) throws(SystemError) {
         // A stranger can't foresee the name, and so can't put a link there.
         let temporary = "\(path).\(UInt64.random(in: .min ... .max))"
+        try replace(path, with: bytes, by: temporary, mode: isExecutable ? 0o700 : 0o600)
+    }
+
+    /// Writes a new file called `temporary`, which then becomes `path`.
+    ///
+    /// The umask takes bits from `mode`, unless it is ignored.
+    static func replace(
+        _ path: String,
+        with bytes: [UInt8],
+        by temporary: String,
+        mode: mode_t,
+        ignoringUmask: Bool = false
+    ) throws(SystemError) {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        let raw = try SystemCall.check {
+        let descriptor = Descriptor(
             // Safety: the path is NUL-terminated for the call.
-            unsafe open(temporary, flags, isExecutable ? 0o700 : 0o600)
-        }
-        let descriptor = Descriptor(owning: raw)
-        var written = 0
-        while written < bytes.count {
-            let count = SystemCall.value {
-                // Safety: the kernel reads what is left of the array, no more.
-                unsafe bytes[written...].withUnsafeBytes {
-                    unsafe Glibc.write(descriptor.raw, $0.baseAddress, $0.count)
-                }
-            }
-            guard count > 0 else {
-                try? FileRename.remove(temporary)
-                throw SystemError(code: count == 0 ? ENOSPC : Int32(truncatingIfNeeded: -count))
-            }
-            written += count
-        }
-        descriptor.close()
+            owning: try SystemCall.check { unsafe open(temporary, flags, mode) }
+        )
         do throws(SystemError) {
+            var written = 0
+            while written < bytes.count {
+                let count = SystemCall.value {
+                    // Safety: the kernel reads what is left of the array, no more.
+                    unsafe bytes[written...].withUnsafeBytes {
+                        unsafe Glibc.write(descriptor.raw, $0.baseAddress, $0.count)
+                    }
+                }
+                guard count > 0 else {
+                    throw SystemError(code: count == 0 ? ENOSPC : Int32(truncatingIfNeeded: -count))
+                }
+                written += count
+            }
+            if ignoringUmask { try SystemCall.check { fchmod(descriptor.raw, mode) } }
+            descriptor.close()
             try FileRename.rename(temporary, to: path)
         } catch {
             try? FileRename.remove(temporary)

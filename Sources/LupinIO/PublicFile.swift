@@ -15,33 +15,8 @@ package enum PublicFile {
         try makeFolder(folder)
         // A stranger can't foresee the name, and so can't put a link there.
         let temporary = "\(folder)/.lupin-\(UInt64.random(in: .min ... .max))"
-        let raw = try SystemCall.check {
-            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-            // Safety: the path is NUL-terminated for the call.
-            return unsafe open(temporary, flags, 0o644)
-        }
-        let descriptor = Descriptor(owning: raw)
-        do throws(SystemError) {
-            var written = 0
-            while written < bytes.count {
-                let count = SystemCall.value {
-                    // Safety: the kernel reads what is left of the array, no more.
-                    unsafe bytes[written...].withUnsafeBytes {
-                        unsafe Glibc.write(descriptor.raw, $0.baseAddress, $0.count)
-                    }
-                }
-                guard count > 0 else {
-                    throw SystemError(code: count == 0 ? ENOSPC : Int32(truncatingIfNeeded: -count))
-                }
-                written += count
-            }
-            // Whatever the umask says: a trust store is no use to those who can't read it.
-            try SystemCall.check { fchmod(raw, 0o644) }
-            try FileRename.rename(temporary, to: path)
-        } catch {
-            try? FileRename.remove(temporary)
-            throw error
-        }
+        // A trust store is no use to those who can't read it.
+        try WholeFile.replace(path, with: bytes, by: temporary, mode: 0o644, ignoringUmask: true)
     }
 
     /// Whether this process may add files to a folder, or make it if it isn't there.

@@ -36,8 +36,7 @@ package final class SignalReader {
         descriptor = Descriptor(owning: raw)
         self.loop = loop
         slot = ParkingSlot(on: loop)
-        token = loop.register(watcher: slot)
-        try loop.poller.addReader(raw, token: token)
+        token = try loop.register(watcher: slot, reading: raw)
     }
 
     /// The next signal that arrives.

@@ -223,11 +223,4 @@ package final class SpillReader {
             (start, end) = (0, 0)
         }
     }
-
-    /// Goes back to the first byte.
-    package func rewind() {
-        piece = []
-        (start, end) = (0, 0)
-        position = 0
-    }
 }
