@@ -4,6 +4,7 @@ import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
+import LupinWire
 
 /// What a running lupin answered.
 struct AdminReply {
@@ -14,7 +15,9 @@ struct AdminReply {
 
     /// The body as a value; nil when it is no such thing.
     func decoded<Value: Decodable>(as type: Value.Type) -> Value? {
-        try? JSONDecoder().decode(type, from: Data(body))
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try? decoder.decode(type, from: Data(body))
     }
 
     /// Why a request was refused, in words.
@@ -125,20 +128,13 @@ struct AdminClient: Sendable {
 
     /// Reads what was answered; nil for what is no whole answer of lupin's.
     static func reply(_ bytes: [UInt8]) -> AdminReply? {
-        let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
-        guard let cut = bytes.firstRange(of: end) else { return nil }
-        let head = String(decoding: bytes[..<cut.lowerBound], as: UTF8.self)
-        let lines = head.split(separator: "\r\n")
-        let words = (lines.first ?? "").split(separator: " ")
-        guard words.count >= 2, words[0] == "HTTP/1.1",
-            let status = NumberReader.unsigned(words[1], max: 999)
+        let parser = ResponseParser(limits: HTTP1Limits())
+        guard let headBytes = try? parser.feed(bytes.span, requestMethod: .get), parser.isComplete
         else { return nil }
-        let body = Array(bytes[cut.upperBound...])
-        for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
-            let length = line.dropFirst("content-length:".count).drop { $0 == " " }
-            guard NumberReader.unsigned(length) == UInt64(body.count) else { return nil }
-        }
-        return AdminReply(status: Int(truncatingIfNeeded: status), body: body)
+        let head = parser.take()
+        let body = Array(bytes[headBytes...])
+        guard head.contentLength == UInt64(body.count) else { return nil }
+        return AdminReply(status: Int(head.status), body: body)
     }
 }
 

@@ -27,11 +27,6 @@ struct CacheFigures: Decodable {
     var evicted: Int
     var collapsed: Int
 
-    private enum CodingKeys: String, CodingKey {
-        case memory, disk, hits, misses, validated, stored, evicted, collapsed
-        case hitRatio = "hit_ratio"
-    }
-
     var text: String {
         // Bounded: from 0 to 1, whatever the answer says.
         let percent = Int((min(max(0, hitRatio), 1) * 100).rounded())
@@ -132,15 +127,6 @@ struct StoredEntry: Decodable {
     /// had no such field.
     var selectedBy: [[String]]?
     var fields: [[String]]?
-
-    private enum CodingKeys: String, CodingKey {
-        case url, status, bytes, partial, age, fresh, stale, tier, partition, stored, lifetime,
-            source
-        case targeted, validates, etag, policy, fields
-        case completeBytes = "complete_bytes"
-        case lastModified = "last_modified"
-        case selectedBy = "selected_by"
-    }
 
     /// `fresh 3m` or `stale 2h`.
     private var state: String {

@@ -20,11 +20,6 @@ struct StandardErrorLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     let hasTime: Bool
 
-    init(logLevel: Logger.Level, hasTime: Bool) {
-        self.logLevel = logLevel
-        self.hasTime = hasTime
-    }
-
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
