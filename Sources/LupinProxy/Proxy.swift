@@ -169,20 +169,6 @@ public final class Proxy: Sendable {
         return await onControl { await $0.reload(.asked) }
     }
 
-    /// Takes another configuration: all of it, or nothing.
-    /// - Throws: Why it was not taken.
-    package func reload(_ configuration: Configuration) async throws(ReloadFailure) {
-        guard !isStopping.load(ordering: .relaxed) else { throw ReloadFailure([Control.isOver]) }
-        let result = await onControl { control -> Result<Void, ReloadFailure> in
-            do throws(ReloadFailure) {
-                return .success(try await control.reload(configuration))
-            } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
-    }
-
     /// Opens the record file anew, after somebody moved it away.
     public func reopenLog() { shared.records.reopen() }
 

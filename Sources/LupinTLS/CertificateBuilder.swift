@@ -20,10 +20,7 @@ package struct CertificateBuilder: Sendable {
         package init(rawValue: UInt16) { self.rawValue = rawValue }
 
         package static let digitalSignature = KeyUsage(rawValue: 1 << 0)
-        package static let contentCommitment = KeyUsage(rawValue: 1 << 1)
         package static let keyEncipherment = KeyUsage(rawValue: 1 << 2)
-        package static let dataEncipherment = KeyUsage(rawValue: 1 << 3)
-        package static let keyAgreement = KeyUsage(rawValue: 1 << 4)
         package static let certificateSigning = KeyUsage(rawValue: 1 << 5)
         package static let listSigning = KeyUsage(rawValue: 1 << 6)
     }

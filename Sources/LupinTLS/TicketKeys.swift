@@ -58,11 +58,6 @@ package final class TicketKeys: Sendable {
         var previous: TicketKey?
         var since: Duration
 
-        init(current: TicketKey, since: Duration) {
-            self.current = current
-            self.since = since
-        }
-
         mutating func turn(to age: Duration, lifetime: Duration) {
             let elapsed = age - since
             guard elapsed >= lifetime else { return }

@@ -25,7 +25,7 @@ enum SchemaDocument {
             let full = name.isEmpty ? key : "\(name).\(key)"
             if let setting = SettingsTable.setting(full) { return (key, schema(of: setting)) }
             let map = closed(section(full))
-            let remark = SettingsTable.sections[full] ?? ""
+            let remark = SettingsDocument.sections[full] ?? ""
             switch full {
             case "cache":
                 let map: [(String, JSON)] = [

@@ -5,9 +5,9 @@ package struct Cookie: Sendable, Equatable {
     package var name: String
     package var value: String
     /// Begins with `/`.
-    package var path: String
-    package var isSecure: Bool
-    package var isHTTPOnly: Bool
+    package var path = "/"
+    package var isSecure = false
+    package var isHTTPOnly = false
     /// Kept and not enforced; the file doesn't keep it.
     package var sameSite: SetCookie.SameSite?
     /// Seconds since 1970; nil for a session cookie, which lives as long as the process.
@@ -16,24 +16,6 @@ package struct Cookie: Sendable, Equatable {
     package internal(set) var created: UInt64 = 0
     /// The jar's count when it was last set or sent.
     package internal(set) var used: UInt64 = 0
-
-    package init(
-        name: String,
-        value: String,
-        path: String = "/",
-        isSecure: Bool = false,
-        isHTTPOnly: Bool = false,
-        sameSite: SetCookie.SameSite? = nil,
-        expiry: Int64? = nil
-    ) {
-        self.name = name
-        self.value = value
-        self.path = path
-        self.isSecure = isSecure
-        self.isHTTPOnly = isHTTPOnly
-        self.sameSite = sameSite
-        self.expiry = expiry
-    }
 
     /// Whether it outlives the process.
     package var isPersistent: Bool { expiry != nil }

@@ -18,9 +18,6 @@ package enum CookieDate {
         return parts.seconds
     }
 
-    /// As of bytes.
-    package static func seconds(_ text: String) -> Int64? { seconds(Array(text.utf8).span) }
-
     /// What the tokens have said so far.
     private struct Parts {
         var time: (hour: Int64, minute: Int64, second: Int64)?

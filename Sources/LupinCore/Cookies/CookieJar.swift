@@ -34,8 +34,6 @@ package struct CookieJar: Sendable {
 
     package init() {}
 
-    package var isEmpty: Bool { count == 0 }
-
     /// Every cookie with its host, in the order of creation.
     package var all: [(host: Host, cookie: Cookie)] {
         let pairs = hosts.flatMap { host, cookies in cookies.map { (host: host, cookie: $0) } }
@@ -193,9 +191,6 @@ package struct CookieJar: Sendable {
         }
         return before - count
     }
-
-    /// Removes every cookie of a host.
-    package mutating func removeAll(of host: Host) { keep([], at: host) }
 
     /// Leaves a host some of its cookies.
     private mutating func keep(_ cookies: [Cookie], at host: Host) {

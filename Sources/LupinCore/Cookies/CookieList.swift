@@ -8,22 +8,10 @@ package struct CookieList: Sendable {
 
     package var isEmpty: Bool { pairs.isEmpty }
 
-    /// The value of a Cookie field with all of them; nil without any.
-    package var fieldValue: String? {
-        isEmpty ? nil : pairs.map(CookieList.text).joined(separator: "; ")
-    }
-
-    /// The value of a Cookie field for a client that sent `clientValue`; nil if there is nothing to
-    /// say.
+    /// Puts the cookies into the fields of a request, and makes one line of the client's.
     ///
     /// What the client sent stands first, untouched. A name that it sends is the client's: cookies
     /// of that name in the jar, on whatever path, stay behind.
-    package func merged(with clientValue: String?) -> String? {
-        let bytes = merged(with: clientValue.map { Array($0.utf8) } ?? [])
-        return bytes.isEmpty ? nil : String(copying: bytes.span)
-    }
-
-    /// Puts the cookies into the fields of a request, and makes one line of the client's.
     ///
     /// RFC 9113 §8.2.3 lets HTTP/2 cut the field into pieces, which only a join makes whole for
     /// HTTP/1.1. Without cookies of the jar nothing changes.

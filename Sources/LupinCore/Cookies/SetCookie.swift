@@ -38,11 +38,6 @@ package struct SetCookie: Sendable, Equatable {
         self.value = value
     }
 
-    /// As of bytes.
-    package init(parsing text: String) throws(CookieProblem) {
-        try self.init(parsing: Array(text.utf8).span)
-    }
-
     /// Reads a field value.
     /// - Throws: `controlByte`, `notUTF8`, `tooLong` or `empty`. What is wrong with an attribute
     ///   leaves the attribute unsaid.

@@ -64,13 +64,9 @@ public struct FailureSummary: Sendable, Equatable {
     public let detail: String
     /// `client`, `upstream`, `proxy` or `config`.
     public let side: String
+}
 
-    package init(token: String, detail: String, side: String) {
-        self.token = token
-        self.detail = detail
-        self.side = side
-    }
-
+extension FailureSummary {
     package init(_ error: LupinError, _ redactor: Redactor) {
         self.init(
             token: error.kind.token,

@@ -178,8 +178,6 @@ package struct ClientRecord: Sendable {
     package var pid: Int32?
     /// Whose password was right, where the listener asks for one.
     package var user: String?
-
-    package init() {}
 }
 
 /// The end of a client's HTTP/2 stream before its time.
@@ -217,8 +215,6 @@ package struct RulesRecord: Sendable {
     package var matched: [String] = []
     /// Summaries of the steps that were really applied.
     package var steps: [String] = []
-
-    package init() {}
 }
 
 /// What became of a credential; the credential itself is never in it.

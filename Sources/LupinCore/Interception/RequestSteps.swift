@@ -27,8 +27,6 @@ package struct AppliedSteps: Sendable {
     /// Whether a step changed the URL.
     package internal(set) var isTargetChanged = false
 
-    init() {}
-
     /// Notes what a step does to the target.
     fileprivate mutating func note(_ step: RequestStep, isChanged: Bool) {
         switch step {

@@ -49,15 +49,9 @@ package struct RegularExpression: Sendable, Equatable {
         }
     }
 
-    /// `text` with the leftmost match replaced, or nil if there is none.
+    /// `bytes` with the leftmost match replaced, or nil if there is none.
     ///
     /// In `replacement`, `$1` and `${1}` are groups, `$0` is the match and `$$` is `$`.
-    package func replacingFirst(in text: String, with replacement: String) -> String? {
-        replacingFirst(in: Array(text.utf8).span, with: replacement)
-            .map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// ``replacingFirst(in:with:)-(String,_)`` for bytes that need not be UTF-8.
     package func replacingFirst(in bytes: Span<UInt8>, with replacement: String) -> [UInt8]? {
         guard let groups = captures(in: bytes), let match = groups[0] else { return nil }
         var result: [UInt8] = []
@@ -65,11 +59,6 @@ package struct RegularExpression: Sendable, Equatable {
         Replacement(replacement).append(to: &result, groups: groups, of: bytes)
         result.append(copying: bytes.extracting(match.upperBound..<bytes.count))
         return result
-    }
-
-    /// What is wrong with `replacement` for this expression, such as a group that does not exist.
-    package func problem(inReplacement replacement: String) -> PatternProblem? {
-        Replacement.problem(in: replacement, groupCount: groupCount)
     }
 }
 

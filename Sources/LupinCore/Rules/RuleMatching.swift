@@ -7,8 +7,6 @@ struct SubjectFacts {
     private var path: NormalPath?
     private var query: [(name: [UInt8], value: [UInt8])]?
 
-    init() {}
-
     /// Whether one of `patterns` matches the path in its normal form.
     mutating func pathMatches(_ patterns: [PathPattern], of subject: MatchSubject) -> Bool {
         withNormalPath(of: subject) { path in

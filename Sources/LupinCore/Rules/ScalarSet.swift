@@ -13,8 +13,6 @@ struct ScalarSet: Sendable, Equatable {
     /// Whether scalars from U+0080 are those outside `ranges`.
     private var isInverted = false
 
-    init() {}
-
     /// The set of the units that this one lacks.
     var complement: ScalarSet {
         var other = self

@@ -7,28 +7,6 @@ package enum SettingsTable {
         general + access + upstream + intercept + timeouts + limits + policies
         + CacheKeyTable.store + CacheKeyTable.policy + log + admin
 
-    /// Sections that a comment introduces in the sample file.
-    package static let sections: [String: String] = [
-        "listen": "where clients connect; several entries are allowed",
-        "access": "who may use the proxy and where it may go, before any rule",
-        "upstream": "how lupin reaches origins",
-        "upstream.tls": "TLS towards origins and an https parent proxy",
-        "upstream.pool": "idle connections kept for reuse; no request waits for one; per process",
-        "intercept": "looking into https, for the hosts that rules need in clear",
-        "intercept.client_rejects": "when a client refuses our certificate",
-        "intercept.ca": "the local certificate authority",
-        "timeouts": "how long lupin waits",
-        "limits": "how much lupin accepts; per process",
-        "limits.h2": "what the peer of one HTTP/2 connection may ask",
-        "cache": "stored responses; your own policies stand beside standard",
-        "cache.store": "where they are kept; per process",
-        "cache.standard": "what your own policies leave out is as here",
-        "log": "one record per exchange; `log: off` writes only lupin's own errors",
-        "log.redact": "what is redacted beyond the built-in set",
-        "log.rotate": "for a log file",
-        "admin": "where a running lupin can be asked: `lupin status`, `lupin reload`, curl",
-    ]
-
     /// What stands behind the step `delay`.
     package static let delay = Setting(
         name: "delay",

@@ -34,8 +34,6 @@ package struct UpstreamTLSSettings: Sendable, Hashable {
     package var clientCertificate: CertificateFiles?
     /// Refuses https origins and tunnels that no rule's `trust` covers.
     package var demandsTrustRule = false
-
-    package init() {}
 }
 
 /// `upstream.tls.roots`.

@@ -7,11 +7,6 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         package let name: String
         /// Without quotes and escapes.
         package let value: String
-
-        package init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
     }
 
     /// As written; compares without case.
@@ -19,12 +14,6 @@ package struct AuthenticationChallenge: Sendable, Equatable {
     /// What some schemes have instead of parameters.
     package var token68: String?
     package var parameters: [Parameter] = []
-
-    package init(scheme: String, token68: String? = nil, parameters: [Parameter] = []) {
-        self.scheme = scheme
-        self.token68 = token68
-        self.parameters = parameters
-    }
 
     /// The first value of a parameter.
     package subscript(name: String) -> String? { parameters[name] }

@@ -117,21 +117,6 @@ final class Control {
         return tell(.loaded(version: configuration.version, warnings: reading.warnings))
     }
 
-    /// Takes a configuration that somebody has made.
-    func reload(_ configuration: Configuration) async throws(ReloadFailure) {
-        await awaitTurn()
-        guard !isStopping else { throw ReloadFailure([Self.isOver]) }
-        isReloading = true
-        defer { endTurn() }
-        do throws(ReloadFailure) {
-            try await adopt(configuration)
-        } catch {
-            _ = tell(.rejected(errors: error.errors))
-            throw error
-        }
-        _ = tell(.loaded(version: configuration.version, warnings: []))
-    }
-
     private func awaitTurn() async {
         while isReloading {
             let slot = ParkingSlot(on: loop)

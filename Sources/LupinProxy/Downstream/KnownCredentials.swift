@@ -14,8 +14,6 @@ struct KnownCredentials {
     private var passed: [[UInt8]: (name: String, expiry: UInt64)] = [:]
     private var failed: [[UInt8]: UInt64] = [:]
 
-    init() {}
-
     /// What is known of credentials at `now`, in microseconds; nil for nothing.
     mutating func verdict(on key: [UInt8], at now: UInt64) -> Authenticator.Verdict? {
         if let entry = passed[key] {

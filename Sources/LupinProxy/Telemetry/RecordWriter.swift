@@ -24,12 +24,6 @@ package final class RecordWriter: Sendable {
         package var lines: Int
         /// Lost lines that these lines report; lost again with them.
         package var announced: Int
-
-        package init(bytes: [UInt8], lines: Int, announced: Int) {
-            self.bytes = bytes
-            self.lines = lines
-            self.announced = announced
-        }
     }
 
     private let thread: HelperThread

@@ -17,12 +17,13 @@ struct CookieJarTests {
         now: Int64 = 1000
     ) throws -> CookieJar.Outcome {
         let (origin, path) = try split(url)
-        return jar.store(try SetCookie(parsing: text), from: origin, path: path, now: now)
+        return jar.store(try SetCookie(parsing: text.utf8.span), from: origin, path: path, now: now)
     }
 
     private func field(_ url: String, in jar: inout CookieJar, now: Int64 = 1000) throws -> String {
         let (origin, path) = try split(url)
-        return jar.cookies(for: origin, path: path, now: now).fieldValue ?? ""
+        let cookies = jar.cookies(for: origin, path: path, now: now)
+        return fieldValue(of: nil, with: cookies) ?? ""
     }
 
     private func split(_ url: String) throws -> (Origin, path: String) {
@@ -64,7 +65,8 @@ struct CookieJarTests {
         #expect(try field("http://a.example/", in: &jar) == "a=b")
         #expect(try field("http://A.example./", in: &jar) == "a=b")
         let other = try origin(.https, "a.example", port: 8443)
-        #expect(jar.cookies(for: other, path: "/", now: 1000).fieldValue == "a=b")
+        let cookies = jar.cookies(for: other, path: "/", now: 1000)
+        #expect(fieldValue(of: nil, with: cookies) == "a=b")
         for url in ["https://b.a.example/", "https://example/", "https://ba.example/"] {
             #expect(try field(url, in: &jar) == "")
         }
@@ -171,7 +173,7 @@ struct CookieJarTests {
         #expect(try store("c=; Max-Age=0", url, in: &jar, now: 1010) == .removed)
         #expect(try store("x=; Max-Age=0", url, in: &jar, now: 1010) == .removed)
         #expect(jar.removeExpired(now: 1019) == 0 && jar.removeExpired(now: 1020) == 1)
-        #expect(jar.isEmpty)
+        #expect(jar.count == 0)
     }
 
     @Test func `the revision follows what the file would say`() throws {
@@ -250,9 +252,6 @@ struct CookieJarTests {
         let problems = jar.store(from: fields, origin: origin, path: "/x/y", now: 1000)
         #expect(problems == [.foreignDomain, .empty])
         #expect(jar.all.map(\.cookie.text) == ["a=1 /x", "c=3 /"])
-        let host = try #require(Host("a.example"))
-        jar.removeAll(of: host)
-        #expect(jar.isEmpty)
     }
 }
 

@@ -4,7 +4,9 @@ import LupinCore
 import Testing
 
 struct SetCookieTests {
-    private func parse(_ text: String) throws -> SetCookie { try SetCookie(parsing: text) }
+    private func parse(_ text: String) throws -> SetCookie {
+        try SetCookie(parsing: text.utf8.span)
+    }
 
     private func problem(_ bytes: [UInt8]) -> CookieProblem? {
         do throws(CookieProblem) {

@@ -129,12 +129,21 @@ import Testing
         replacement: String,
         expected: String
     ) throws {
-        let expression = try RegularExpression(pattern)
-        #expect(expression.replacingFirst(in: text, with: replacement) == expected)
+        let found = try replacing(pattern, in: text, with: replacement)
+        #expect(found == Array(expected.utf8))
     }
 
     @Test func `nothing is replaced where nothing matches`() throws {
-        #expect(try RegularExpression("x").replacingFirst(in: "abc", with: "y") == nil)
+        #expect(try replacing("x", in: "abc", with: "y") == nil)
+    }
+
+    /// `#expect` cannot hold a span.
+    private func replacing(
+        _ pattern: String,
+        in text: String,
+        with replacement: String
+    ) throws -> [UInt8]? {
+        try RegularExpression(pattern).replacingFirst(in: text.utf8.span, with: replacement)
     }
 
     @Test(arguments: [
@@ -147,10 +156,9 @@ import Testing
         message: String,
         offset: Int
     ) throws {
-        let expression = try RegularExpression("(a)")
-        let problem = try #require(expression.problem(inReplacement: replacement))
+        let problem = try #require(Replacement.problem(in: replacement, groupCount: 1))
         #expect(problem.message.contains(message))
         #expect(problem.offset == offset)
-        #expect(expression.problem(inReplacement: "$0 ${1} $$2") == nil)
+        #expect(Replacement.problem(in: "$0 ${1} $$2", groupCount: 1) == nil)
     }
 }

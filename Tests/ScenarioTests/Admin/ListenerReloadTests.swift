@@ -108,18 +108,10 @@ struct ListenerReloadTests {
             let origin = try proxy.origin(answering: head("HTTP/1.1 204 None"))
             let client = try proxy.client()
             #expect(try client.get(origin.url()).status == 204)
-            let path = "\(proxy.directory)/users"
-            var configuration = Configuration.defaults
-            configuration.settings.workers = 1
-            configuration.settings.admin.socket = .off
-            configuration.settings.log.to = .file(proxy.logPath)
-            configuration.settings.listeners = [
-                ListenerSettings(address: .v4(0x7F00_0001), port: 0)
-            ]
-            configuration.settings.listeners[0].authentication = .basic(file: path, realm: "r")
-            configuration.version = "12345678"
-            try await proxy.proxy.reload(configuration)
-            #expect(proxy.proxy.rulesVersion == "12345678")
+            let result = try await proxy.reload(
+                "listen: [{address: 127.0.0.1:0, auth: {basic: {file: DIR/users}}}]"
+            )
+            #expect(result == .loaded(version: proxy.proxy.rulesVersion, warnings: []))
             #expect(try client.get(origin.url()).status == 407)
         }
     }

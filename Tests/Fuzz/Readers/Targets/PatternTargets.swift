@@ -29,7 +29,7 @@ enum PatternTargets {
             try hold(range.upperBound <= subject.count, "a group lies in the subject")
         }
         _ = expression.replacingFirst(in: subject.span, with: "<$1$0$$${9}>")
-        _ = expression.problem(inReplacement: text(subject))
+        _ = Replacement.problem(in: text(subject), groupCount: expression.groupCount)
         return "groups \(size(captures?.count ?? -1))"
     }
 
