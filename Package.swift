@@ -63,8 +63,11 @@ let package = Package(
                 argumentParser, logging,
             ],
             swiftSettings: strict,
-            linkerSettings: selfContained
+            linkerSettings: selfContained,
+            plugins: ["EmbedPages"]
         ),
+        // Makes Swift of the pages in lupin.docc, so that `lupin help` needs no files.
+        .plugin(name: "EmbedPages", capability: .buildTool(), path: "Sources/EmbedPages"),
 
         // Floor 3
         .target(

@@ -8,6 +8,15 @@ package enum Terminal {
     /// Whether standard error is a terminal.
     package static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
 
+    /// The width of the terminal on standard output in columns; nil when there is none.
+    package static var columns: Int? {
+        var size = winsize()
+        // Safety: TIOCGWINSZ fills the one struct.
+        let result = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
+        let columns = Int(size.ws_col)
+        return result == 0 && columns > 0 ? columns : nil
+    }
+
     /// Seconds that local time is ahead of UTC at the given time.
     package static func utcOffsetSeconds(at wallMicroseconds: Int64) -> Int64 {
         var seconds = time_t(wallMicroseconds / 1_000_000)

@@ -14,7 +14,7 @@ struct Lupin: ParsableCommand {
               lupin serve
               eval "$(lupin env)"; curl http://example.com/
 
-            What it does to requests stands in a rules file: see `lupin help check` and
+            What it does to requests stands in a rules file: see `lupin help rules-file` and
             `lupin help settings`.
 
             Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong
@@ -26,7 +26,7 @@ struct Lupin: ParsableCommand {
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
             TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
             PrintCurlCommand.self, TailCommand.self, CacheCommand.self, SettingsCommand.self,
-            VersionCommand.self,
+            VersionCommand.self, HelpCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -6,6 +6,8 @@ import Testing
 private let floorPlan: [String: Set<String>] = [
     // Floor 4
     "lupin": lupinModules.union(["ArgumentParser", "Logging", "FoundationEssentials", "Glibc"]),
+    // Runs while the package is built
+    "EmbedPages": ["PackagePlugin", "Foundation"],
     // Floor 3
     "LupinProxy": [
         "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore", "LupinCore",

@@ -1,0 +1,150 @@
+// `lupin help`: the help of a subcommand, or a page of the manual in the terminal.
+import ArgumentParser
+import FoundationEssentials
+import LupinCore
+import LupinIO
+import LupinRules
+
+/// Takes the place of the subcommand of the same name that ArgumentParser adds to every program.
+struct HelpCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "help",
+        abstract: "Show the help of a subcommand, or a page of the manual.",
+        discussion: """
+            Run it without a name to list all subcommands and all pages.
+
+              lupin help
+              lupin help ca install
+              lupin help retries | less
+
+            Pages are wrapped to the width of the terminal, or to $COLUMNS. Exit codes: 0 shown,
+            64 there is no such subcommand or page.
+            """
+    )
+
+    @Argument(help: "A subcommand, with its own subcommand if it has any, or the name of a page.")
+    var names: [String] = []
+
+    func run() throws {
+        guard let first = names.first else {
+            print(Lupin.helpMessage())
+            print(Manual.contents(columns: Self.columns))
+            return
+        }
+        if let command = Self.command(names[...], below: Lupin.self) {
+            print(Lupin.helpMessage(for: command))
+            if let page = Manual.related(to: first) {
+                print("  See 'lupin help \(page.name)' for the page of the manual.")
+            }
+            return
+        }
+        guard names.count == 1, let page = Manual.page(first) else {
+            throw ValidationError(Manual.unknown(names.joined(separator: " ")))
+        }
+        print(PageText(page.text, columns: Self.columns).text)
+    }
+
+    /// The command that `names` lead to from `parent`.
+    private static func command(
+        _ names: ArraySlice<String>,
+        below parent: any ParsableCommand.Type
+    ) -> (any ParsableCommand.Type)? {
+        guard let name = names.first else { return parent }
+        let child = parent.configuration.subcommands.first {
+            $0.configuration.commandName == name || $0.configuration.aliases.contains(name)
+        }
+        return child.flatMap { command(names.dropFirst(), below: $0) }
+    }
+
+    private static var columns: Int {
+        let chosen = ProcessInfo.processInfo.environment["COLUMNS"].flatMap {
+            NumberReader.unsigned($0, max: 10_000).map { Int(clamping: $0) }
+        }
+        return max(40, chosen ?? Terminal.columns ?? 80)
+    }
+}
+
+/// The pages of `lupin.docc`, which the build puts into the program.
+enum Manual {
+    struct Page {
+        let name: String
+        let text: String
+
+        /// The sentence below the title.
+        var abstract: String {
+            let paragraph = text.split(separator: "\n", omittingEmptySubsequences: false)
+                .drop { $0.isEmpty || $0.hasPrefix("#") || $0.hasPrefix("<!--") }
+                .prefix { !$0.isEmpty }
+            return paragraph.joined(separator: " ")
+        }
+    }
+
+    static let pages = ManualPages.texts.map { Page(name: $0.name, text: $0.text) }
+
+    static func page(_ name: String) -> Page? {
+        let name = name.lowercased()
+        return pages.first { $0.name == name }
+    }
+
+    /// The page about what a subcommand does, known by how its name begins.
+    static func related(to command: String) -> Page? {
+        let beginning = command.prefix(4)
+        guard beginning.count == 4 else { return nil }
+        return pages.first { $0.name.hasPrefix(beginning) }
+    }
+
+    /// Every page in a line or two, as ArgumentParser lists subcommands.
+    static func contents(columns: Int) -> String {
+        let indent = 26
+        var lines = ["", "PAGES:"]
+        for page in pages {
+            let wrapped = PageText.wrap(page.abstract, columns: max(20, columns - indent))
+            for (i, line) in wrapped.enumerated() {
+                let name = i == 0 ? "  \(page.name)" : ""
+                lines.append(
+                    name + String(repeating: " ", count: max(2, indent - name.count)) + line
+                )
+            }
+        }
+        lines += ["", "  See 'lupin help <page>' to read one."]
+        return lines.joined(separator: "\n")
+    }
+
+    /// What to try instead of a name that there is not.
+    static func unknown(_ name: String) -> String {
+        let known =
+            pages.map(\.name)
+            + Lupin.configuration.subcommands.compactMap {
+                $0.configuration.commandName
+            }
+        let wanted = name.lowercased()
+        let near = known.filter { isNear(wanted, $0) }
+            .map { (name: $0, distance: distance(wanted, $0)) }
+            .sorted { $0.distance < $1.distance }
+            .prefix(3)
+            .map(\.name)
+        let mentioning = pages.filter { $0.text.lowercased().contains(wanted) }
+            .map { (name: $0.name, count: $0.text.lowercased().split(separator: wanted).count) }
+            .sorted { $0.count > $1.count }
+            .prefix(3)
+            .map(\.name)
+        var sentences = ["There is no subcommand or page \"\(name)\"."]
+        if !near.isEmpty {
+            sentences.append("Nearest: \(near.joined(separator: ", ")).")
+        }
+        if wanted.count > 2, !mentioning.isEmpty {
+            sentences.append("Pages that mention it: \(mentioning.joined(separator: ", ")).")
+        }
+        return sentences.joined(separator: " ") + " `lupin help` lists all."
+    }
+
+    /// Whether one may be meant by the other: few letters differ, or both begin alike.
+    private static func isNear(_ a: String, _ b: String) -> Bool {
+        distance(a, b) <= max(1, a.count / 3)
+            || zip(a, b).prefix { $0 == $1 }.count >= min(4, a.count)
+    }
+
+    private static func distance(_ a: String, _ b: String) -> Int {
+        editDistance(Array(a.utf8), Array(b.utf8))
+    }
+}

@@ -1,0 +1,224 @@
+// How a Markdown page looks in a terminal: headings, wrapped paragraphs and lists, aligned tables.
+
+/// A page as plain text.
+///
+/// Knows the Markdown that the manual uses. Code is printed as it is, four columns to the right;
+/// comments are left out.
+struct PageText {
+    private(set) var lines: [String] = []
+    private let columns: Int
+    /// The lines of the paragraph or list item that has not ended yet.
+    private var open: [Substring] = []
+    /// What stands before the first line of `open`, such as `- `.
+    private var marker = ""
+
+    var text: String { lines.joined(separator: "\n") }
+
+    init(_ markdown: String, columns: Int) {
+        self.columns = columns
+        var rest = markdown.split(separator: "\n", omittingEmptySubsequences: false)[...]
+        while let line = rest.popFirst() {
+            if line.hasPrefix("```") {
+                close()
+                let code = rest.prefix { !$0.hasPrefix("```") }
+                lines += code.map { $0.isEmpty ? "" : "    \($0)" }
+                rest = rest.dropFirst(code.count + 1)
+            } else if line.hasPrefix("|") {
+                close()
+                let rows = [line] + rest.prefix { $0.hasPrefix("|") }
+                lines += TableText(rows.map { $0[...] }, columns: columns).lines
+                rest = rest.dropFirst(rows.count - 1)
+            } else if line.hasPrefix("<!--") {
+                close()
+                if !line.contains("-->") {
+                    rest = rest.drop { !$0.contains("-->") }.dropFirst()
+                }
+            } else {
+                take(line)
+            }
+        }
+        close()
+        while lines.last == "" { lines.removeLast() }
+    }
+
+    private mutating func take(_ line: Substring) {
+        let content = line.drop { $0 == " " }
+        if content.isEmpty {
+            close()
+            if let last = lines.last, last != "" { lines.append("") }
+        } else if line.hasPrefix("#") {
+            close()
+            let title = PageText.inline(line.drop { $0 == "#" }.drop { $0 == " " })
+            lines.append(title)
+            switch line.prefix(while: { $0 == "#" }).count {
+            case 1: lines.append(String(repeating: "=", count: title.count))
+            case 2: lines.append(String(repeating: "-", count: title.count))
+            default: lines.append(String(repeating: "~", count: title.count))
+            }
+        } else if let item = PageText.itemMarker(content) {
+            close()
+            marker = String(repeating: " ", count: line.count - content.count) + item
+            open = [content.dropFirst(item.count)]
+        } else {
+            open.append(content)
+        }
+    }
+
+    /// Ends the paragraph or the list item.
+    private mutating func close() {
+        guard !open.isEmpty else { return }
+        let text = PageText.inline(open.joined(separator: " ")[...])
+        let indent = String(repeating: " ", count: marker.count)
+        let wrapped = PageText.wrap(text, columns: columns - marker.count)
+        for (i, line) in wrapped.enumerated() {
+            lines.append((i == 0 ? marker : indent) + line)
+        }
+        open = []
+        marker = ""
+    }
+
+    /// `- ` or `12. `, where a line begins an item of a list.
+    private static func itemMarker(_ line: Substring) -> String? {
+        if line.hasPrefix("- ") { return "- " }
+        let digits = line.prefix { $0.isNumber }
+        guard !digits.isEmpty, line.dropFirst(digits.count).hasPrefix(". ") else { return nil }
+        return "\(digits). "
+    }
+
+    /// Lines of at most `columns` characters; a longer word has a line of its own.
+    static func wrap(_ text: String, columns: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if !line.isEmpty, line.count + 1 + word.count > columns {
+                lines.append(line)
+                line = ""
+            }
+            line += line.isEmpty ? String(word) : " \(word)"
+        }
+        return line.isEmpty && !lines.isEmpty ? lines : lines + [line]
+    }
+
+    /// The text of a line without its markup; code keeps its backticks.
+    static func inline(_ markdown: Substring) -> String {
+        var result = ""
+        var rest = markdown
+        while let first = rest.first {
+            if first == "`" {
+                let end = rest.dropFirst().firstIndex(of: "`") ?? rest.index(before: rest.endIndex)
+                result += rest[...end]
+                rest = rest[rest.index(after: end)...]
+            } else if rest.hasPrefix("**") {
+                rest = rest.dropFirst(2)
+            } else if first == "\\", let escaped = rest.dropFirst().first, escaped.isPunctuation {
+                result.append(escaped)
+                rest = rest.dropFirst(2)
+            } else if first == "[", let (link, after) = link(rest) {
+                result += link
+                rest = after
+            } else if rest.hasPrefix("<http"), let end = rest.firstIndex(of: ">") {
+                result += rest[..<end].dropFirst()
+                rest = rest[rest.index(after: end)...]
+            } else {
+                result.append(first)
+                rest = rest.dropFirst()
+            }
+        }
+        return result
+    }
+
+    /// `[text](target)` as text, and what follows it.
+    private static func link(_ markdown: Substring) -> (text: String, rest: Substring)? {
+        guard let middle = markdown.firstRange(of: "]("),
+            let end = markdown[middle.upperBound...].firstIndex(of: ")")
+        else { return nil }
+        let text = inline(markdown[..<middle.lowerBound].dropFirst())
+        let rest = markdown[markdown.index(after: end)...]
+        var target = markdown[middle.upperBound..<end]
+        if target.hasPrefix("#") { return (text, rest) }
+        if !target.contains("/"), let dot = target.firstRange(of: ".md") {
+            return ("\(text) (lupin help \(target[..<dot.lowerBound]))", rest)
+        }
+        // From the folder of the pages to the root of the repository.
+        if target.hasPrefix("../../../") {
+            target = target.dropFirst(9)
+        } else if target.hasPrefix("../../") {
+            target = "Sources/" + target.dropFirst(6)
+        }
+        return (text == target ? text : "\(text) (\(target))", rest)
+    }
+}
+
+/// A table with its columns aligned, its cells wrapped where the terminal is too narrow.
+private struct TableText {
+    private(set) var lines: [String] = []
+    private var widths: [Int]
+
+    private static let gap = 2
+
+    init(_ markdown: [Substring], columns: Int) {
+        let cells = markdown.map(Self.cells)
+        let rows = cells.filter { row in !row.allSatisfy { $0.allSatisfy { "-: ".contains($0) } } }
+        let count = rows.map(\.count).max() ?? 0
+        widths = (0..<count).map { i in rows.map { i < $0.count ? $0[i].count : 0 }.max() ?? 0 }
+        let least = (0..<count).map { i in
+            let words = rows.flatMap { i < $0.count ? $0[i].split(separator: " ") : [] }
+            return max(8, words.map(\.count).max() ?? 0)
+        }
+        narrow(to: columns, least: least)
+        for (i, row) in rows.enumerated() {
+            append(row)
+            if i == 0 { append(widths.map { String(repeating: "-", count: $0) }) }
+        }
+    }
+
+    /// Takes from the widest column, as long as it has anything to give.
+    private mutating func narrow(to columns: Int, least: [Int]) {
+        while widths.reduce(0, +) + Self.gap * (widths.count - 1) > columns {
+            let givers = widths.indices.filter { widths[$0] > least[$0] }
+            guard let widest = givers.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+        }
+    }
+
+    private mutating func append(_ row: [String]) {
+        let cells = row.enumerated().map { PageText.wrap($1, columns: widths[$0]) }
+        for i in 0..<(cells.map(\.count).max() ?? 0) {
+            var line = ""
+            for (column, cell) in cells.enumerated() {
+                let text = i < cell.count ? cell[i] : ""
+                let padding = max(0, widths[column] - text.count)
+                line += text + String(repeating: " ", count: padding + Self.gap)
+            }
+            while line.hasSuffix(" ") { line.removeLast() }
+            lines.append(line)
+        }
+    }
+
+    /// The cells of a row; `\|` is a character of a cell.
+    private static func cells(_ row: Substring) -> [String] {
+        var cells: [String] = []
+        var cell = ""
+        var rest = row.dropFirst()
+        while let character = rest.popFirst() {
+            if character == "\\", rest.first == "|" {
+                cell.append("|")
+                rest = rest.dropFirst()
+            } else if character == "|" {
+                cells.append(cell)
+                cell = ""
+            } else {
+                cell.append(character)
+            }
+        }
+        return cells.map { cell in
+            let spaces = cell.drop { $0 == " " }
+            return PageText.inline(
+                spaces[
+                    ..<(spaces.lastIndex { $0 != " " }.map(spaces.index(after:))
+                        ?? spaces.startIndex)
+                ]
+            )
+        }
+    }
+}
