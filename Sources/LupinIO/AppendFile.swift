@@ -94,6 +94,8 @@ package struct AppendFile: ~Copyable {
 package struct FileStatus: Equatable, Sendable {
     package let isRegular: Bool
     package let size: Int
+    /// Whose it is.
+    package let user: UInt32
     /// Device and inode: the file, whatever it is called now.
     package let identity: [UInt64]
 
@@ -116,6 +118,7 @@ package struct FileStatus: Equatable, Sendable {
     private init(_ status: stat) {
         isRegular = status.st_mode & S_IFMT == S_IFREG
         size = Int(status.st_size)
+        user = status.st_uid
         identity = [UInt64(status.st_dev), UInt64(status.st_ino)]
     }
 }

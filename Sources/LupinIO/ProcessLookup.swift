@@ -236,6 +236,22 @@ extension ProcessLookup {
         return Finding(owner: program(holding: socket), user: socket.uid)
     }
 
+    /// The process that listens at `address`, or at every address with its port; nil where nobody
+    /// does, or it is another user's.
+    ///
+    /// Blocks as `find` does.
+    package static func listener(at address: SocketAddress) -> Owner? {
+        let everywhere = [IPAddress.v4(0), .v6(high: 0, low: 0)]
+        for own in [address.address] + everywhere {
+            let local = SocketAddress(address: own, port: address.port)
+            for nobody in everywhere {
+                let remote = SocketAddress(address: nobody, port: 0)
+                if let socket = socket(local, remote) { return program(holding: socket) }
+            }
+        }
+        return nil
+    }
+
     private static func program(holding socket: SocketTableEntry) -> Owner? {
         let expiry = SystemCall.monotonicMicroseconds() &+ patience.microseconds
         for process in candidates(user: socket.uid) {

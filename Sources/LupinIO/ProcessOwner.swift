@@ -17,14 +17,36 @@ package enum ProcessOwner {
         return unsafe String(cString: name)
     }
 
-    /// The home directory of the effective user, not of whoever set `HOME`.
-    package static var home: String? {
+    /// The home directory: `HOME`, where that is a directory of the effective user, or else what
+    /// the system knows of the user; nil where neither says.
+    ///
+    /// After `sudo` without `-H` it names another user's, and in a container the system may not
+    /// know the user at all.
+    package static func home(_ environment: [String: String]) -> String? {
+        if let own = environment["HOME"], own.hasPrefix("/"),
+            FileStatus(path: own)?.user == geteuid()
+        {
+            return own
+        }
+        return accountHome
+    }
+
+    /// The home directory that the system knows of the effective user, whatever `HOME` says.
+    package static var accountHome: String? {
         // Safety: as above.
         guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
             return nil
         }
         let path = unsafe String(cString: home)
         return path.hasPrefix("/") ? path : nil
+    }
+
+    /// The working directory; empty where it is gone.
+    package static var directory: String {
+        // Safety: without a buffer of ours the call makes one, which is freed once it is read.
+        guard let path = unsafe getcwd(nil, 0) else { return "" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
     }
 
     /// The first label of the machine's name.

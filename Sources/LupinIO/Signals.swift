@@ -1,6 +1,7 @@
 // Signals as events of a loop, by signalfd.
 import CLinux
 import Glibc
+import LupinCore
 
 /// The signals that lupin acts upon.
 package enum ProcessSignal: Int32, Sendable, CaseIterable {
@@ -27,6 +28,20 @@ package final class SignalReader {
         var mask = SignalReader.mask(of: signals)
         // Safety: the mask is only read.
         unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    }
+
+    /// Whether the process was started so that it ignores the signal, as nohup(1) does it.
+    ///
+    /// A signal that is blocked arrives all the same.
+    package static func isIgnored(_ signal: ProcessSignal) -> Bool {
+        let status = ProcessFiles.content(of: "/proc/self/status", bytesMax: 64 << 10) ?? []
+        for line in status.split(separator: 0x0A) {
+            let words = String(decoding: line, as: UTF8.self).split(separator: ":\t")
+            guard words.count == 2, words[0] == "SigIgn" else { continue }
+            let mask = NumberReader.hexadecimal(words[1]) ?? 0
+            return mask >> UInt64(signal.rawValue - 1) & 1 == 1
+        }
+        return false
     }
 
     package init(_ signals: [ProcessSignal], on loop: EventLoop) throws(SystemError) {

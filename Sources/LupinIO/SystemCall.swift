@@ -18,6 +18,7 @@ package struct SystemError: Error, Equatable, Sendable {
     }
 
     package static let wouldBlock = SystemError(code: EAGAIN)
+    package static let addressInUse = SystemError(code: EADDRINUSE)
     /// A connection with a filter ended without the farewell that the filter wants; of no number
     /// that the kernel has.
     package static let unannouncedEnd = SystemError(code: 0)

@@ -17,6 +17,15 @@ package enum Terminal {
         return result == 0 && columns > 0 ? columns : nil
     }
 
+    /// Whether the process has a terminal that is still there: closing its window takes it away.
+    package static var isThere: Bool {
+        // Safety: the path is a literal, which ends with a zero byte.
+        let raw = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard raw >= 0 else { return false }
+        close(raw)
+        return true
+    }
+
     /// Seconds that local time is ahead of UTC at the given time.
     package static func utcOffsetSeconds(at wallMicroseconds: Int64) -> Int64 {
         var seconds = time_t(wallMicroseconds / 1_000_000)

@@ -60,11 +60,17 @@ final class DecodingContext {
         at place: some DiagnosticPlace,
         hint: String? = nil
     ) {
-        warnings.append(diagnostic(code, message, at: place, hint))
+        note(warning: diagnostic(code, message, at: place, hint))
     }
 
     func warning(_ code: Diagnostic.Code, _ message: String, at place: Place, hint: String?) {
-        warnings.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
+        note(warning: source.diagnostic(code, message, at: place, count: 1, hint: hint))
+    }
+
+    private func note(warning: Diagnostic) {
+        var warning = warning
+        warning.isWarning = true
+        warnings.append(warning)
     }
 
     private func diagnostic(
@@ -228,6 +234,10 @@ package struct Surroundings {
     ///
     /// Empty where there is no file.
     package var standings: [FileStanding]
+    /// Whether a path leads to a directory.
+    package var isDirectory: (String) -> Bool = { _ in true }
+    /// Whether secrets and variables that are not set stand for themselves, by their names.
+    package var namesSecrets = false
     /// Reads a file that the rules name.
     package var readFile: (String) throws(FileProblem) -> FileContents
 

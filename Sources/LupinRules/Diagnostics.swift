@@ -57,13 +57,16 @@ package struct Diagnostic: Sendable, Equatable, Error {
     /// Characters between the start of `excerpt` and the carets.
     package var caretOffset: Int
     package var caretCount: Int
+    /// It does not keep lupin from starting.
+    package var isWarning = false
 
     /// The problem as `lupin check` prints it: one to three lines without a final line break.
     package var text: String {
+        let what = (isWarning ? "warning: " : "") + "\(message)  [\(code.rawValue)]"
         guard line > 0 else {
-            return "\(file): \(message)  [\(code.rawValue)]" + (hint.map { "\n    \($0)" } ?? "")
+            return "\(file): \(what)" + (hint.map { "\n    \($0)" } ?? "")
         }
-        var text = "\(file):\(line):\(column): \(message)  [\(code.rawValue)]"
+        var text = "\(file):\(line):\(column): \(what)"
         guard !excerpt.isEmpty else { return text + (hint.map { "\n    \($0)" } ?? "") }
         text += "\n    \(excerpt)\n    "
         text += String(repeating: " ", count: caretOffset)

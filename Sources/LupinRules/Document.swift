@@ -316,7 +316,11 @@ extension DocumentReader {
             ("another document", "a second document is not supported", "one file, one document"),
             (
                 "undefined alias", "the alias has no anchor before it",
-                "write &name at the first use"
+                "quote a text that begins with *, or write &name at the first use"
+            ),
+            (
+                "did not find expected alphabetic or numeric character",
+                "a text that begins with * or & is not quoted", "write \"*.example\""
             ),
             (
                 "mapping values are not allowed", "a colon is not expected here",

@@ -120,8 +120,23 @@ package enum FileAccess {
         unsafe access(path, F_OK) == 0
     }
 
-    /// The home directory of the effective user, not of whoever set `HOME`.
-    static func homeOfEffectiveUser() -> String? {
+    /// Whether a path leads to a directory.
+    static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The home directory: `HOME`, where that is a directory of the effective user, or else what
+    /// the system knows of the user.
+    static func home(_ environment: [String: String]) -> String? {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        if let own = environment["HOME"], own.hasPrefix("/"), unsafe stat(own, &status) == 0,
+            status.st_uid == geteuid()
+        {
+            return own
+        }
         // Safety: the entry is read before any other call could overwrite it.
         guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
             return nil

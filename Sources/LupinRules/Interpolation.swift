@@ -190,6 +190,7 @@ extension DecodingContext {
         case ("env", .secret) where !argument.isEmpty,
             ("secret", .userinfo) where !argument.isEmpty,
             ("secret", .secret) where !argument.isEmpty:
+            if surroundings.namesSecrets { return .text(Self.placeholder("env", argument)) }
             guard let value = environmentValue(argument, refuse: refuse) else { return nil }
             if case .text(let secret) = value { add(secret: secret) }
             return value
@@ -204,6 +205,7 @@ extension DecodingContext {
                 "only a credential itself comes from a file"
             )
         case ("secret", .step) where !argument.isEmpty:
+            if surroundings.namesSecrets { return .secret(Self.placeholder("env", argument)) }
             guard case .text(let text)? = environmentValue(argument, refuse: refuse) else {
                 return nil
             }
@@ -270,6 +272,12 @@ extension DecodingContext {
         }
     }
 
+    /// What stands for a secret that is not read; a default could be one, so it is left out.
+    private static func placeholder(_ kind: String, _ argument: String) -> String {
+        let name = argument.firstRange(of: ":-").map { argument[..<$0.lowerBound] } ?? argument[...]
+        return "<\(kind) \(name)>"
+    }
+
     /// `N` or `N:-default`; the default is for a variable that is unset or empty.
     private func environmentValue(
         _ argument: String,
@@ -284,6 +292,7 @@ extension DecodingContext {
         let value = surroundings.environment[name]
         if let value, !value.isEmpty || fallback == nil { return .text(value) }
         if let fallback { return .text(fallback) }
+        if surroundings.namesSecrets { return .text(Self.placeholder("env", name)) }
         refuse(
             .environment,
             "the environment has no variable \"\(name)\"",
@@ -310,6 +319,7 @@ extension DecodingContext {
         refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> (path: String, text: String)? {
         guard let path = path(name, at: node) else { return nil }
+        if surroundings.namesSecrets { return (path, Self.placeholder("file", path)) }
         let contents: FileContents
         do {
             contents = try surroundings.readFile(path)

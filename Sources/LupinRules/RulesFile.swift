@@ -23,12 +23,15 @@ package enum RulesFile {
     /// - Parameters:
     ///   - path: As the user gave it; diagnostics name the file so.
     ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
-    ///   - home: What `~` means; nil asks the system for the effective user's.
+    ///   - home: What `~` means; nil takes `HOME` or asks the system.
+    ///   - namesSecrets: Read no secret, and miss no variable: where the file names one the
+    ///     configuration has `<env NAME>` or `<file PATH>`. For who only looks.
     /// - Returns: The configuration, or why there is none.
     package static func load(
         path: String,
         environment: [String: String],
-        home: String? = nil
+        home: String? = nil,
+        namesSecrets: Bool = false
     ) -> LoadResult {
         let contents: FileContents
         do {
@@ -36,14 +39,16 @@ package enum RulesFile {
         } catch {
             return failure(path, .file, "cannot read the rules file: \(error.reason)")
         }
-        let surroundings = Surroundings(
+        var surroundings = Surroundings(
             environment: environment,
-            home: home ?? FileAccess.homeOfEffectiveUser(),
+            home: home ?? FileAccess.home(environment),
             directory: directory(of: path),
             standings: [contents.standing].compactMap { $0 }
                 + FileAccess.standings(ofDirectoriesOf: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
+        surroundings.namesSecrets = namesSecrets
+        surroundings.isDirectory = FileAccess.isDirectory
         return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
     }
 
@@ -165,7 +170,7 @@ package enum RulesFile {
         var candidates: [String] = []
         if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") {
             candidates.append("\(base)/lupin/lupin.yaml")
-        } else if let home = home ?? FileAccess.homeOfEffectiveUser(), home.hasPrefix("/") {
+        } else if let home = home ?? FileAccess.home(environment), home.hasPrefix("/") {
             candidates.append("\(home)/.config/lupin/lupin.yaml")
         }
         candidates.append("/etc/lupin/lupin.yaml")

@@ -73,8 +73,14 @@ extension DecodingContext {
         case "stdout": return .stdout
         case "stderr": return .stderr
         default:
-            return path(node, text, ratherThan: ["stdout", "stderr"], "destination")
-                .map { .file($0) }
+            let words = ["stdout", "stderr"]
+            guard let path = path(node, text, ratherThan: words, "destination") else { return nil }
+            let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+            guard folder.isEmpty || surroundings.isDirectory(folder) else {
+                let message = "there is no directory \(folder) for the log"
+                return refuse(.file, message, at: node, hint: "mkdir -p \(folder)")
+            }
+            return .file(path)
         }
     }
 

@@ -61,7 +61,12 @@ struct AdminClient: Sendable {
                 throw AdminProblem(message: "\(file) says admin: {socket: off}; pass --socket")
             }
         }
-        guard let place = settings.place(environment: environment, home: ProcessOwner.home) else {
+        guard
+            let place = settings.place(
+                environment: environment,
+                home: ProcessOwner.home(environment)
+            )
+        else {
             throw AdminProblem(message: "there is no directory for a socket; pass --socket")
         }
         return AdminClient(path: place.path)
@@ -135,6 +140,21 @@ struct AdminClient: Sendable {
         let body = Array(bytes[headBytes...])
         guard head.contentLength == UInt64(body.count) else { return nil }
         return AdminReply(status: Int(head.status), body: body)
+    }
+}
+
+extension AdminClient {
+    /// What the running lupin answers; nil where none runs.
+    static func answer(
+        _ method: String,
+        _ path: String,
+        socket: String?,
+        rulesFile: String?
+    ) -> AdminReply? {
+        try? ControlLoop.value { executor in
+            let client = try? AdminClient.locate(socket: socket, rulesFile: rulesFile)
+            return try? await client?.request(method, path, on: executor.loop)
+        } ?? nil
     }
 }
 

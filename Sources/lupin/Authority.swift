@@ -42,7 +42,8 @@ enum UserFolder {
         _ name: String,
         below usual: String
     ) -> String? {
-        absolute(environment[name]) ?? absolute(environment["HOME"]).map { "\($0)/\(usual)" }
+        absolute(environment[name])
+            ?? absolute(ProcessOwner.home(environment)).map { "\($0)/\(usual)" }
     }
 
     /// The specification has relative paths ignored.

@@ -30,7 +30,7 @@ struct AuthorityOptions: ParsableArguments {
     var rulesFile: String?
 
     func files() throws -> AuthorityFiles {
-        let settings = try LocatedRules(explicit: rulesFile).configuration.settings
+        let settings = try LocatedRules.toLookAt(explicit: rulesFile).configuration.settings
         do throws(AuthorityFailure) {
             return try AuthorityFiles(
                 settings.intercept.authority,
@@ -67,12 +67,5 @@ extension AuthorityFiles {
         do throws(AuthorityFailure) { return try loadOrCreate(now: now) } catch {
             throw CommandFailure("\(error)")
         }
-    }
-
-    /// The certificate alone, however old it is and whatever became of its key; nil if there is
-    /// none or it can't be read.
-    var storedCertificate: Certificate? {
-        guard let file = try? FileContent(path: certificate, bytesMax: 1 << 20) else { return nil }
-        return try? Certificate.parse(pem: file.bytes.span)
     }
 }

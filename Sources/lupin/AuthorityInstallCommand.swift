@@ -45,6 +45,7 @@ struct AuthorityInstallCommand: ParsableCommand {
                 if report.isUnfinished { isComplete = false }
             }
         }
+        if !dryRun { RunningBypass.clear() }
         if !isComplete { throw ExitCode.failure }
     }
 }

@@ -4,8 +4,26 @@ import LupinProxy
 
 /// The variables for programs that are to use a proxy; the one list of `exec`, `env` and `doctor`.
 struct ChildEnvironment {
-    /// Names and plain addresses mean the same to all tools: no networks, wildcards or brackets.
-    static let withoutProxy = ["localhost", "127.0.0.1", "::1"]
+    /// Which places the tools of this machine reach without lupin.
+    enum Exceptions {
+        /// Those of the user, and this machine but for the names of it that rules name.
+        case usual(RuleSet)
+        /// None: everything goes through lupin.
+        case none
+
+        /// Names and plain addresses mean the same to all tools: no networks, wildcards or
+        /// brackets.
+        fileprivate static let machine = ["localhost", "127.0.0.1", "::1"]
+
+        /// The names of this machine that go without lupin.
+        fileprivate var ownNames: [String] {
+            guard case .usual(let rules) = self else { return [] }
+            return Self.machine.filter { name in
+                // Whoever writes a rule for localhost means requests to go through it.
+                Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
+            }
+        }
+    }
 
     /// Tools disagree about the case, so each is written in both.
     static let proxyNames = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]
@@ -37,6 +55,7 @@ struct ChildEnvironment {
     /// The environment to change.
     let environment: [String: String]
     let proxy: ProxyAddress
+    let without: Exceptions
     /// nil for the proxy's address alone.
     let files: BundleFiles?
 
@@ -77,11 +96,12 @@ struct ChildEnvironment {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
     /// The user's exceptions, then this machine: what runs here is reached directly, as a
-    /// program's tests of itself expect.
+    /// program's tests of itself expect, unless a rule names it.
     private var exceptions: [String] {
+        if case .none = without { return [] }
         let own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
         var entries = own.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
-        for name in Self.withoutProxy where !entries.contains(name) { entries.append(name) }
+        for name in without.ownNames where !entries.contains(name) { entries.append(name) }
         return entries
     }
 
@@ -100,8 +120,9 @@ struct ChildEnvironment {
             options.append("-D\(scheme).proxyPort=\(proxy.port)")
         }
         // One property for both schemes. The forms are Java's own: a * and nothing else.
-        var hosts = ["localhost", "127.*", "[::1]"]
-        for entry in exceptions where !Self.withoutProxy.contains(entry) {
+        let machine = ["localhost": "localhost", "127.0.0.1": "127.*", "::1": "[::1]"]
+        var hosts = without.ownNames.compactMap { machine[$0] }
+        for entry in exceptions where machine[entry] == nil {
             guard !entry.contains("/"), !entry.contains("|"), !entry.contains(" ") else { continue }
             let name = entry.hasPrefix("*.") ? entry.dropFirst() : Substring(entry)
             if !name.hasPrefix(".") { hosts.append(String(name)) }

@@ -22,6 +22,7 @@ struct ChildRun: Sendable {
     let configuration: Configuration
     /// Where a running one may listen.
     let listeners: [ListenerSettings]
+    let exceptions: ChildEnvironment.Exceptions
     let environment: [String: String]
     let before: SignalsBefore
 
@@ -87,6 +88,7 @@ struct ChildRun: Sendable {
             environment: ChildEnvironment(
                 environment: environment,
                 proxy: proxy,
+                without: exceptions,
                 files: files
             ).lines
         )

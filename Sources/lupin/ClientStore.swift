@@ -87,7 +87,7 @@ struct StoreSurroundings {
     }
 
     /// The user's, by `HOME` as the programs see it that have their databases there.
-    var home: String? { absolute("HOME") ?? ProcessOwner.home }
+    var home: String? { absolute("HOME") ?? ProcessOwner.accountHome }
 
     /// Where the XDG Base Directory Specification has the state of programs.
     var stateFolder: String? { absolute("XDG_STATE_HOME") ?? home.map { "\($0)/.local/state" } }

@@ -4,8 +4,8 @@ import LupinIO
 
 enum ControlLoop {
     /// What the work came to, confined to the loop.
-    private final class Ending {
-        var code = ExitCode.failure
+    private final class Ending<Value> {
+        var value: Value?
     }
 
     /// Runs `work` on a loop of the calling thread until it is done, and returns its exit code.
@@ -13,15 +13,22 @@ enum ControlLoop {
     static func run(
         _ work: @escaping @Sendable (LoopExecutor) async -> ExitCode
     ) throws(SystemError) -> ExitCode {
+        try value(of: work) ?? .failure
+    }
+
+    /// What `work` comes to; nil where the loop was stopped before that.
+    static func value<Value: Sendable>(
+        of work: @escaping @Sendable (LoopExecutor) async -> Value
+    ) throws(SystemError) -> Value? {
         let executor = LoopExecutor()
-        let ending = LoopLocal(Ending(), of: executor)
+        let ending = LoopLocal(Ending<Value>(), of: executor)
         let loop = try EventLoop(executor: executor)
         Task(executorPreference: executor) {
-            ending.value.code = await work(executor)
+            ending.value.value = await work(executor)
             // By letter, since a loop that is told before it waits would wait once more.
             executor.mailbox.post { executor.loop.stop() }
         }
         loop.run()
-        return ending.value.code
+        return ending.value.value
     }
 }

@@ -42,7 +42,7 @@ struct DoctorCommand: ParsableCommand {
 
     func run() throws {
         let before = ChildSignals.block()
-        let rules = try LocatedRules(explicit: rulesFile)
+        let rules = try LocatedRules.toLookAt(explicit: rulesFile)
         let pages = RulesFile.decode(text: DoctorPages.rules, fileName: "doctor")
         guard var configuration = pages.configuration else {
             StandardError.print(pages.errors.report())

@@ -168,6 +168,7 @@ struct DoctorRun: Sendable {
         let variables = ChildEnvironment(
             environment: environment,
             proxy: surroundings.proxy,
+            without: .usual(RuleSet([])),
             files: surroundings.files
         )
         let wrapped = surroundings.files.programs.flatMap { folder in

@@ -9,7 +9,8 @@ struct EnvCommand: ParsableCommand {
         abstract: "Print shell statements that send your tools through lupin.",
         discussion: """
             Sets http_proxy, https_proxy and no_proxy in both cases, since tools disagree about
-            it. The address is that of the first listener in the rules file.
+            it. The address is that of the lupin that runs, or else of the first listener in
+            the rules file.
 
               eval "$(lupin env)"                  in sh, bash, zsh
               lupin env --shell fish | source
@@ -21,12 +22,12 @@ struct EnvCommand: ParsableCommand {
             at every call, with what your own variables named before and lupin's certificate.
 
             all_proxy stays alone: tools would send ftp and other things through it that lupin
-            does not speak. To your no_proxy are added only forms that every tool understands: no
-            networks, wildcards or brackets. --unset takes whole variables away, your own too.
+            does not speak. Your no_proxy gets localhost, 127.0.0.1 and ::1 besides, but for those
+            that a rule names. --unset takes whole variables away, your own too.
             """
     )
 
-    @Option(help: "sh, fish or powershell; without it what $SHELL says.")
+    @Option(help: "sh, bash, zsh, fish or pwsh; without it what $SHELL says.")
     var shell: Shell?
 
     @Option(rulesFile: "The rules file.")
@@ -55,22 +56,30 @@ struct EnvCommand: ParsableCommand {
     }
 
     private func variables() throws -> [(name: String, value: String)] {
-        let rules = try LocatedRules(explicit: rulesFile)
+        let running = rulesFile == nil ? RunningLupin.find(socket: nil) : nil
+        let rules = try LocatedRules(explicit: rulesFile ?? running?.rules.file, namesSecrets: true)
         let settings = rules.configuration.settings
-        guard let listener = settings.listeners.first, listener.port != 0 else {
-            throw ValidationError(
-                "the first listener has port 0, which the kernel chooses when lupin starts"
-            )
-        }
         let environment = LocatedRules.environment
         let variables = ChildEnvironment(
             environment: environment,
-            proxy: ProxyAddress(listener),
+            proxy: try address(running, settings),
+            without: .usual(rules.configuration.rules),
             files: ca ? try files(settings, environment) : nil
         )
         // Without --ca the lines are those that every tool understands, and no more.
         let plain = Set(ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames)
         return ca ? variables.changes : variables.changes.filter { plain.contains($0.name) }
+    }
+
+    /// Where the lupin that runs listens, or else where the file says.
+    private func address(_ running: RunningStatus?, _ settings: Settings) throws -> ProxyAddress {
+        if let running, let address = try? ProxyAddress(url: running.proxy) { return address }
+        guard let listener = settings.listeners.first, listener.port != 0 else {
+            throw ValidationError(
+                "the first listener has port 0, which the kernel chooses when lupin starts"
+            )
+        }
+        return ProxyAddress(listener)
     }
 
     private func files(

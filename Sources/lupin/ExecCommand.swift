@@ -15,6 +15,10 @@ struct ExecCommand: ParsableCommand {
               lupin exec -- curl https://example.com/
               lupin exec --rules ./try.yaml -- npm ci
               lupin exec -- sh -c 'pip download requests; cargo fetch'
+              lupin exec --all -- curl http://localhost:3000/
+
+            Places in your no_proxy, and on this machine unless a rule names them, are reached
+            without lupin; --all sends them through it, too.
 
             The command gets the variables of proxies and, where lupin has an authority, those of
             certificates for curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and
@@ -42,6 +46,9 @@ struct ExecCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Use the lupin at this address, and start none.", valueName: "url"))
     var proxy: String?
 
+    @Flag(help: "Leave out no place: what runs on this machine, too, goes through lupin.")
+    var all = false
+
     @Argument(parsing: .captureForPassthrough, help: "The command and its arguments.")
     var command: [String]
 
@@ -64,10 +71,16 @@ struct ExecCommand: ParsableCommand {
 
     func run() throws {
         let before = ChildSignals.block()
-        let rules = try LocatedRules(explicit: rulesFile)
+        let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
+        let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
+        // A proxy of its own needs the secrets; another one has them.
+        let rules = try LocatedRules(
+            explicit: rulesFile ?? running?.rules.file,
+            namesSecrets: address != nil
+        )
         let choice: ChildRun.Choice
-        if let proxy {
-            choice = .given(try ProxyAddress(url: proxy))
+        if let address {
+            choice = .given(address)
         } else if rulesFile != nil {
             choice = .own
         } else {
@@ -78,6 +91,7 @@ struct ExecCommand: ParsableCommand {
             choice: choice,
             configuration: rules.configuration.forOneCommand(log: log, LocatedRules.environment),
             listeners: rules.configuration.settings.listeners,
+            exceptions: all ? .none : .usual(rules.configuration.rules),
             environment: LocatedRules.environment,
             before: before
         )

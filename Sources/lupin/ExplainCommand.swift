@@ -12,19 +12,20 @@ struct ExplainCommand: ParsableCommand {
             For every rule it says whether it matches and, if not, which key does not
             hold; for every key where it stands and which one wins; what would be sent
             again after a failure, and what the cache does; then what the request
-            becomes, with placeholders for secrets. Nothing is sent, fetched or run, and
-            no lupin needs to run.
+            becomes, with placeholders for secrets. Nothing is sent, fetched or run. No
+            lupin needs to run; one that runs is asked for rules that it bypasses now.
 
               lupin explain https://api.example/v1/users
               lupin explain -X POST -H 'X-Env: staging' http://www.example/api
               lupin explain --rules try.yaml --json https://api.example/ | jq .keys
-              lupin explain 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
-              lupin explain --log ~/lupin.jsonl 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
+              lupin explain 6f1c0e0b
+              lupin explain last host:api.example
+              lupin explain --log ~/lupin.jsonl last:3
 
-            In place of a URL there may be the id of an exchange: its request is taken
-            from the lupin that runs, or with --log from JSON lines, and judged by the
-            rules as they are now. Whether its response is stored is told too, as far as
-            the record has the fields that say so.
+            Pass an exchange instead of a URL to learn why it ended as it did: the first
+            digits of its id, last, last:3 (the third last), or last host:NAME. It is
+            taken from the running lupin, or with --log from JSON lines. Its request is
+            judged by the rules as they are now.
 
             A rule that asks for the client's program or user matches only if --program
             or --user say who asks. With more than 50 rules only the matching ones are
@@ -78,23 +79,25 @@ struct ExplainCommand: ParsableCommand {
     )
     var log: String?
 
-    @Argument(help: "An http or https URL, or the id of an exchange.")
-    var url: String
+    @Argument(
+        help: ArgumentHelp(
+            "A URL; or an exchange: digits of its id, or last.",
+            valueName: "url"
+        )
+    )
+    var words: [String]
 
-    /// Whether an exchange is asked about: 32 hexadecimal digits.
-    private var isExchange: Bool {
-        url.utf8.count == 32 && url.utf8.allSatisfy { $0.hexDigit != nil }
-    }
+    private var reference: ExchangeReference? { ExchangeReference(words) }
 
     func validate() throws {
         if socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
-        guard isExchange else {
-            if socket != nil || log != nil {
-                let option = log == nil ? "--socket" : "--log"
-                throw ValidationError("\(option) goes with the id of an exchange")
+        guard reference != nil else {
+            if words.count > 1 {
+                throw ValidationError("\"\(Self.shown(words[1]))\" is one word too many")
             }
+            if log != nil { throw ValidationError("--log goes with an exchange") }
             return
         }
         guard method == nil, fields.isEmpty, client == nil, program == nil, user == nil else {
@@ -103,12 +106,15 @@ struct ExplainCommand: ParsableCommand {
     }
 
     func run() throws {
-        if isExchange { return try explainExchange() }
+        if let reference { return try explain(reference) }
+        let url = words[0]
         guard let target = HTTPURL(url) else {
+            let shown = "\"\(Self.shown(url))\""
             throw ValidationError(
                 url.contains("://")
-                    ? "\"\(Self.shown(url))\" is no http or https URL"
-                    : "a URL begins with http:// or https://"
+                    ? "\(shown) is no http or https URL"
+                    : "\(shown) is neither a URL, which begins with http:// or https://, nor an "
+                        + "exchange: 4 or more digits of its id, or last"
             )
         }
         var request = ExplainedRequest(target, method: method?.method ?? .get, fields: fields)
@@ -120,31 +126,46 @@ struct ExplainCommand: ParsableCommand {
         }
         request.program = program
         request.user = user
-        print(try Self.text(of: request, nil, rulesFile, isJSON: json, tellsAll: all))
+        let bypasses = RunningBypass.all(socket: socket, rulesFile: rulesFile)
+            .filter { $0.host == request.origin.hostAndPort }
+        print(
+            try Self.text(
+                of: request,
+                nil,
+                bypasses,
+                rulesFile,
+                socket,
+                isJSON: json,
+                tellsAll: all
+            )
+        )
     }
 
     private static func text(
         of request: ExplainedRequest,
         _ record: RecordedExchange?,
+        _ bypasses: [RunningBypass],
         _ rulesFile: String?,
+        _ socket: String?,
         isJSON: Bool,
         tellsAll: Bool
     ) throws -> String {
-        let rules = try LocatedRules(explicit: rulesFile)
+        let rules = try LocatedRules.toLookAt(explicit: rulesFile, socket: socket)
         let written = rules.path.flatMap { WrittenFile(path: $0, of: rules.configuration) }
-        let explanation = Explanation(request, rules.configuration, written, record: record)
+        var explanation = Explanation(request, rules.configuration, written, record: record)
+        explanation.bypasses = bypasses
         return isJSON
             ? explanation.json : ExplainText(explanation: explanation, tellsAll: tellsAll).text
     }
 
-    private func explainExchange() throws {
-        let (id, log, socket, rulesFile) = (url.lowercased(), log, socket, rulesFile)
+    private func explain(_ reference: ExchangeReference) throws {
+        let (log, socket, rulesFile) = (log, socket, rulesFile)
         let (json, all) = (json, all)
         let code = try ControlLoop.run { executor in
             let exchange: RecordedExchange
             do throws(RecordProblem) {
                 exchange = try await RecordedExchanges.find(
-                    id,
+                    reference,
                     log: log,
                     socket: socket,
                     rulesFile: rulesFile,
@@ -155,11 +176,22 @@ struct ExplainCommand: ParsableCommand {
                 return .failure
             }
             guard let request = ExplainedRequest(exchange) else {
+                // Nothing that rules could judge, and yet it ended for a reason.
+                if !json { print(exchange.end.lines.joined(separator: "\n")) }
                 StandardError.print("lupin: the record does not tell its request")
-                return .failure
+                return json ? .failure : .success
             }
             do {
-                print(try Self.text(of: request, exchange, rulesFile, isJSON: json, tellsAll: all))
+                let text = try Self.text(
+                    of: request,
+                    exchange,
+                    [],
+                    rulesFile,
+                    socket,
+                    isJSON: json,
+                    tellsAll: all
+                )
+                print(text)
                 return .success
             } catch {
                 // Whoever read the rules has told what is wrong with them.

@@ -1,4 +1,4 @@
-// An explanation for programs: one JSON object in one line, its form described in the README.
+// An explanation for programs: one JSON object in one line, described in troubleshooting.md.
 import LupinCore
 
 extension Explanation {
@@ -54,6 +54,12 @@ extension Explanation {
         case .tunnelled(.exception): line.add("reason", text: "except")
         case .tunnelled(.noRule): line.add("reason", text: "no_rule")
         case .intercepted(let rule, let isConvenienceOnly):
+            line.add("bypasses", objects: bypasses) { line, bypass in
+                line.add("client", text: bypass.client)
+                line.add("because", text: bypass.because)
+                line.add("since", text: bypass.since)
+                line.add("until", text: bypass.until)
+            }
             if let rule {
                 line.add("rule", text: rules[rule].name)
                 line.add("line", UInt64(rules[rule].line))

@@ -15,6 +15,7 @@ struct ExplainText {
     /// The lines, without a line end behind the last.
     var text: String {
         var lines = target
+        if let record = explanation.record { lines += section("end", record.end.lines + deciding) }
         lines += section("access", access)
         if !interception.isEmpty { lines += section("https", interception) }
         lines += section("rules", verdicts)
@@ -33,6 +34,25 @@ struct ExplainText {
 
     // MARK: Sections
 
+    /// The keys that may be changed to have it end otherwise, with their places.
+    private var deciding: [String] {
+        guard let names = explanation.record?.end.error?.decidingKeys, !names.isEmpty else {
+            return []
+        }
+        func decides(_ key: String) -> Bool {
+            names.contains { $0 == key || ($0.hasSuffix(".") && key.hasPrefix($0)) }
+        }
+        let keys = explanation.keys.filter { decides($0.key) }.map { key in
+            "\(key.key): \(explanation.text(of: key)) "
+                + "(rule \"\(rules[key.rule].name)\", \(explanation.place(key.line)))"
+        }
+        let settings = explanation.settings.filter { decides($0.name) }.map { setting in
+            "\(setting.name): \(setting.text) (\(setting.line.map(explanation.place) ?? "default"))"
+        }
+        let all = keys + settings
+        return all.isEmpty ? [] : ["look at:"] + all.map { "  \($0)" }
+    }
+
     private var target: [String] {
         let request = explanation.request
         let origin = request.origin
@@ -41,11 +61,16 @@ struct ExplainText {
         if let program = request.program { client += ", program \(program)" }
         if let user = request.user { client += ", user \(user)" }
         let file = explanation.configuration.fileName
+        let entries = ProxyEnvironment(LocatedRules.environment).noProxy
+        let isLeftOut = entries.bypasses(host: origin.host, port: origin.port)
+        let exception =
+            isLeftOut
+            ? ["  your no_proxy has tools reach \(origin.host.text) without lupin"] : []
         return [
             "\(request.head.method.token) \(origin.scheme.name)://\(origin.hostAndPort)\(path)",
             "  \(client)",
             "  rules: \(file ?? "no file, the defaults hold")",
-        ]
+        ] + exception
     }
 
     private var access: [String] {
@@ -85,10 +110,14 @@ struct ExplainText {
                 !settings.upstream.tls.demandsTrustRule
             {
                 let text = UnitText.duration(time.milliseconds)
-                lines.append("a client that refuses lupin's certificate is tunnelled for \(text)")
+                lines.append(
+                    "a client that refuses lupin's certificate is tunnelled for 30s, "
+                        + "and longer each time, up to \(text)"
+                )
             } else {
                 lines.append("a client that refuses lupin's certificate gets 403")
             }
+            lines += explanation.bypasses.map(\.sentence)
             return lines
         }
     }

@@ -55,6 +55,8 @@ struct Explanation {
     let preview: RequestPreview?
     /// The exchange of the past that the request is from; nil for one of the command line.
     let record: RecordedExchange?
+    /// Clients for which a running lupin tunnels the host now.
+    var bypasses: [RunningBypass] = []
     private(set) var checks: [Check] = []
     private(set) var settings: [SettingValue] = []
 
@@ -131,10 +133,11 @@ struct Explanation {
         guard request.origin.scheme == .https || request.head.method == .connect else {
             return .plain
         }
-        if rules.plan(for: request.connectSubject).respond != nil { return .answered }
+        let answer = rules.plan(for: request.connectSubject).respond
+        if answer?.isRefusal == true { return .answered }
         let decision = rules.interception(of: request.connectSubject, settings: settings.intercept)
         switch decision {
-        case .tunnel(let reason): return .tunnelled(reason)
+        case .tunnel(let reason): return answer == nil ? .tunnelled(reason) : .answered
         case .intercept(let rule, let isConvenienceOnly):
             return .intercepted(rule: rule, isConvenienceOnly: isConvenienceOnly)
         }

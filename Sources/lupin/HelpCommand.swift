@@ -56,12 +56,7 @@ struct HelpCommand: ParsableCommand {
         return child.flatMap { command(names.dropFirst(), below: $0) }
     }
 
-    private static var columns: Int {
-        let chosen = ProcessInfo.processInfo.environment["COLUMNS"].flatMap {
-            NumberReader.unsigned($0, max: 10_000).map { Int(clamping: $0) }
-        }
-        return max(40, chosen ?? Terminal.columns ?? 80)
-    }
+    private static var columns: Int { max(40, LocatedLog.columns ?? 80) }
 }
 
 /// The pages of `lupin.docc`, which the build puts into the program.

@@ -11,11 +11,18 @@ struct LocatedRules {
     let configuration: Configuration
     let warnings: [Diagnostic]
 
+    /// For a command that only looks: the file of the lupin that runs, unless one is named, and
+    /// with the names of secrets instead of secrets, since another terminal may not have them.
+    static func toLookAt(explicit: String?, socket: String? = nil) throws -> LocatedRules {
+        let running = explicit == nil ? RunningLupin.find(socket: socket)?.rules.file : nil
+        return try LocatedRules(explicit: explicit ?? running, namesSecrets: true)
+    }
+
     /// Finds, reads and checks the file.
     ///
     /// Errors and warnings go to standard error as `Diagnostic.text` has them, errors first.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
-    init(explicit: String?) throws {
+    init(explicit: String?, namesSecrets: Bool = false) throws {
         let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
             self.path = nil
@@ -23,7 +30,11 @@ struct LocatedRules {
             warnings = []
             return
         }
-        let result = RulesFile.load(path: path, environment: environment)
+        let result = RulesFile.load(
+            path: path,
+            environment: environment,
+            namesSecrets: namesSecrets
+        )
         for list in [result.errors, result.warnings] where !list.isEmpty {
             StandardError.print(list.report())
         }

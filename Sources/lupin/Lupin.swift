@@ -25,7 +25,7 @@ struct Lupin: ParsableCommand {
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
             TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
-            PrintCurlCommand.self, TailCommand.self, CacheCommand.self, SettingsCommand.self,
+            PrintCurlCommand.self, LogCommand.self, CacheCommand.self, SettingsCommand.self,
             VersionCommand.self, HelpCommand.self,
         ],
         defaultSubcommand: ServeCommand.self

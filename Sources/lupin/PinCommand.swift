@@ -28,7 +28,8 @@ struct PinCommand: ParsableCommand {
     var rulesFile: String?
 
     func run() throws {
-        let settings = try LocatedRules(explicit: rulesFile).configuration.settings.upstream.tls
+        let settings = try LocatedRules.toLookAt(explicit: rulesFile).configuration.settings
+            .upstream.tls
         SystemCall.ignoreBrokenPipes()
         let (host, port) = (place.host, place.port)
         let code: ExitCode

@@ -8,14 +8,15 @@ struct PrintCurlCommand: ParsableCommand {
         commandName: "curl",
         abstract: "Print a curl command that makes a recorded request again.",
         discussion: """
-            ID is the id of an exchange: in its record, and in every response that lupin
-            makes itself. The lupin that runs is asked; it remembers the last exchanges
-            with their fields. With --log the exchange is looked for in JSON lines, which
-            have values of fields only as far as log.headers says.
+            Pass the first digits of an exchange's id, which stand in its line of the log
+            and in every response that lupin makes itself; or last, last:3 (the third
+            last), or last host:api.example. The running lupin is asked; it remembers the
+            last exchanges with their fields. With --log the exchange is looked for in
+            JSON lines, which have values of fields only as far as log.headers says.
 
-              lupin curl 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
-              lupin curl --adapted --attempt 1 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
-              lupin curl --log ~/lupin.jsonl 6f1c0e0b2a9d4b7fa3c5d6e7f8091a2b
+              lupin curl last
+              lupin curl --adapted --attempt 1 6f1c0e0b
+              lupin curl --log ~/lupin.jsonl 6f1c0e0b
 
             What was secret is a variable named after its field, such as $AUTHORIZATION;
             a comment names those to set. Bodies are not recorded: a comment says how many
@@ -45,8 +46,8 @@ struct PrintCurlCommand: ParsableCommand {
     )
     var log: String?
 
-    @Argument(help: "The id of the exchange, 32 hexadecimal digits.")
-    var id: String
+    @Argument(help: ArgumentHelp("The exchange: digits of its id, or last.", valueName: "id"))
+    var words: [String]
 
     func validate() throws {
         if adapted, original {
@@ -57,18 +58,24 @@ struct PrintCurlCommand: ParsableCommand {
         if place.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
-        guard id.utf8.count == 32, id.utf8.allSatisfy({ $0.hexDigit != nil }) else {
-            throw ValidationError("\"\(id)\" is no id: 32 hexadecimal digits")
-        }
+        _ = try reference()
+    }
+
+    private func reference() throws -> ExchangeReference {
+        if let reference = ExchangeReference(words) { return reference }
+        throw ValidationError(
+            "\"\(words.joined(separator: " "))\" names no exchange: pass 4 or more digits of "
+                + "its id, last, last:3 or last host:NAME"
+        )
     }
 
     func run() throws {
-        let (id, place, log) = (id.lowercased(), place, log)
+        let (reference, place, log) = (try reference(), place, log)
         let (adapted, attempt) = (adapted, attempt)
         let code = try ControlLoop.run { executor in
             do throws(RecordProblem) {
                 let exchange = try await RecordedExchanges.find(
-                    id,
+                    reference,
                     log: log,
                     socket: place.socket,
                     rulesFile: place.rulesFile,

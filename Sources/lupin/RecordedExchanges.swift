@@ -1,4 +1,4 @@
-// Where `lupin curl` and `lupin explain` find an exchange: with a lupin that runs, or in a log.
+// Where commands find an exchange of the past: with a lupin that runs, or in a log.
 import LupinCore
 import LupinIO
 
@@ -9,21 +9,26 @@ struct RecordProblem: Error {
 }
 
 enum RecordedExchanges {
-    /// The exchange called `id`: in the JSON lines at `log`, or else as the lupin that runs
-    /// remembers it.
+    /// The exchange that `reference` names: in the JSON lines at `log`, or else as the lupin that
+    /// runs remembers it.
     static func find(
-        _ id: String,
+        _ reference: ExchangeReference,
         log: String?,
         socket: String?,
         rulesFile: String?,
         on loop: EventLoop
     ) async throws(RecordProblem) -> RecordedExchange {
-        if let log { return try recordedExchange(id, log: log) }
-        return try await recordedExchange(id, socket: socket, rulesFile: rulesFile, on: loop)
+        if let log { return try recordedExchange(reference, log: log) }
+        return try await recordedExchange(
+            reference,
+            socket: socket,
+            rulesFile: rulesFile,
+            on: loop
+        )
     }
 
     private static func recordedExchange(
-        _ id: String,
+        _ reference: ExchangeReference,
         socket: String?,
         rulesFile: String?,
         on loop: EventLoop
@@ -31,23 +36,30 @@ enum RecordedExchanges {
         let reply: AdminReply
         do throws(AdminProblem) {
             let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
-            reply = try await client.request("GET", "/v1/exchanges/\(id)", on: loop)
+            reply = try await client.request("GET", "/v1/exchanges/\(reference.path)", on: loop)
         } catch {
             throw RecordProblem(message: "\(error.message); --log reads a log")
         }
         guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }
         let body = reply.body
-        guard let json = JSONValue(parsing: body.span), let exchange = RecordedExchange(json) else {
-            throw RecordProblem(message: "the exchange has not ended yet")
+        guard let json = JSONValue(parsing: body.span) else {
+            throw RecordProblem(message: "lupin's answer can't be read")
         }
-        return exchange
+        if let exchange = RecordedExchange(json) { return exchange }
+        guard let live = json["live"] else {
+            throw RecordProblem(message: "lupin's answer has no exchange")
+        }
+        throw RecordProblem(message: "the exchange is under way: \(LiveLine(live).text)")
     }
+
+    // MARK: In a log
 
     /// `-` is standard input.
     private static func recordedExchange(
-        _ id: String,
+        _ reference: ExchangeReference,
         log path: String
     ) throws(RecordProblem) -> RecordedExchange {
+        var search = LogSearch(reference)
         var file: TailedFile
         do throws(SystemError) {
             file = try TailedFile(path: path == "-" ? nil : path)
@@ -64,21 +76,67 @@ enum RecordedExchanges {
             }
             if !isOpen { bytes.append(0x0A) }
             guard let last = bytes.lastIndex(of: 0x0A) else { continue }
-            if let found = find(id, in: bytes[...last]) { return found }
+            search.look(at: bytes[...last])
             bytes.removeSubrange(...last)
         }
-        throw RecordProblem(message: "there is no exchange \(id) in \(path == "-" ? "it" : path)")
+        do throws(ExchangeReferenceProblem) {
+            return try search.result()
+        } catch .unknown {
+            let place = path == "-" ? "standard input" : path
+            throw RecordProblem(message: "\(place) has no such exchange")
+        } catch {
+            throw RecordProblem(message: error.sentence)
+        }
+    }
+}
+
+/// A search through the lines of a log.
+private struct LogSearch {
+    private let reference: ExchangeReference
+    /// What a line must hold to be worth reading.
+    private let needle: [UInt8]
+    /// Those that fit, the latest last; of an id all, else as many as are counted back.
+    private var found: [RecordedExchange] = []
+
+    init(_ reference: ExchangeReference) {
+        self.reference = reference
+        switch reference {
+        case .id(let digits): needle = Array("\"id\":\"\(digits)".utf8)
+        case .last: needle = Array("\"id\":\"".utf8)
+        }
     }
 
-    private static func find(_ id: String, in lines: ArraySlice<UInt8>) -> RecordedExchange? {
-        let wanted = Array(#""id":"\#(id)""#.utf8)
-        for line in lines.split(separator: 0x0A) where line.firstRange(of: wanted) != nil {
+    mutating func look(at lines: ArraySlice<UInt8>) {
+        for line in lines.split(separator: 0x0A) where line.firstRange(of: needle) != nil {
             let bytes = Array(line)
-            guard let json = JSONValue(parsing: bytes.span), let found = RecordedExchange(json),
-                found.id == id
+            guard let json = JSONValue(parsing: bytes.span), let exchange = RecordedExchange(json)
             else { continue }
-            return found
+            take(exchange)
         }
-        return nil
+    }
+
+    private mutating func take(_ exchange: RecordedExchange) {
+        switch reference {
+        case .id(let digits):
+            guard exchange.id.hasPrefix(digits) else { return }
+            found.removeAll { $0.id == exchange.id }
+            found.append(exchange)
+        case .last(let place, let host):
+            guard host == nil || exchange.host == host else { return }
+            found.append(exchange)
+            if found.count > place { found.removeFirst() }
+        }
+    }
+
+    func result() throws(ExchangeReferenceProblem) -> RecordedExchange {
+        switch reference {
+        case .id:
+            guard let first = found.first else { throw .unknown }
+            guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.id)) }
+            return first
+        case .last(let place, _):
+            guard found.count == place, let first = found.first else { throw .unknown }
+            return first
+        }
     }
 }

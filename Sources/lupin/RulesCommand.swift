@@ -28,7 +28,7 @@ struct RulesCommand: ParsableCommand {
     var rulesFile: String?
 
     func run() throws {
-        let located = try LocatedRules(explicit: rulesFile)
+        let located = try LocatedRules.toLookAt(explicit: rulesFile)
         guard let path = located.path else {
             if effective {
                 print(WrittenFile.defaults.effectiveYAML, terminator: "")

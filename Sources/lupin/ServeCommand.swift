@@ -33,7 +33,8 @@ struct ServeCommand: ParsableCommand {
         help: ArgumentHelp(
             "Listen here instead of what the file says; may be repeated.",
             valueName: "address:port"
-        )
+        ),
+        transform: ListenAddress.init(argument:)
     )
     var listen: [ListenAddress] = []
 
@@ -50,6 +51,12 @@ struct ServeCommand: ParsableCommand {
         if let workers, !(1...256).contains(workers) {
             throw ValidationError("--workers is a number from 1 to 256")
         }
+        for address in listen where !address.settings.isForThisMachineOnly {
+            throw ValidationError(
+                "others can reach \(address.settings.address.text) and use the proxy: write it "
+                    + "under listen in the rules file, with auth"
+            )
+        }
     }
 
     func run() throws {
@@ -60,21 +67,15 @@ struct ServeCommand: ParsableCommand {
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: level, hasTime: hasTime)
         }
-        for address in listen where !address.settings.isForThisMachineOnly {
-            logger.warning(
-                """
-                other machines can reach \(address.settings.address.text); access.clients \
-                says which of them are served
-                """
-            )
-        }
         if unsafeLogSecrets {
             logger.warning("NOTHING IS REDACTED: records will hold passwords, tokens and cookies")
         }
+        // Whoever asks for it may be in another directory.
+        let file = rules.path.map { $0.hasPrefix("/") ? $0 : "\(ProcessOwner.directory)/\($0)" }
         let service = Service(
             configuration: configuration,
-            rulesFile: rules.path,
-            source: overrides.source(file: rules.path),
+            rulesFile: file,
+            source: overrides.source(file: file),
             logger: logger,
             environment: LocatedRules.environment,
             allowsColour: !LocatedLog.isColourRefused,

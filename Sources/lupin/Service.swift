@@ -29,13 +29,14 @@ struct Service: Sendable {
     /// Serves on the calling thread, which must be the process's only one so far: threads made
     /// before would take signals by their default action.
     func run() -> ExitCode {
+        let isForTerminal = Terminal.isThere && !SignalReader.isIgnored(.hangUp)
         SignalReader.block(ProcessSignal.allCases)
         let executor = LoopExecutor()
         let ending = LoopLocal(Ending(), of: executor)
         do throws(SystemError) {
             let loop = try EventLoop(executor: executor)
             Task(executorPreference: executor) {
-                guard let code = await start(on: executor) else { return }
+                guard let code = await start(on: executor, isForTerminal) else { return }
                 ending.value.code = code
                 stop(executor)
             }
@@ -48,7 +49,7 @@ struct Service: Sendable {
     }
 
     /// Starts the proxy and answers signals; comes back with a code only when it cannot start.
-    private func start(on executor: LoopExecutor) async -> ExitCode? {
+    private func start(on executor: LoopExecutor, _ isForTerminal: Bool) async -> ExitCode? {
         let signals: SignalReader
         do throws(SystemError) {
             signals = try SignalReader(ProcessSignal.allCases, on: executor.loop)
@@ -69,11 +70,27 @@ struct Service: Sendable {
             )
         } catch {
             logger.error("\(error.message)")
-            return error.isBindFailure ? .cannotBind : .failure
+            guard error.isBindFailure else { return .failure }
+            await tellOfOther(on: executor.loop)
+            return .cannotBind
         }
         logger.notice("\(greeting(proxy.addresses))")
-        await answer(signals, for: proxy, on: executor)
+        await answer(signals, for: proxy, on: executor, isForTerminal)
         return nil
+    }
+
+    /// Says which lupin of this user runs already, if one does.
+    private func tellOfOther(on loop: EventLoop) async {
+        let client = try? AdminClient.locate(socket: nil, rulesFile: rulesFile)
+        let reply = try? await client?.request("GET", "/v1/status", on: loop)
+        guard let other = reply?.decoded(as: RunningStatus.self) else { return }
+        let rules = other.rules.file.map { "by \($0)" } ?? "without a rules file"
+        logger.notice(
+            """
+            a lupin listens on \(other.listeners.joined(separator: " and ")) \(rules), up \
+            \(RunningStatus.time(other.uptime)): see lupin status, lupin reload
+            """
+        )
     }
 
     /// Never returns by itself: the control loop stops under it, or a second signal ends the
@@ -81,7 +98,8 @@ struct Service: Sendable {
     private func answer(
         _ signals: SignalReader,
         for proxy: Proxy,
-        on executor: LoopExecutor
+        on executor: LoopExecutor,
+        _ isForTerminal: Bool
     ) async {
         var isStopping = false
         while true {
@@ -91,6 +109,12 @@ struct Service: Sendable {
                 if isStopping { _exit(128 + signal.rawValue) }
                 isStopping = true
                 logger.notice("stopping; a second signal cuts what still runs")
+                Task(executorPreference: executor) {
+                    await proxy.stop()
+                    stop(executor)
+                }
+            case .hangUp where isForTerminal && !Terminal.isThere:
+                // The window is closed: nobody is left to end it.
                 Task(executorPreference: executor) {
                     await proxy.stop()
                     stop(executor)

@@ -14,6 +14,15 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// The family, or one of the shells that belong to it.
+    init?(argument: String) {
+        switch argument {
+        case "bash", "zsh": self = .sh
+        case "pwsh": self = .powershell
+        default: self.init(rawValue: argument)
+        }
+    }
+
     /// A statement that gives a variable to all later commands.
     func export(_ name: String, _ value: String) -> String {
         switch self {

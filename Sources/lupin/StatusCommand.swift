@@ -44,9 +44,12 @@ struct RunningStatus: Decodable {
     /// Milliseconds.
     var uptime: Double
     var listeners: [String]
+    /// The address of the first listener, as proxy variables have it.
+    var proxy: String
     var rules: Rules
     var connections: Int
     var live: Int
+    var bypasses: Int
     var exchanges: [String: Int]
     var attempts: Int
     var dropped: Int
@@ -71,12 +74,18 @@ struct RunningStatus: Decodable {
                 + (parts.isEmpty ? "" : ": \(parts.joined(separator: ", "))")
                 + "; \(Self.count(attempts, "attempt")) upstream",
         ]
+        if bypasses > 0 {
+            lines.append(
+                "\(Self.count(bypasses, "bypass", "bypasses")) of rules: clients refused the "
+                    + "certificate (lupin explain URL tells which)"
+            )
+        }
         if dropped > 0 { lines.append("\(Self.count(dropped, "line")) of the log lost") }
         return lines.joined(separator: "\n")
     }
 
-    private static func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    private static func count(_ number: Int, _ noun: String, _ plural: String? = nil) -> String {
+        "\(number) \(number == 1 ? noun : plural ?? "\(noun)s")"
     }
 
     /// `2d 3h`, `3h 5m`, `5m 7s` or `7s`.

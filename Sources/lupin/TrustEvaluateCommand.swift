@@ -145,7 +145,7 @@ struct TrustEvaluateCommand: ParsableCommand {
             return .system
         }
         if policy == NamedTrustPolicy.system.name { return .system }
-        let rules = try LocatedRules(explicit: rulesFile).configuration.rules.rules
+        let rules = try LocatedRules.toLookAt(explicit: rulesFile).configuration.rules.rules
         let policies = rules.compactMap(\.trust?.policy)
         if let found = policies.first(where: { $0.name == policy }) { return found }
         let names = Set(policies.map(\.name)).union([NamedTrustPolicy.system.name]).sorted()

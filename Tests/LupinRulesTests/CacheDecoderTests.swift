@@ -127,7 +127,7 @@ struct CacheDecoderTests {
             """
         #expect(
             decode(body).warnings.report() == """
-                lupin.yaml:5:3: no rule uses the cache policy "three"  [E-NAME]
+                lupin.yaml:5:3: warning: no rule uses the cache policy "three"  [E-NAME]
                     three: {variants: 3}
                     ^^^^^  write cache: three in a rule, or take it out
                 """
@@ -274,11 +274,13 @@ struct CacheDecoderTests {
             """
         #expect(
             decode(body).warnings.report() == """
-                lupin.yaml:4:29: the rule "rule@4" overrides what origins say (ttl 1h, ignore \
+                lupin.yaml:4:29: warning: the rule "rule@4" overrides what origins say \
+                (ttl 1h, ignore \
                 private, ignore vary), and does not name its hosts  [E-CACHE]
                     - {match: {scheme: http}, cache: long}
                                               ^^^^^  write host: api.example in its match
-                lupin.yaml:5:49: the rule "rule@5" overrides what origins say (ignore no-store), \
+                lupin.yaml:5:49: warning: the rule "rule@5" overrides what origins say \
+                (ignore no-store), \
                 and does not name its hosts  [E-CACHE]
                     - {match: {host: "**", scheme: http}, cache: {ignore: no-store}}
                                                                   ^^^^^^  write host: api.example \
@@ -292,7 +294,8 @@ struct CacheDecoderTests {
         #expect(
             decode("cache: {a: {mode: private, ignore: [private, vary]}}" + rule).warnings.report()
                 == """
-                lupin.yaml:2:28: a private cache keeps what is private and what sets cookies by \
+                lupin.yaml:2:28: warning: a private cache keeps what is private and what \
+                sets cookies by \
                 itself  [E-CACHE]
                     cache: {a: {mode: private, ignore: [private, vary]}}
                                                ^^^^^^  take private out

@@ -72,8 +72,8 @@ struct CertificateValuesTests {
         #expect(problems(key).errors.isEmpty)
         #expect(
             problems(key).warnings.report() == """
-                lupin.yaml:2:53: the secret file /etc/lupin/key.pem is readable by group or \
-                others  [E-FILE]
+                lupin.yaml:2:53: warning: the secret file /etc/lupin/key.pem is readable by \
+                group or others  [E-FILE]
                     upstream: {tls: {client_cert: {cert: cert.pem, key: key.pem}}}
                                                                         ^^^^^^^  chmod 600 \
                 /etc/lupin/key.pem

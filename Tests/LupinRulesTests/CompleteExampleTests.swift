@@ -92,7 +92,7 @@ struct CompleteExampleTests {
             retry_after: {honour: true, max: 30s}
             non_idempotent: never
             replay_body: 256KiB
-            replay_spill: 0
+            replay_spill: 64MiB
             per_try: none
             hold: 0
             hedge: none

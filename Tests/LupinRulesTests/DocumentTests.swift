@@ -43,7 +43,15 @@ struct DocumentTests {
             """
             lupin.yaml:2:10: the alias has no anchor before it  [E-SYNTAX]
                 workers: *w
-                         ^  write &name at the first use
+                         ^  quote a text that begins with *, or write &name at the first use
+            """
+        ),
+        (
+            "rules: [{match: *.example}]",
+            """
+            lupin.yaml:2:18: a text that begins with * or & is not quoted  [E-SYNTAX]
+                rules: [{match: *.example}]
+                                 ^  write "*.example"
             """
         ),
         (

@@ -81,7 +81,8 @@ struct ListenerValuesTests {
         #expect(result.errors.isEmpty)
         #expect(
             result.warnings.report() == """
-                lupin.yaml:2:32: the password file /etc/lupin/htpasswd is readable by group or \
+                lupin.yaml:2:32: warning: the password file /etc/lupin/htpasswd is \
+                readable by group or \
                 others  [E-FILE]
                     listen: [{auth: {basic: {file: htpasswd}}}]
                                                    ^^^^^^^^  who reads it can guess passwords \

@@ -116,7 +116,7 @@ struct RetryDecoderTests {
             """
         #expect(
             decode(body).warnings.report() == """
-                lupin.yaml:5:3: no rule uses the retry policy "three"  [E-NAME]
+                lupin.yaml:5:3: warning: no rule uses the retry policy "three"  [E-NAME]
                     three: {limit: 3}
                     ^^^^^  write retry: three in a rule, or take it out
                 """

@@ -84,7 +84,8 @@ struct RuleConsistencyTests {
         #expect(result.errors.isEmpty)
         #expect(
             result.warnings.report() == """
-                lupin.yaml:2:32: the rule "all" names no host: it decrypts everything  [E-INTERCEPT]
+                lupin.yaml:2:32: warning: the rule "all" names no host: it decrypts \
+                everything  [E-INTERCEPT]
                     rules: [{name: all, match: {}, request: [{remove: A}]}]
                                                    ^^^^^^^  write its hosts, or scheme: http where \
                 that is enough
@@ -130,7 +131,8 @@ struct RuleConsistencyTests {
         #expect(result.errors.isEmpty)
         #expect(
             result.warnings.report() == """
-                lupin.yaml:2:48: the rule "lab" accepts any certificate, of anybody  [E-TRUST-4]
+                lupin.yaml:2:48: warning: the rule "lab" accepts any certificate, of \
+                anybody  [E-TRUST-4]
                     rules: [{name: lab, match: "*.lab.dev", trust: disabled}]
                                                                    ^^^^^^^^  a certificate of \
                 yours is better pinned: certificates: [ca.pem]

@@ -142,10 +142,10 @@ struct RuleDecoderTests {
         #expect(result.errors.isEmpty)
         #expect(
             result.warnings.report() == """
-                lupin.yaml:2:25: the host is not in canonical form  [E-HOST]
+                lupin.yaml:2:25: warning: the host is not in canonical form  [E-HOST]
                     rules: [{match: {host: [Bücher.dev, a.dev.]}}]
                                             ^^^^^^^^^^  compared as `xn--bcher-kva.dev`
-                lupin.yaml:2:37: the host is not in canonical form  [E-HOST]
+                lupin.yaml:2:37: warning: the host is not in canonical form  [E-HOST]
                     rules: [{match: {host: [Bücher.dev, a.dev.]}}]
                                                         ^^^^^^  compared as `a.dev`
                 """
@@ -406,7 +406,7 @@ struct RuleDecoderTests {
         #expect(result.errors.isEmpty)
         #expect(
             result.warnings.report() == """
-                lupin.yaml:6:5: the rule "hidden" can never match  [E-SHADOW]
+                lupin.yaml:6:5: warning: the rule "hidden" can never match  [E-SHADOW]
                     - name: hidden
                       ^  hidden by "all of dev" on line 3, which has stop: true
                 """

@@ -1,22 +1,29 @@
 // The files in `config/` say what the settings table says, and the sample file is a good one.
 
+import Foundation
 import LupinCore
 import LupinRules
 import Testing
 
 struct SettingsDocumentTests {
-    private func file(_ name: String) throws -> String {
+    /// What the file holds; LUPIN_WRITE_DOCS=1 writes `text` into it before.
+    private func file(_ name: String, writing text: String) throws -> String {
         let here = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
         let path = (here + ["config", Substring(name)]).joined(separator: "/")
+        if ProcessInfo.processInfo.environment["LUPIN_WRITE_DOCS"] == "1" {
+            try text.write(toFile: path, atomically: true, encoding: .utf8)
+        }
         return String(decoding: try FileAccess.read(path).bytes, as: UTF8.self)
     }
 
     @Test func `config lupin yaml is what the table says`() throws {
-        #expect(try file("lupin.yaml") == SettingsDocument.yaml)
+        let text = SettingsDocument.yaml
+        #expect(try file("lupin.yaml", writing: text) == text)
     }
 
     @Test func `config rules schema json is what the tables say`() throws {
-        #expect(try file("rules.schema.json") == SchemaDocument.json)
+        let text = SchemaDocument.json
+        #expect(try file("rules.schema.json", writing: text) == text)
     }
 
     @Test func `the sample file is the defaults, without any remark`() throws {

@@ -156,7 +156,7 @@ struct TrustDecoderTests {
         let result = decode(body + "\nrules: [{match: a.dev, trust: q}]")
         #expect(
             result.warnings.report() == """
-                lupin.yaml:2:9: no rule uses the trust policy "p"  [E-NAME]
+                lupin.yaml:2:9: warning: no rule uses the trust policy "p"  [E-NAME]
                     trust: {p: system, q: system}
                             ^  write trust: p in a rule, or take it out
                 """

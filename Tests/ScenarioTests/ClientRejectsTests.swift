@@ -20,7 +20,7 @@ struct ClientRejectsTests {
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func `its next CONNECT is a tunnel for an hour, and it is told of once`(
+    func `its CONNECTs are tunnels for 30 s, which log and answer say, and it is told of once`(
         maximum: TLSVersion
     ) async throws {
         let clock = VirtualClock()
@@ -40,12 +40,25 @@ struct ClientRejectsTests {
             #expect(records[0]["mode"] == "intercept")
             #expect(records[0]["error.detail"]?.contains("rejected our certificate") == true)
             #expect(proxy.warnings.count == 1)
-            #expect(proxy.warnings.first?.contains("127.0.0.1 refuses lupin's certificate") == true)
+            #expect(
+                proxy.warnings.first?.contains("127.0.0.1 refuses lupin's certificate (unknown_ca)")
+                    == true
+            )
             #expect(proxy.warnings.first?.contains(authority) == true)
             #expect(origin.connections.isEmpty)
 
-            try clock.advance(by: .seconds(3590))
+            try clock.advance(by: .seconds(29))
             let own = try proxy.authority.leaf("origin.test").der
+            let granted = try proxy.client()
+            let answer = try granted.connect(authority)
+            #expect(answer["Lupin-Bypass"] == "client_rejects")
+            #expect(answer["Lupin-Id"]?.count == 8)
+            granted.close()
+            let bypass = try proxy.records(3)[2]
+            #expect(bypass["mode"] == "tunnel")
+            #expect(bypass["bypassed.reason"] == "client_rejects")
+            #expect(bypass["bypassed.because"] == "unknown_ca")
+            #expect(bypass["bypassed.since"] != nil && bypass["bypassed.until"] != nil)
             let tunnelled = try proxy.client().connectSecurely(authority)
             #expect(tunnelled.security?.facts.certificates.first == own)
             #expect(try tunnelled.get("/").status == 204)
@@ -53,7 +66,7 @@ struct ClientRejectsTests {
             let other = try proxy.client().connectSecurely("origin.test:443")
             #expect(other.security?.facts.certificates.first != own)
 
-            try clock.advance(by: .seconds(11))
+            try clock.advance(by: .seconds(2))
             let decrypted = try proxy.client().connectSecurely(authority)
             #expect(decrypted.security?.facts.certificates.first != own)
             #expect(try decrypted.get("https://\(authority)/").status == 204)
@@ -78,6 +91,10 @@ struct ClientRejectsTests {
             _ = try proxy.record()
             let response = try proxy.client().connect(authority)
             #expect(response.status == 403)
+            #expect(response.bodyText.contains("let it trust the authority: `lupin ca install`"))
+            let id = try #require(response["Lupin-Id"])
+            #expect(response.bodyText.contains("`lupin explain \(id)` tells more"))
+            #expect(response.startLine == "HTTP/1.1 403 Forbidden (lupin explain \(id))")
             #expect(response.bodyText.contains("refused lupin's certificate"))
             #expect(response["Proxy-Status"]?.contains("http_request_denied") == true)
             #expect(!origin.hasWaiting)

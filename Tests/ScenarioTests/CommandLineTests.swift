@@ -11,9 +11,11 @@ struct CommandLineTests {
         #expect(help.code == 0)
         for command in [
             "serve", "reload", "status", "exec", "env", "doctor", "ca", "pin", "trust", "check",
-            "rules", "explain", "curl", "tail", "settings", "version",
+            "rules", "explain", "curl", "log", "settings", "version",
         ] {
-            #expect(help.output.contains("\n  \(command) "), "\(command) is missing")
+            let isListed =
+                help.output.contains("\n  \(command) ") || help.output.contains("\n  \(command), ")
+            #expect(isListed, "\(command) is missing")
             let own = try Lupin.run("help", command)
             #expect(own.code == 0)
             #expect(own.output.contains("USAGE: lupin \(command)"))
@@ -49,6 +51,27 @@ struct CommandLineTests {
         #expect(result.code == 64)
         #expect(result.output == "")
         #expect(result.errors.contains("Usage: lupin"))
+    }
+
+    @Test(arguments: [
+        ("localhost:1", "\"localhost\" is no IP address: write 127.0.0.1 or [::1]"),
+        ("a.example:1", "\"a.example\" is no IP address: names are not resolved here"),
+        ("127.0.0.1", "\"127.0.0.1\" has no port: write 127.0.0.1:8080"),
+        ("127.0.0.1:x", "\"x\" is no port: it is a number from 0 to 65535"),
+        ("::1:80", "an IPv6 address stands in brackets: [::1]:80"),
+        (
+            "0.0.0.0:0",
+            "others can reach 0.0.0.0 and use the proxy: write it under listen in the "
+                + "rules file, with auth"
+        ),
+    ])
+    func `an address that can't be listened on is told why`(
+        address: String,
+        sentence: String
+    ) throws {
+        let result = try Lupin.run("serve", "--listen", address)
+        #expect(result.code == 64)
+        #expect(result.errors.contains(sentence), "\(result.errors)")
     }
 
     @Test(arguments: [["check"], ["serve", "--rules"], ["env", "--rules"]])

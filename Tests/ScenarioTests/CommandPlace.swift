@@ -73,7 +73,7 @@ final class CommandPlace {
 }
 
 extension Lupin {
-    fileprivate static func run(
+    static func run(
         _ arguments: [String],
         environment: [String: String]
     ) throws -> Result {

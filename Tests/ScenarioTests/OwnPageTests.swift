@@ -1,6 +1,8 @@
 // What the proxy says when it is asked as a web server: only under its own names.
 
+import LupinCore
 import LupinIO
+import LupinTLS
 import LupinTestKit
 import Testing
 
@@ -47,6 +49,42 @@ struct OwnPageTests {
                 try client.send(head("GET /x HTTP/1.1", "Host: \(proxy.address)"))
                 #expect(try client.response().status == 404)
             }
+        }
+    }
+
+    @Test func `http://lupin/ is a page for whoever sets up a device`() async throws {
+        try await ProxyFixture.run(Inside.rule) { proxy in
+            let client = try proxy.client()
+            let page = try client.get("http://lupin/", "Accept: text/html")
+            #expect(page.status == 200)
+            #expect(page["Content-Type"] == "text/html; charset=utf-8")
+            #expect(page.bodyText.contains("<code>http://127.0.0.1:\(proxy.address.port)</code>"))
+            let own = try proxy.ownAuthority()
+            let pem = try client.get("http://lupin/ca.pem")
+            #expect(pem["Content-Type"] == "application/x-x509-ca-cert")
+            #expect(pem.body == own.pem)
+            let profile = try client.get("http://lupin/lupin.mobileconfig")
+            #expect(profile["Content-Type"] == "application/x-apple-aspen-config")
+            #expect(profile.bodyText.contains("<data>\(Base64Text.encode(own.der))</data>"))
+            #expect(profile.bodyText.contains("<string>com.apple.security.root</string>"))
+            let script = try client.get("http://lupin/proxy.pac")
+            #expect(script.bodyText.contains("PROXY 127.0.0.1:\(proxy.address.port)"))
+            // Another port is another host's business.
+            #expect(try client.get("http://lupin:81/").status == 502)
+        }
+    }
+
+    @Test func `who may not use lupin gets no page of it, and a rule for the name comes first`()
+        async throws
+    {
+        try await ProxyFixture.run("access: {clients: [10.0.0.0/8]}") { proxy in
+            let client = try proxy.client()
+            #expect(try client.get("http://lupin/").status == 403)
+        }
+        let rule = "rules: [{match: {host: lupin}, respond: {status: 418}}]"
+        try await ProxyFixture.run(rule) { proxy in
+            let client = try proxy.client()
+            #expect(try client.get("http://lupin/").status == 418)
         }
     }
 }

@@ -29,6 +29,32 @@ struct PrintCurlCommandTests {
         )
     }
 
+    @Test(arguments: [["6f1c"], ["last"], ["last", "host:a.example"]])
+    func `an exchange is named by some digits or by its place, too`(words: [String]) throws {
+        let folder = try Folder()
+        let older = Self.record.replacing("6f1c", with: "7a00").replacing(
+            "a.example",
+            with: "b.dev"
+        )
+        let log = try folder.write("log.jsonl", "\(older)\n\(Self.record)\n")
+        let result = try Lupin.run(["curl", "--log", log] + words)
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(result.output.contains("http://a.example/x?y"))
+    }
+
+    @Test func `digits that begin two ids name both`() throws {
+        let folder = try Folder()
+        let other = Self.record.replacing("2a9d4b7f", with: "00000000")
+        let log = try folder.write("log.jsonl", "\(other)\n\(Self.record)\n")
+        let result = try Lupin.run("curl", "--log", log, "6f1c0e0b")
+        #expect(result.code == 1)
+        let first = Self.id.replacing("2a9d4b7f", with: "00000000")
+        #expect(
+            result.errors
+                == "lupin: the digits begin more than one id: \(first), \(Self.id)\n"
+        )
+    }
+
     @Test func `a running lupin is asked by its socket`() throws {
         let folder = try Folder()
         let body = """
@@ -67,12 +93,13 @@ struct PrintCurlCommandTests {
         let log = try folder.write("log.jsonl", "{\"id\":\"\(Self.id)\"}\n")
         let nothing = try Lupin.run("curl", "--log", log, Self.id)
         #expect(nothing.code == 1)
-        #expect(nothing.errors == "lupin: there is no exchange \(Self.id) in \(log)\n")
+        #expect(nothing.errors == "lupin: \(log) has no such exchange\n")
     }
 
     @Test(arguments: [
         ["short"], [id, "--attempt", "1"], [id, "--adapted", "--original"],
         [id, "--adapted", "--attempt", "0"], [id, "--log", "-", "--socket", "x"], [],
+        ["last", "next"], ["6f1"],
     ])
     func `a wrong command line ends with 64`(arguments: [String]) throws {
         #expect(try Lupin.run(["curl"] + arguments).code == 64)

@@ -41,8 +41,8 @@ struct RespondTests {
         }
     }
 
-    @Test(arguments: [("200", 403), ("204", 403), ("302", 302), ("403", 403), ("503", 503)])
-    func `a CONNECT gets the status unless that would open a tunnel`(
+    @Test(arguments: [("403", 403), ("407", 407), ("503", 503)])
+    func `a CONNECT gets a refusal itself, and who wrote it`(
         written: String,
         status: Int
     ) async throws {
@@ -50,7 +50,32 @@ struct RespondTests {
             let client = try proxy.client()
             let response = try client.connect("a.example:443")
             #expect(response.status == status)
-            #expect(response["content-length"] != nil)
+            #expect(response.bodyText.hasPrefix("answered by the rule \"canned\" (line "))
+            #expect(response["Lupin-Id"]?.count == 8)
+            #expect(response.startLine.hasSuffix(" (lupin explain \(response["Lupin-Id"] ?? ""))"))
+        }
+    }
+
+    @Test(arguments: [("{status: 200}", 200, ""), ("{status: 403, body: no}", 403, "no")])
+    func `any other answer comes inside, to who asks by https`(
+        respond: String,
+        status: Int,
+        body: String
+    ) async throws {
+        try await ProxyFixture.run(rules(respond)) { proxy in
+            let client = try proxy.client().connectSecurely("a.example:443")
+            let response = try client.get("https://a.example/")
+            #expect(response.status == status)
+            if !body.isEmpty { #expect(response.bodyText == body) }
+        }
+    }
+
+    @Test(arguments: ["mode: none", "except: [\"*.example\"]"])
+    func `where nothing may be decrypted the CONNECT is refused`(setting: String) async throws {
+        let text = "intercept: {\(setting)}\n" + rules("{status: 200, body: yes}")
+        try await ProxyFixture.run(text) { proxy in
+            let client = try proxy.client()
+            #expect(try client.connect("a.example:443").status == 403)
         }
     }
 }

@@ -58,8 +58,9 @@ final class RunningLupin {
     private let process: Process
     private let errors = Pipe()
 
-    init(_ arguments: String...) throws {
+    init(_ arguments: String..., environment: [String: String] = [:]) throws {
         let process = Lupin.process(Lupin.path, arguments, in: nil)
+        process.environment?.merge(environment) { $1 }
         runtime = try Folder()
         process.environment?["XDG_RUNTIME_DIR"] = runtime.path
         self.process = process

@@ -21,6 +21,8 @@ extension ErrorKind {
             .httpResponseTransferCoding, .httpResponseContentCoding, .httpResponseTimeout,
             .httpUpgradeFailed, .httpProtocolError:
             responseSentence(host)
+        case .proxyInternalResponse where status == 502:
+            "The response of \(host) is not what `validate` of a rule demands, so it was refused."
         case .proxyInternalResponse: "A rule of lupin answered this request for \(host)."
         case .proxyInternalError where status == 502:
             "lupin could not make of this request for \(host) what its rules say, "
@@ -48,7 +50,8 @@ extension ErrorKind {
         case .destinationUnavailable:
             "\(host) failed so often lately that lupin gives it a rest. Try again shortly."
         case .destinationIPProhibited:
-            "The address of \(host) is on the list `access.deny_targets` of lupin.yaml."
+            "`access.deny_targets` forbids the address of \(host); where the rules file does not "
+                + "say otherwise these are link-local addresses and lupin's own."
         default:
             "There is no route to the address of \(host). Check the network or the VPN."
         }
@@ -95,8 +98,7 @@ extension ErrorKind {
         case .httpResponseContentCoding:
             "\(host) sent a body that cannot be decoded (content coding)."
         case .httpResponseTimeout:
-            "\(host) took the request and did not answer in time. "
-                + "If it may take long, raise `timeouts.response_header`."
+            "\(host) took the request and did not answer in time."
         case .httpUpgradeFailed:
             "\(host) did not switch to the protocol that the client asked for."
         default:
@@ -106,6 +108,7 @@ extension ErrorKind {
 
     private static func requestErrorSentence(_ status: UInt16) -> String {
         switch status {
+        case 404: "The request was meant for a web server, and came to lupin itself."
         case 405: "The method is not allowed here."
         case 408: "The request did not arrive in time."
         case 413: "The request body is larger than `limits.body` allows."

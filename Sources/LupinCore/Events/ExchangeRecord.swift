@@ -80,6 +80,7 @@ package struct ExchangeRecord: Sendable {
         var validation: ValidationRecord?
         var redirects: [RedirectRecord] = []
         var trust: TrustRecord?
+        var bypass: BypassRecord?
     }
 
     /// Whether it may have something of what few exchanges have.
@@ -125,6 +126,12 @@ package struct ExchangeRecord: Sendable {
         set { if rare != nil || newValue != nil { change { $0.trust = newValue } } }
     }
 
+    /// Why a tunnel was not decrypted although rules want that; nil where nothing was bypassed.
+    package var bypass: BypassRecord? {
+        get { held?.bypass }
+        set { if rare != nil || newValue != nil { change { $0.bypass = newValue } } }
+    }
+
     /// The fields of both heads.
     package struct Fields {
         package var request = FieldSection()
@@ -165,6 +172,16 @@ package struct ExchangeID: Hashable, Sendable {
         bytes.reserveCapacity(32)
         bytes.append(hex: high, digits: 16)
         bytes.append(hex: low, digits: 16)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// How many digits people are shown: enough to tell the exchanges of a day apart.
+    package static let shortDigits = 8
+
+    /// The first 8 digits, for people; commands take them for the whole.
+    package var short: String {
+        var bytes: [UInt8] = []
+        bytes.append(hex: high >> 32, digits: Self.shortDigits)
         return String(decoding: bytes, as: UTF8.self)
     }
 }
@@ -263,6 +280,25 @@ package struct RedirectRecord: Sendable, Equatable {
     package init(status: UInt16, location: String) {
         self.status = status
         self.location = location
+    }
+}
+
+/// Rules that a tunnel went past, because its client had refused lupin's certificate.
+package struct BypassRecord: Sendable, Equatable {
+    /// The record's word for the one reason that there is.
+    package static let reason = "client_rejects"
+
+    /// When the client refused first, in microseconds since 1970.
+    package var sinceMicroseconds: Int64
+    /// Until when its next CONNECT is a tunnel, too.
+    package var untilMicroseconds: Int64
+    /// The TLS alert by which it refused (RFC 8446 §6).
+    package var cause: String
+
+    package init(sinceMicroseconds: Int64, untilMicroseconds: Int64, cause: String) {
+        self.sinceMicroseconds = sinceMicroseconds
+        self.untilMicroseconds = untilMicroseconds
+        self.cause = cause
     }
 }
 

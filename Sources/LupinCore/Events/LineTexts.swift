@@ -155,6 +155,14 @@ struct LinePlace<Field: LineField> {
         add(.total, microseconds: timing.total, to: &output)
     }
 
+    /// Appends a time that few lines have, in microseconds since 1970.
+    mutating func add(_ field: Field, date microseconds: Int64, to output: inout TextCursor) {
+        var timestamp = TimestampText()
+        open(field, to: &output)
+        timestamp.append(date: microseconds, to: &output)
+        output.append(0x22)
+    }
+
     /// Appends a word of lupin's own.
     mutating func add(_ field: Field, literal: String, to output: inout TextCursor) {
         open(field, to: &output)

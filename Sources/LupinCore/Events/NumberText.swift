@@ -69,6 +69,12 @@ package struct TimestampText: Sendable {
         bytes.append(decimal: UInt64(fraction / 1000), width: 3)
     }
 
+    /// Appends `2026-11-20`.
+    mutating func append(dayOf microseconds: Int64, to bytes: inout [UInt8]) {
+        _ = update(microseconds)
+        bytes.append(contentsOf: text.prefix(10))
+    }
+
     /// Makes `text` that of the given time and returns the µs within the second.
     private mutating func update(_ microseconds: Int64) -> Int64 {
         let (whole, fraction) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)

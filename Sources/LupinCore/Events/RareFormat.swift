@@ -7,6 +7,7 @@ extension RecordFormat {
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
     ) {
+        if record.hasRare, let bypass = record.bypass { add(bypass, at: &place, to: &output) }
         if record.hasRare, let use = record.authentication {
             place.add(.token, use.token, redactor, to: &output)
             if use.version > 0 { place.add(.tokenVersion, UInt64(use.version), to: &output) }
@@ -36,6 +37,22 @@ extension RecordFormat {
     }
 
     private mutating func add(
+        _ bypass: BypassRecord,
+        at place: inout LinePlace<RecordField>,
+        to output: inout TextCursor
+    ) {
+        place.add(.bypassReason, literal: BypassRecord.reason, to: &output)
+        let times = [
+            (RecordField.bypassSince, bypass.sinceMicroseconds),
+            (.bypassUntil, bypass.untilMicroseconds),
+        ]
+        for (field, time) in times {
+            place.add(field, date: time, to: &output)
+        }
+        place.add(.bypassCause, bypass.cause, redactor, to: &output)
+    }
+
+    private mutating func add(
         _ trust: TrustRecord,
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
@@ -49,11 +66,7 @@ extension RecordFormat {
         if let leaf = trust.leaf { place.add(.trustLeaf, literal: leaf, to: &output) }
         guard let end = trust.notAfter else { return }
         // Beyond year 9999, where RFC 3339 ends, nobody needs to know.
-        let seconds = min(max(end, 0), 253_402_300_799)
-        var timestamp = TimestampText()
-        place.open(.trustEnd, to: &output)
-        timestamp.append(date: seconds * 1_000_000, to: &output)
-        output.append(0x22)
+        place.add(.trustEnd, date: min(max(end, 0), 253_402_300_799) * 1_000_000, to: &output)
     }
 
     /// Appends how it ended, where that was no usual end.

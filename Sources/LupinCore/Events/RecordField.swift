@@ -16,6 +16,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case protocolName, version, stream, reset, resetBy
     case clientIn, clientOut, upstreamOut, upstreamIn
     case rulesVersion, matched, steps
+    case bypassReason, bypassSince, bypassUntil, bypassCause
     case token, tokenVersion, tokenAction, tokenWait
     case cacheStatus
     case trustPolicy, trustVerdict, trustChecks, trustLeaf, trustEnd
@@ -74,6 +75,11 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .rulesVersion: .text("rules.version", "digest of the rules that held")
         case .matched: .value("rules.matched", "names of the rules that matched, in file order")
         case .steps: .value("rules.steps", "what of them was done")
+        case .bypassReason:
+            .text("bypassed.reason", "`client_rejects`: a tunnel, although rules want clear text")
+        case .bypassSince: .text("bypassed.since", "when the client refused the certificate first")
+        case .bypassUntil: .text("bypassed.until", "when its CONNECTs are decrypted again")
+        case .bypassCause: .text("bypassed.because", "the TLS alert by which it refused")
         case .token: .text("auth.token", "the name under `tokens`; never the token")
         case .tokenVersion: .value("auth.version", "which credential of that name, from 1")
         case .tokenAction:

@@ -89,6 +89,7 @@ extension RecordSummary {
         else { return nil }
         self.init()
         startMicroseconds = start
+        id = String((json[field: .id]?.string ?? "").prefix(ExchangeID.shortDigits))
         program = json[field: .program]?.string ?? ""
         status = json[field: .status]?.count ?? 0
         isHTTP2 = json[field: .version]?.string == ProtocolVersion.http2.text
@@ -105,6 +106,7 @@ extension RecordSummary {
         errorType = json[field: .errorType]?.string ?? ""
         errorDetail = json[field: .errorDetail]?.string ?? ""
         rules = json[field: .matched]?.list?.compactMap(\.string) ?? []
+        bypassCause = json[field: .bypassCause]?.string ?? ""
         token = json[field: .token]?.string ?? ""
         tokenAction = json[field: .tokenAction]?.string ?? ""
         failedCondition = json[field: .failedCondition]?.string ?? ""

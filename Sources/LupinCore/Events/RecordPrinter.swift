@@ -5,7 +5,7 @@ package struct RecordPrinter: Sendable {
     /// A longer line is none of lupin's and is dropped.
     private static let lineBytesMax = 4 << 20
 
-    private let filter: RecordFilter
+    package let filter: RecordFilter
     private let keepsJSON: Bool
     private var text: SummaryText
 
@@ -18,14 +18,21 @@ package struct RecordPrinter: Sendable {
     /// Takes all complete lines from the front of `input` and returns what is to be printed.
     package mutating func take(from input: inout [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
+        take(from: &input) { output += $0 }
+        return output
+    }
+
+    /// The same, calling `body` with what is to be printed of each line that passes.
+    package mutating func take(from input: inout [UInt8], _ body: ([UInt8]) -> Void) {
         var start = 0
         for i in input.indices where input[i] == 0x0A {
+            var output: [UInt8] = []
             print(input.span.extracting(start..<i), to: &output)
+            if !output.isEmpty { body(output) }
             start = i + 1
         }
         input.removeFirst(start)
         if input.count > RecordPrinter.lineBytesMax { input = [] }
-        return output
     }
 
     /// Takes the rest as a last line that lacks its end.

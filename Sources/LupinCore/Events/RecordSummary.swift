@@ -6,6 +6,8 @@
 /// Texts are redacted already, and escaped only when they are printed.
 package struct RecordSummary: Sendable, Equatable {
     package var startMicroseconds: Int64 = 0
+    /// The first digits of the exchange's id.
+    package var id = ""
     package var program = ""
     /// 0 when the client got no response.
     package var status: UInt64 = 0
@@ -23,6 +25,8 @@ package struct RecordSummary: Sendable, Equatable {
     package var errorType = ""
     package var errorDetail = ""
     package var rules: [String] = []
+    /// The alert by which the client made its tunnel go past the rules.
+    package var bypassCause = ""
     /// The token that was used, and what became of it.
     package var token = ""
     package var tokenAction = ""
@@ -38,6 +42,7 @@ package struct RecordSummary: Sendable, Equatable {
     /// What people see of `record`.
     package init(_ record: borrowing ExchangeRecord, dropped: Int, redactor: Redactor) {
         startMicroseconds = record.startMicroseconds
+        id = record.id.short
         program = redactor.cleaned(record.client.program ?? "")
         status = UInt64(record.response?.status ?? 0)
         isHTTP2 = record.version == .http2
@@ -57,6 +62,7 @@ package struct RecordSummary: Sendable, Equatable {
             errorDetail = redactor.cleaned(error.detail)
         }
         rules = record.rules.matched.map { redactor.cleaned($0) }
+        bypassCause = record.bypass?.cause ?? ""
         if let authentication = record.authentication {
             token = redactor.cleaned(authentication.token)
             tokenAction = authentication.action.rawValue
@@ -76,15 +82,30 @@ package struct SummaryText: Sendable {
     /// nil: lines may be of any length.
     package var columns: Int?
     var timestamp: TimestampText
+    /// The day of the line before.
+    private var day: [UInt8]?
 
-    package init(isColoured: Bool, columns: Int? = nil, utcOffsetSeconds: Int64 = 0) {
+    /// With the present, in microseconds since 1970, a first line of another day has its date.
+    package init(
+        isColoured: Bool,
+        columns: Int? = nil,
+        utcOffsetSeconds: Int64 = 0,
+        now: Int64? = nil
+    ) {
         self.isColoured = isColoured
         self.columns = columns
         timestamp = TimestampText(utcOffsetSeconds: utcOffsetSeconds)
+        guard let now else { return }
+        var today: [UInt8] = []
+        timestamp.append(dayOf: now, to: &today)
+        day = today
     }
 
-    /// Appends `22:41:07.123 200 GET https://api.github.com/user 5.0KiB 743ms curl [github]`.
+    /// Appends `22:41:07.123 200 6f1c0e0b GET  https://api.github.com/user 5.0KiB 743ms [github]`.
+    ///
+    /// On a terminal what stands behind the URL ends at the right margin.
     package mutating func append(_ summary: RecordSummary, to bytes: inout [UInt8]) {
+        appendDay(of: summary.startMicroseconds, to: &bytes)
         var time: [UInt8] = []
         timestamp.append(timeOfDay: summary.startMicroseconds, to: &time)
         let status = summary.status > 0 ? String(summary.status) : "---"
@@ -92,19 +113,33 @@ package struct SummaryText: Sendable {
         while method.utf8.count < 4 { method += " " }
         let tail = SummaryText.tail(of: summary)
         let head = String(decoding: time, as: UTF8.self)
+        let id = summary.id.isEmpty ? "--------" : LogText.plain(summary.id)
         let url = fitted(
             LogText.plain(summary.url),
-            taken: head.utf8.count + status.utf8.count + method.count + tail.text.count + 4
+            taken: head.utf8.count + id.utf8.count + status.utf8.count + method.count
+                + tail.text.count + 5
         )
         add(head, .dim, to: &bytes)
         bytes.append(0x20)
         add(status, SummaryText.colour(ofStatus: summary.status), to: &bytes)
+        bytes.append(0x20)
+        add(id, .dim, to: &bytes)
         bytes.append(contentsOf: " \(method) \(url) ".utf8)
         add(tail.text, tail.isBad ? .red : .dim, to: &bytes)
         if summary.dropped > 0 {
             bytes.append(0x20)
             add("(\(summary.dropped) lines lost before this one)", .red, to: &bytes)
         }
+        bytes.append(0x0A)
+    }
+
+    /// Appends `--- 2026-11-23` where another day begins than that of the line before.
+    mutating func appendDay(of microseconds: Int64, to bytes: inout [UInt8]) {
+        var day: [UInt8] = []
+        timestamp.append(dayOf: microseconds, to: &day)
+        defer { self.day = day }
+        guard let last = self.day, last != day else { return }
+        add("--- \(String(decoding: day, as: UTF8.self))", .dim, to: &bytes)
         bytes.append(0x0A)
     }
 
@@ -123,7 +158,13 @@ package struct SummaryText: Sendable {
             parts.append("\(summary.token) \(summary.tokenAction)")
         }
         if !summary.program.isEmpty { parts.append(summary.program) }
-        if !summary.rules.isEmpty { parts.append("[\(summary.rules.joined(separator: ", "))]") }
+        if !summary.bypassCause.isEmpty {
+            parts.append(
+                "rules bypassed: the client refused the certificate (\(summary.bypassCause))"
+            )
+        } else if !summary.rules.isEmpty {
+            parts.append("[\(summary.rules.joined(separator: ", "))]")
+        }
         if !summary.failedCondition.isEmpty {
             parts.append("validate: \(summary.failedCondition)")
         }
@@ -139,13 +180,15 @@ package struct SummaryText: Sendable {
         return (LogText.plain(parts.joined(separator: " ")), isBad)
     }
 
-    /// `url` with its middle replaced by `…` when the line would be too long.
+    /// `url` as wide as its place, with its middle replaced by `…` where it is too long.
     ///
     /// A URL keeps at least 24 columns.
     func fitted(_ url: String, taken: Int) -> String {
         guard let columns else { return url }
         let room = max(24, columns - taken)
-        guard url.count > room else { return url }
+        guard url.count > room else {
+            return url + String(repeating: " ", count: min(room, columns) - url.count)
+        }
         let end = (room - 1) / 3
         return "\(url.prefix(room - 1 - end))…\(url.suffix(end))"
     }
@@ -165,7 +208,7 @@ package struct SummaryText: Sendable {
     }
 
     /// `743ms`, `12.3s`, `5m03s`.
-    static func duration(_ microseconds: Int64) -> String {
+    package static func duration(_ microseconds: Int64) -> String {
         let milliseconds = max(0, microseconds) / 1000
         if milliseconds < 10_000 { return "\(milliseconds)ms" }
         let seconds = milliseconds / 1000

@@ -17,6 +17,8 @@ package struct RecordedExchange: Sendable {
     package var url: String
     /// Scheme, host and port of it, up to the path.
     package var site: String
+    /// Empty where it is not known.
+    package var host: String
     package var method: String
     package var mode: String
     package var version: String?
@@ -33,6 +35,8 @@ package struct RecordedExchange: Sendable {
     /// The URL of each attempt, where it is another than the client's, its version, and what the
     /// origin answered.
     package var attempts: [(url: String?, version: String?, status: UInt16?)]
+    /// How it ended.
+    package var end: RecordedEnd
     /// What the client got; nil where there was no response.
     package var response: Response?
     /// What Cache-Status said, as far as it is lupin's.
@@ -49,10 +53,15 @@ package struct RecordedExchange: Sendable {
         let record = json["record"] ?? json
         // Attempts and stages have lines of their own with the same id.
         guard ["exchange", "tunnel"].contains(record[field: .event]?.string ?? "exchange"),
-            let id = record[field: .id]?.string, let scheme = record[field: .scheme]?.string,
-            let host = record[field: .domain]?.string
+            let id = record[field: .id]?.string,
+            record[field: .outcome] != nil || record[field: .domain] != nil
         else { return nil }
+        // A tunnel's line has no scheme, and one about a request that could not be read no host.
+        let scheme = record[field: .scheme]?.string ?? "https"
+        let host = record[field: .domain]?.string ?? ""
         self.id = id
+        self.host = host
+        end = RecordedEnd(record)
         method = record[field: .originalMethod]?.string ?? record[field: .method]?.string ?? ""
         mode = record[field: .mode]?.string ?? ""
         url = record[field: .url]?.string ?? ""

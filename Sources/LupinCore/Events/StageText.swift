@@ -1,20 +1,18 @@
 // The line about one stage that people read.
 
 extension SummaryText {
-    /// How much of an id stands in a line: enough to tell the exchanges of a minute apart.
-    private static let idLength = 8
-
     /// Appends `22:41:07.123   · 6f1c0e0b connecting api.github.com:443`.
     ///
     /// A status stands where the line of an exchange has it.
     package mutating func append(_ stage: StageRecord, to bytes: inout [UInt8]) {
         var time: [UInt8] = []
+        appendDay(of: stage.microseconds, to: &bytes)
         timestamp.append(timeOfDay: stage.microseconds, to: &time)
         let head = String(decoding: time, as: UTF8.self)
         let word = LogText.plain(Self.word(of: stage))
         let rest = LogText.plain(Self.rest(of: stage))
         let url = LogText.plain(stage.url)
-        let taken = head.count + word.count + rest.count + Self.idLength + 9
+        let taken = head.count + word.count + rest.count + ExchangeID.shortDigits + 9
         add(head, .dim, to: &bytes)
         bytes.append(0x20)
         if stage.status > 0 {
@@ -24,7 +22,7 @@ extension SummaryText {
         }
         bytes.append(0x20)
         if !stage.id.isEmpty {
-            add(LogText.plain(String(stage.id.prefix(Self.idLength))), .dim, to: &bytes)
+            add(LogText.plain(String(stage.id.prefix(ExchangeID.shortDigits))), .dim, to: &bytes)
             bytes.append(0x20)
         }
         bytes.append(contentsOf: word.utf8)

@@ -54,7 +54,7 @@ package struct ValidationPolicy: Sendable, Equatable {
         }
     }
 
-    /// Larger bodies are not inspected.
+    /// Bodies longer than this, as they come or once decoded, fail every demand on values.
     package static let inspectedBytesMax = 256 << 10
 
     /// nil is any status.
@@ -75,10 +75,17 @@ package struct ValidationPolicy: Sendable, Equatable {
 
     /// Whether the body must be collected, up to `inspectedBytesMax`, and asked about.
     package var needsBody: Bool { !json.isEmpty }
+
+    /// Why values can't be demanded of a response: by its method or status it has no body.
+    package func reasonNotToAsk(_ head: ResponseHead, request: RequestHead) -> String? {
+        guard needsBody, head.hasNoBody(answering: request) else { return nil }
+        let what = request.method == .head ? "to HEAD" : "with status \(head.status)"
+        return "json was not checked: a response \(what) has no body"
+    }
 }
 
 /// What a response was expected to be and is not.
-package struct ValidationFailure: Sendable, Equatable {
+package struct ValidationFailure: Error, Equatable {
     /// The key of `validate:` that does not hold.
     package enum Condition: String, Sendable, CaseIterable {
         case status, header, size, json
@@ -93,14 +100,6 @@ package struct ValidationFailure: Sendable, Equatable {
         self.condition = condition
         self.sentence = sentence
     }
-}
-
-/// What is said of a body.
-package enum BodyVerdict: Sendable, Equatable {
-    case passed
-    case failed(ValidationFailure)
-    /// It was not judged; the reason is for the record.
-    case skipped(reason: String)
 }
 
 // MARK: The head
@@ -186,30 +185,33 @@ extension ValidationPolicy {
         return nil
     }
 
-    /// Judges a body by its JSON values.
+    /// What is wrong with a body by its JSON values; nil where all of them are the expected ones.
     ///
-    /// `isComplete` says that `body` is all of it: false once it has outgrown `inspectedBytesMax`.
-    /// The head tells whether the body can be read as it is.
-    package func check(
-        body: Span<UInt8>,
-        isComplete: Bool,
-        head: ResponseHead
-    ) -> BodyVerdict {
-        guard needsBody else { return .passed }
-        if head.status == 206 { return .skipped(reason: "the body is a part of the whole") }
-        if head.isContentCoded { return .skipped(reason: "the body is content-coded") }
-        guard isComplete, body.count <= Self.inspectedBytesMax else {
-            return .skipped(reason: "the body is larger than 256 KiB")
-        }
-        guard !body.isEmpty else { return .skipped(reason: "there is no body") }
+    /// What can't be judged has failed: a body that is empty, partial or no JSON.
+    package func check(body: Span<UInt8>, head: ResponseHead) -> ValidationFailure? {
+        guard needsBody else { return nil }
+        if head.status == 206 { return .unreadable("the body is only a part (206)") }
+        if body.isEmpty { return .unreadable("the body is empty") }
         guard let findings = JSONScanner.find(json.map(\.pointer), in: body) else {
-            return .skipped(reason: "the body is not JSON")
+            return .unreadable("the body is not JSON")
         }
         for (demand, found) in zip(json, findings) where !found.equals(demand.value, in: body) {
             let sentence = demand.sentence(about: found)
-            return .failed(ValidationFailure(condition: .json, sentence: sentence))
+            return ValidationFailure(condition: .json, sentence: sentence)
         }
-        return .passed
+        return nil
+    }
+}
+
+extension ValidationFailure {
+    /// The values of the body can't be read.
+    package static func unreadable(_ reason: String) -> ValidationFailure {
+        ValidationFailure(condition: .json, sentence: reason)
+    }
+
+    /// The body has outgrown what is inspected.
+    package static var tooLong: ValidationFailure {
+        .unreadable("the body is longer than the 256 KiB that lupin inspects")
     }
 }
 
@@ -258,13 +260,15 @@ extension ResponseHead {
         return media
     }
 
-    /// Whether Content-Encoding has more than `identity`.
-    fileprivate var isContentCoded: Bool {
-        var isCoded = false
+    /// The content codings in the order in which they were applied, without `identity`
+    /// (RFC 9110 §8.4).
+    package var contentCodings: [String] {
+        var codings: [String] = []
         fields.forEachMember(of: .contentEncoding) { member in
-            isCoded = isCoded || !member.equalsIgnoringCase("identity".utf8.span)
+            let isCoded = !member.equalsIgnoringCase("identity".utf8.span)
+            if isCoded { codings.append(String(copying: member)) }
         }
-        return isCoded
+        return codings
     }
 }
 

@@ -79,7 +79,7 @@ package struct RetryPolicy: Sendable, Equatable {
     /// Bytes of a request body that are kept in memory for sending it again.
     package var replayBodyBytes = 256 << 10
     /// Bytes beyond those that are kept in a file without a name; 0 for none.
-    package var replaySpillBytes = 0
+    package var replaySpillBytes = 64 << 20
     /// From the start of an attempt to its response's head; nil for no bound of its own.
     package var perTry: Duration?
     /// Bytes of a response's body that are held back, so that an early break can be repaired.
@@ -125,6 +125,8 @@ package struct RetryPolicy: Sendable, Equatable {
         policy.retryAfter.isHonoured = false
         policy.budget = nil
         policy.circuit = nil
+        // It holds without a rule: nobody asked for a file.
+        policy.replaySpillBytes = 0
         return policy
     }()
 

@@ -136,7 +136,8 @@ extension Rule {
     ///
     /// An exception to a pattern is no contradiction, only one that covers all of it.
     package func refusal(by settings: InterceptSettings) -> ClearTextRefusal? {
-        guard mayNeedInterception else { return nil }
+        // A `respond` that can't answer inside answers the CONNECT.
+        guard mayNeedInterception, respond == nil || !answersConnect else { return nil }
         if settings.mode == .none { return .mode }
         for match in matches where match.mayHoldInsideTLS {
             for host in match.hosts ?? [] {

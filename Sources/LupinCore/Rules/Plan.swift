@@ -48,6 +48,10 @@ package final class Plan: Sendable {
     package let responseSteps: [PlannedStep]
     /// The answer of the last matching rule that has one.
     package let respond: CannedResponse?
+    /// The rule that has it, for people.
+    package let respondingRule: String?
+    /// The rule whose `validate` holds, for people.
+    package let validatingRule: String?
     package let timeouts: TimeoutOverrides
     package let log: LogOverrides
     /// nil inherits `upstream.proxy`.
@@ -73,7 +77,9 @@ package final class Plan: Sendable {
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
-        respond = rules.last { $0.respond != nil && (!isConnect || $0.answersConnect) }?.respond
+        let responding = rules.last { $0.respond != nil && (!isConnect || $0.answersConnect) }
+        respond = responding?.respond
+        respondingRule = responding?.reference
         var throttle = ThrottleSettings()
         for rule in rules { throttle.merge(rule.throttle) }
         self.throttle = throttle
@@ -94,7 +100,9 @@ package final class Plan: Sendable {
         delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
         compress = traits.last { $0.compress != nil }?.compress
         redirect = acting.last { $0.redirect != nil }?.redirect ?? nil
-        let validation = acting.last { $0.validation != nil }?.validation
+        let validating = acting.last { $0.validation != nil }
+        let validation = validating?.validation
+        validatingRule = validating?.reference
         self.validation = validation?.isEmpty == false ? validation : nil
         let retry = acting.last { $0.retry != nil }?.retry ?? .safe
         self.retry = retry

@@ -46,12 +46,17 @@ package struct Rule: Sendable {
         self.matches = matches
     }
 
+    /// How people find it: `rule "github" (line 12)`.
+    package var reference: String { "rule \"\(name)\" (line \(line))" }
+
     /// Whether the rule has a key that acts inside https, and not on a blind CONNECT.
     package var needsClearText: Bool { clearTextNeed != .none }
 
-    /// Whether a `respond` of the rule answers the CONNECT itself.
+    /// Whether a `respond` of the rule may answer the CONNECT itself.
     ///
-    /// With `intercept: true` it answers the requests inside.
+    /// With `intercept: true` it answers the requests inside. So does one that refuses nothing,
+    /// wherever the host may be decrypted: the answer to a CONNECT shows tools no body and no
+    /// status but a failure.
     package var answersConnect: Bool { !testsClearText && !intercept }
 
     /// Whether one of its matches asks something that a CONNECT does not show.
@@ -105,6 +110,12 @@ package struct CannedResponse: Sendable, Equatable {
     package var body: String?
 
     package init(status: UInt16) { self.status = status }
+
+    /// Whether it only refuses, which the answer to a CONNECT can say as well: 403, 407 or 5xx
+    /// without a body.
+    package var isRefusal: Bool {
+        body == nil && (status == 403 || status == 407 || status >= 500)
+    }
 
     package static func == (a: Self, b: Self) -> Bool {
         a.status == b.status && a.body == b.body

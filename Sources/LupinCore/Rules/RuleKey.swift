@@ -40,7 +40,8 @@ extension Rule {
         case .resume: resume == true ? .convenience : .none
         case .validate: validation?.clearTextNeed ?? .none
         case .trust: trust == nil ? .none : .demand
-        case .respond: respond != nil && !answersConnect ? .demand : .none
+        case .respond:
+            respond.map { answersConnect && $0.isRefusal ? .none : .demand } ?? .none
         case .cookies: (cookieJar ?? nil) == nil ? .none : .demand
         // `client_cert: none` asks for nothing that a tunnel does not give.
         case .clientCert: (clientCertificate ?? nil) == nil ? .none : .demand

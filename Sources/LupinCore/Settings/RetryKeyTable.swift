@@ -48,7 +48,7 @@ package enum RetryKeyTable {
             "256KiB",
             "of a body kept in memory; a larger one is sent again only if nothing of it was sent"
         ),
-        row("replay_spill", .size(0...16 << 30), "0", "beyond it, in a file without a name"),
+        row("replay_spill", .size(0...16 << 30), "64MiB", "beyond it, in a file without a name"),
         row(
             "per_try",
             .duration(10...7 * 86_400_000, orNone: true),

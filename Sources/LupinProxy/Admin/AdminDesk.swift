@@ -73,7 +73,13 @@ struct AdminDesk {
             return method == .post ? await reloaded() : .notAllowed("POST")
         case "/v1/exchanges":
             guard isReading else { return .notAllowed("GET, HEAD") }
-            return exchanges(parts.count > 1 ? parts[1] : "")
+            return exchanges(target)
+        case "/v1/bypasses":
+            if method == .delete {
+                shared.rejections.clear()
+                return AdminAnswer { $0.add("cleared", true) }
+            }
+            return isReading ? bypasses(loop) : .notAllowed("GET, HEAD, DELETE")
         case "/v1/exchanges/live":
             return isReading ? await live() : .notAllowed("GET, HEAD")
         default: break
@@ -84,9 +90,13 @@ struct AdminDesk {
             if let answer { return answer }
         }
         let prefix = "/v1/exchanges/"
-        if path.hasPrefix(prefix), let id = ExchangeID(text: path.dropFirst(prefix.count)) {
-            if isReading { return await exchange(id) }
-            return method == .delete ? await cancel(id) : .notAllowed("GET, HEAD, DELETE")
+        if path.hasPrefix(prefix) {
+            let name = path.dropFirst(prefix.count)
+            if method == .delete, let id = ExchangeID(text: name) { return await cancel(id) }
+            let host = Self.parameter("host", in: target)
+            if let reference = ExchangeReference(path: name, host: host) {
+                return isReading ? await exchange(reference) : .notAllowed("GET, HEAD, DELETE")
+            }
         }
         return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")
     }
@@ -109,19 +119,31 @@ struct AdminDesk {
         }
     }
 
+    /// The first parameter of that name in a target's query, decoded.
+    private static func parameter(_ name: String, in target: String) -> String? {
+        QueryParameters.decoded(of: target.utf8Span.span)
+            .first { $0.name == Array(name.utf8) }
+            .map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
     private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
 
     // MARK: Exchanges
 
-    private func exchanges(_ query: Substring) -> AdminAnswer {
+    private func exchanges(_ target: String) -> AdminAnswer {
         var count = Self.usualCount
-        for part in query.split(separator: "&") where part.hasPrefix("limit=") {
-            guard let number = QueryParameters.count(part.dropFirst(6)) else {
+        if let limit = Self.parameter("limit", in: target) {
+            guard let number = QueryParameters.count(Substring(limit)) else {
                 return AdminAnswer(400, sentence: "limit is a number")
             }
             count = number
         }
         var format = RecordFormat(redactor: shared.redactor)
+        if Self.parameter("format", in: target) == "lines" {
+            let after = Self.parameter("after", in: target)
+                .flatMap { ExchangeID(text: Substring($0)) }
+            return lines(shared.history.entries(after: after).suffix(count), &format)
+        }
         return AdminAnswer { line in
             line.openList("exchanges")
             for entry in shared.history.latest(count) {
@@ -132,20 +154,52 @@ struct AdminDesk {
         }
     }
 
-    private func exchange(_ id: ExchangeID) async -> AdminAnswer {
-        if let entry = shared.history.entry(id) {
+    private func exchange(_ reference: ExchangeReference) async -> AdminAnswer {
+        do throws(ExchangeReferenceProblem) {
+            let entry = try shared.history.entry(reference)
             var line = JSONLine()
             var format = RecordFormat(redactor: shared.redactor)
             entry.add(to: &line, &format)
             return AdminAnswer(200, line)
+        } catch .unknown {
+            guard case .id(let digits) = reference,
+                let exchange = await underWay().first(where: { $0.id.text.hasPrefix(digits) })
+            else { return AdminAnswer(404, sentence: ExchangeReferenceProblem.unknown.sentence) }
+            return AdminAnswer { line in
+                line.add("live")
+                exchange.add(to: &line)
+            }
+        } catch {
+            return AdminAnswer(409, sentence: error.sentence)
         }
-        guard let exchange = await underWay().first(where: { $0.id == id }) else {
-            return AdminAnswer(404, sentence: "no exchange of this id is under way or remembered")
-        }
+    }
+
+    /// The clients that refused lupin's certificate, and for how long rules are bypassed for them.
+    private func bypasses(_ loop: EventLoop) -> AdminAnswer {
+        let all = shared.rejections.all(now: loop.now)
+        let redactor = shared.redactor
         return AdminAnswer { line in
-            line.add("live")
-            exchange.add(to: &line)
+            line.openList("bypasses")
+            for (key, bypass) in all {
+                line.add(bypass, of: key.who.name, at: key.origin.hostAndPort, redactor)
+            }
+            line.closeList()
         }
+    }
+
+    /// One line an exchange, as in the log, the oldest first.
+    private func lines(
+        _ entries: some Sequence<ExchangeHistory.Entry>,
+        _ format: inout RecordFormat
+    ) -> AdminAnswer {
+        var answer = AdminAnswer(200, JSONLine())
+        answer.contentType = "application/jsonl"
+        answer.body = []
+        for entry in entries {
+            answer.body += entry.line(&format)
+            answer.body.append(0x0A)
+        }
+        return answer
     }
 
     private func live() async -> AdminAnswer {
@@ -192,6 +246,10 @@ struct AdminDesk {
             line.add("pid", UInt64(max(0, ProcessOwner.processNumber)))
             line.add("uptime", milliseconds: Int64(clamping: loop.clock.now() &- begun))
             line.add("listeners", list: snapshot.listeners.map(\.description))
+            if let first = snapshot.listeners.first {
+                let isSecure = snapshot.settings.listeners.first?.tls != nil
+                line.add("proxy", text: "\(isSecure ? "https" : "http")://\(first)")
+            }
             line.openObject("rules")
             if let rulesFile { line.add("file", text: rulesFile) }
             line.add("version", text: snapshot.version)
@@ -212,6 +270,7 @@ struct AdminDesk {
             line.add("loaded", UInt64(shared.reloads.loaded))
             line.add("rejected", UInt64(shared.reloads.rejected))
             line.closeObject()
+            line.add("bypasses", UInt64(shared.rejections.all(now: loop.now).count))
             line.openObject("history")
             line.add("kept", UInt64(shared.history.count))
             line.add("limit", UInt64(shared.history.limit))
@@ -273,6 +332,31 @@ struct AdminDesk {
         answer.contentType = "text/plain; version=0.0.4; charset=utf-8"
         answer.body = Array(text.text.utf8)
         return answer
+    }
+}
+
+extension JSONLine {
+    /// Appends a bypass to the open list.
+    fileprivate mutating func add(
+        _ bypass: BypassRecord,
+        of client: String,
+        at place: String,
+        _ redactor: Redactor
+    ) {
+        var timestamp = TimestampText()
+        openObject()
+        add("client", text: redactor.cleaned(client))
+        add("host", text: redactor.cleaned(place))
+        add("reason", literal: BypassRecord.reason)
+        for (key, time) in [
+            ("since", bypass.sinceMicroseconds), ("until", bypass.untilMicroseconds),
+        ] {
+            var text: [UInt8] = []
+            timestamp.append(date: time, to: &text)
+            add(key, text: text.span)
+        }
+        add("because", text: bypass.cause)
+        closeObject()
     }
 }
 

@@ -32,7 +32,7 @@ final class AdminServer {
     /// Begins to listen where the settings say; what can't be is warned of and left out, since a
     /// proxy is of use without it.
     func open(_ settings: AdminSettings, environment: [String: String]) {
-        let place = settings.place(environment: environment, home: ProcessOwner.home)
+        let place = settings.place(environment: environment, home: ProcessOwner.home(environment))
         if let place {
             openSocket(place)
         } else if settings.socket != .off {

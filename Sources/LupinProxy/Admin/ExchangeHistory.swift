@@ -33,6 +33,7 @@ final class ExchangeHistory: Sendable {
         }
 
         var id: ExchangeID { core.id }
+        var host: String? { core.origin?.host.text }
 
         var record: ExchangeRecord {
             var record = core
@@ -52,6 +53,12 @@ final class ExchangeHistory: Sendable {
         var entries: [Entry] = []
         /// Where the next one goes, once all places are taken.
         private(set) var next = 0
+
+        /// All of them, the latest first.
+        var latest: some Collection<Entry> {
+            let kept = entries.count
+            return (0..<kept).lazy.map { age in entries[(next + 2 * kept - 1 - age) % kept] }
+        }
 
         /// The place of the oldest one, once all places are taken.
         mutating func takeNext(of limit: Int) -> Int {
@@ -94,17 +101,30 @@ final class ExchangeHistory: Sendable {
 
     /// The last `count` of them, the latest first.
     func latest(_ count: Int) -> [Entry] {
-        ring.withLock { ring in
-            let kept = ring.entries.count
-            return (0..<min(count, kept)).map { age in
-                ring.entries[(ring.next + 2 * kept - 1 - age) % kept]
-            }
-        }
+        ring.withLock { Array($0.latest.prefix(count)) }
     }
 
-    /// The one of that name.
-    func entry(_ id: ExchangeID) -> Entry? {
-        ring.withLock { ring in ring.entries.first { $0.id == id } }
+    /// The one that `reference` names.
+    /// - Throws: That there is none, or more than one.
+    func entry(_ reference: ExchangeReference) throws(ExchangeReferenceProblem) -> Entry {
+        let found = ring.withLock { ring in
+            switch reference {
+            case .id(let digits): ring.entries.filter { $0.id.text.hasPrefix(digits) }
+            case .last(let place, let host):
+                ring.latest.lazy.filter { host == nil || $0.host == host }
+                    .dropFirst(place - 1).first.map { [$0] } ?? []
+            }
+        }
+        guard let first = found.first else { throw .unknown }
+        guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.id.text)) }
+        return first
+    }
+
+    /// Those that ended after the one called `id`, the oldest first; all where that is forgotten.
+    func entries(after id: ExchangeID?) -> [Entry] {
+        let all = Array(latest(limit).reversed())
+        guard let id, let place = all.lastIndex(where: { $0.id == id }) else { return all }
+        return Array(all[(place + 1)...])
     }
 }
 

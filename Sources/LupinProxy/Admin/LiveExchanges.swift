@@ -29,6 +29,8 @@ struct LiveExchange: Sendable {
     let startMicroseconds: Int64
     let elapsedMicroseconds: Int64
     let summary: RecordSummary
+    /// What it waits for.
+    let phase: Phase
     let mode: ExchangeRecord.Mode
     let client: ClientRecord
     let version: String
@@ -38,6 +40,16 @@ struct LiveExchange: Sendable {
 }
 
 extension LiveExchange {
+    /// What an exchange waits for; the raw value is for people and programs.
+    enum Phase: String, Sendable {
+        case request = "the request"
+        case connection = "a connection or a credential"
+        case requestBody = "the request's body"
+        case responseHead = "the response's head"
+        case responseBody = "the response's body"
+        case tunnel = "the end of the tunnel"
+    }
+
     /// Appends it to the open list, or as the whole.
     func add(to line: inout JSONLine) {
         line.openObject()
@@ -48,6 +60,7 @@ extension LiveExchange {
         line.add("ts", text: time.span)
         line.add("elapsed", milliseconds: elapsedMicroseconds)
         line.add("mode", literal: mode.rawValue)
+        line.add("waits_for", literal: phase.rawValue)
         line.openObject("client")
         if let address = client.address { line.add("address", text: address.text) }
         line.add("port", UInt64(client.port))
@@ -87,6 +100,7 @@ extension WorkerResources {
                 startMicroseconds: record.startMicroseconds,
                 elapsedMicroseconds: max(0, wallNow - record.startMicroseconds),
                 summary: RecordSummary(record, dropped: 0, redactor: redactor),
+                phase: exchange.phase,
                 mode: record.mode,
                 client: client,
                 version: exchange.snapshot.version,
@@ -94,5 +108,16 @@ extension WorkerResources {
                 bytes: exchange.clientBytes
             )
         }
+    }
+}
+
+extension Exchange {
+    /// What it waits for now.
+    fileprivate var phase: LiveExchange.Phase {
+        if record.tunnel != nil { return .tunnel }
+        if !hasRequest { return .request }
+        if download != nil { return .responseBody }
+        guard upstream != nil else { return .connection }
+        return isUploadDone ? .responseHead : .requestBody
     }
 }

@@ -208,7 +208,8 @@ final class ResponseStore: Sendable {
         limit(settings.memoryBytes)
         guard settings.usesDisk else { return close() }
         if let disk { return disk.change(to: settings) }
-        guard let folder = settings.folder(environment: environment, home: ProcessOwner.home) else {
+        let home = ProcessOwner.home(environment)
+        guard let folder = settings.folder(environment: environment, home: home) else {
             return logger.error("cache on disk is off: set cache.store.path")
         }
         do throws(DiskProblem) {

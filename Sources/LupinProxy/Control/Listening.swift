@@ -69,8 +69,10 @@ struct ListenerMaker: Sendable {
         do throws(SystemError) {
             return try ListeningSocket(address)
         } catch {
+            let holder = error == .addressInUse ? ProcessLookup.listener(at: address) : nil
+            let hint = holder.map { ": \($0.program), process \($0.pid), listens there" } ?? ""
             throw Proxy.StartFailure(
-                message: "cannot listen on \(address): \(error.message)",
+                message: "cannot listen on \(address): \(error.message)\(hint)",
                 isBindFailure: true
             )
         }

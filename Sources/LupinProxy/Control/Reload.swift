@@ -30,6 +30,8 @@ extension Control {
             throw error
         }
         shared.adopt(snapshot, made.all)
+        // Other rules may want other hosts in clear, and who reloads has changed something.
+        shared.rejections.clear()
         for worker in workers { await worker.adopt(snapshot, made.all) }
         // No worker watches them any more.
         for socket in made.removed { socket.close() }

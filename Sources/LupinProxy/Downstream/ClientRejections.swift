@@ -1,74 +1,176 @@
-// Which clients refused lupin's certificate lately, and for which hosts.
+// Which clients refused lupin's certificate lately, and how long they get tunnels without rules.
 package import LupinCore
 import Synchronization
 
 /// Clients that refused a minted certificate: the same would happen again at the next CONNECT.
+///
+/// A refusal counts for 30 s at first, and twice as long each time it repeats. The client that
+/// accepts the authority elsewhere later has learnt to trust it, so its refusals count no longer;
+/// one that accepted it before refuses this host's certificate for a reason of its own, a pin.
 package final class ClientRejections: Sendable {
-    /// Who refused what.
+    /// A program of a user: each has its own idea of whom to trust.
     ///
-    /// Many programs of many users share an address, and each has its own idea of whom to trust.
     /// The user is the one that the kernel or a password vouches for: nobody may switch off the
     /// rules of another user, or lock them out, by calling himself what their tool is called.
-    package struct Key: Hashable {
+    package struct Who: Hashable, Sendable {
         package var client: IPAddress
         package var user: ClientUser
         /// Where it is known; see `log.program`.
         package var program: String?
         /// What the program calls itself on the CONNECT.
         package var agent: String?
-        package var origin: Origin
 
-        package init(
-            client: IPAddress,
-            user: ClientUser,
-            program: String?,
-            agent: String?,
-            origin: Origin
-        ) {
+        package init(client: IPAddress, user: ClientUser, program: String?, agent: String?) {
             self.client = client
             self.user = user
             self.program = program
             self.agent = agent
+        }
+
+        /// How people know it: by its program, or what it calls itself, and its address.
+        package var name: String {
+            guard let name = program ?? agent else { return client.text }
+            return "\(LogText.plain(String(name.prefix(60)))) at \(client.text)"
+        }
+    }
+
+    /// Who refused what.
+    package struct Key: Hashable, Sendable {
+        package var who: Who
+        package var origin: Origin
+
+        package init(who: Who, origin: Origin) {
+            self.who = who
             self.origin = origin
         }
     }
 
+    /// The present on both clocks, in microseconds.
+    package struct Moment: Sendable {
+        /// Of the loops' clock.
+        package var loop: UInt64
+        /// Since 1970.
+        package var wall: Int64
+
+        package init(loop: UInt64, wall: Int64) {
+            self.loop = loop
+            self.wall = wall
+        }
+    }
+
+    private struct Entry {
+        var bypass: BypassRecord
+        /// By the loops' clock.
+        var until: UInt64
+        /// How long it counts next.
+        var nextLifetime: UInt64
+        /// Until then a repetition counts longer.
+        var remembered: UInt64
+        /// The client trusts the authority, and yet refused.
+        var isPin: Bool
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        /// Clients that accepted a minted certificate, by when they did last.
+        var trusting: [Who: UInt64] = [:]
+    }
+
+    /// How long the first refusal counts.
+    package static let firstLifetime: UInt64 = 30_000_000
     /// Beyond this many the oldest are forgotten.
     private static let countMax = 1024
     /// The same for one user: one user's entries push out no other's.
     package static let countPerUserMax = 256
 
-    private let until = Mutex<[Key: UInt64]>([:])
+    private let state = Mutex(State())
 
     package init() {}
 
-    /// Notes a rejection; false when it was known already.
+    /// Notes a refusal by the alert `cause`.
     ///
-    /// Times are microseconds of the loops' clock.
-    package func note(_ key: Key, now: UInt64, lifetime: UInt64) -> Bool {
-        until.withLock { until in
-            let isNew = until[key].map { $0 <= now } ?? true
-            if isNew { Self.makeRoom(for: key, in: &until, now: now) }
-            until[key] = now &+ lifetime
-            return isNew
+    /// `longest` is how long one may count, in microseconds.
+    /// - Returns: What holds from now on; nil where it was known already.
+    package func note(
+        _ key: Key,
+        because cause: String,
+        at now: Moment,
+        longest: UInt64
+    ) -> BypassRecord? {
+        state.withLock { state in
+            let former = state.entries[key].flatMap { $0.remembered > now.loop ? $0 : nil }
+            if let former, former.until > now.loop { return nil }
+            if former == nil { Self.makeRoom(for: key, in: &state.entries, now: now.loop) }
+            let lifetime = min(former?.nextLifetime ?? Self.firstLifetime, longest)
+            let until = now.loop &+ lifetime
+            let bypass = BypassRecord(
+                sinceMicroseconds: former?.bypass.sinceMicroseconds ?? now.wall,
+                untilMicroseconds: now.wall &+ Int64(clamping: lifetime),
+                cause: cause
+            )
+            state.entries[key] = Entry(
+                bypass: bypass,
+                until: until,
+                nextLifetime: lifetime.addingReportingOverflow(lifetime).partialValue,
+                remembered: until &+ max(longest, Self.firstLifetime),
+                isPin: state.trusting[key.who] != nil
+            )
+            return bypass
         }
     }
 
-    package func holds(_ key: Key, now: UInt64) -> Bool {
-        until.withLock { $0[key].map { $0 > now } ?? false }
-    }
-
-    private static func makeRoom(for key: Key, in until: inout [Key: UInt64], now: UInt64) {
-        if until.count >= countPerUserMax {
-            until = until.filter { $0.value > now }
-            let own = until.filter { $0.key.client == key.client && $0.key.user == key.user }
-            if own.count >= countPerUserMax { forgetOldest(of: own, in: &until) }
+    /// What holds for a client at an origin; nil for nothing.
+    package func bypass(_ key: Key, now: UInt64) -> BypassRecord? {
+        state.withLock { state in
+            state.entries[key].flatMap { $0.until > now ? $0.bypass : nil }
         }
-        if until.count >= countMax { forgetOldest(of: until, in: &until) }
     }
 
-    private static func forgetOldest(of some: [Key: UInt64], in until: inout [Key: UInt64]) {
-        if let oldest = some.min(by: { $0.value < $1.value }) { until[oldest.key] = nil }
+    /// Notes that a client accepted a minted certificate.
+    package func noteAcceptance(by who: Who, now: UInt64) {
+        state.withLock { state in
+            if state.trusting.count >= Self.countMax, state.trusting[who] == nil {
+                let oldest = state.trusting.min { $0.value < $1.value }
+                if let oldest { state.trusting[oldest.key] = nil }
+            }
+            state.trusting[who] = now
+            if state.entries.isEmpty { return }
+            state.entries = state.entries.filter { $0.key.who != who || $0.value.isPin }
+        }
+    }
+
+    /// Forgets all of them: the rules have changed, or more clients may trust the authority now.
+    package func clear() {
+        state.withLock { state in
+            state.entries = [:]
+            state.trusting = [:]
+        }
+    }
+
+    /// Those that hold, the oldest first.
+    package func all(now: UInt64) -> [(key: Key, bypass: BypassRecord)] {
+        state.withLock { state in
+            state.entries.filter { $0.value.until > now }
+                .map { (key: $0.key, bypass: $0.value.bypass) }
+                .sorted { $0.bypass.sinceMicroseconds < $1.bypass.sinceMicroseconds }
+        }
+    }
+
+    private static func makeRoom(for key: Key, in entries: inout [Key: Entry], now: UInt64) {
+        if entries.count >= countPerUserMax {
+            entries = entries.filter { $0.value.remembered > now }
+            let own = entries.filter {
+                $0.key.who.client == key.who.client && $0.key.who.user == key.who.user
+            }
+            if own.count >= countPerUserMax { forgetOldest(of: own, in: &entries) }
+        }
+        if entries.count >= countMax { forgetOldest(of: entries, in: &entries) }
+    }
+
+    private static func forgetOldest(of some: [Key: Entry], in entries: inout [Key: Entry]) {
+        if let oldest = some.min(by: { $0.value.until < $1.value.until }) {
+            entries[oldest.key] = nil
+        }
     }
 }
 

@@ -143,11 +143,9 @@ extension DownstreamConnection {
     ///
     /// While they are too few to say the connection stays fresh.
     private func beginsHTTP2() throws(LupinError) -> Bool {
-        switch try http1.beginsHTTP2() {
-        case nil: return false
-        case true? where entrance.protocols.contains(.http2): return true
-        default: break
-        }
+        guard let isHTTP2 = try http1.beginsHTTP2() else { return false }
+        noteAcceptance()
+        if isHTTP2, entrance.protocols.contains(.http2) { return true }
         isFresh = false
         guard entrance.protocols.contains(.http1) else {
             throw .request(status: 505, detail: "This listener takes HTTP/2 alone.")
@@ -177,9 +175,18 @@ extension DownstreamConnection {
     /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.
     private func noteRejection() {
         guard let interception, let failure = enclosure?.tls?.failure,
-            case .peerRejectedOurCertificate(_) = failure.kind
+            case .peerRejectedOurCertificate(let alert) = failure.kind
         else { return }
-        resources.noteRejection(of: interception, by: client, resources.snapshot)
+        resources.noteRejection(of: interception, by: alert, resources.snapshot)
+    }
+
+    /// Whoever sends bytes inside TLS has accepted our certificate.
+    private func noteAcceptance() {
+        guard let interception, enclosure?.tls != nil else { return }
+        resources.shared.rejections.noteAcceptance(
+            by: interception.client.who,
+            now: resources.loop.now
+        )
     }
 
     /// Asks the kernel who owns the other end, off the loop.

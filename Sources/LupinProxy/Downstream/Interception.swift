@@ -43,28 +43,25 @@ extension Exchange {
             return nil
         }
         let settings = snapshot.settings.intercept
-        let key = ClientRejections.Key(
+        let who = ClientRejections.Who(
             client: client.address,
             // Asked now: who refuses a certificate has left by the time lupin knows.
             user: await clientUser(),
             program: client.program,
-            agent: request.fields.value(of: "user-agent"),
-            origin: origin
+            agent: request.fields.value(of: "user-agent")
         )
-        let hasRejected = resources.shared.rejections.holds(key, now: resources.loop.now)
+        let key = ClientRejections.Key(who: who, origin: origin)
+        let bypass = resources.shared.rejections.bypass(key, now: resources.loop.now)
         // A tunnel at the client's wish would be one that no trust rule covers.
         let mayTunnel =
             isConvenienceOnly && settings.tunnelsRejecting != nil
             && !snapshot.demandsTrustRule
-        if hasRejected {
-            if mayTunnel { return nil }
-            throw .request(
-                status: 403,
-                host: origin.hostAndPort,
-                detail: "This client refused lupin's certificate, and the rules for "
-                    + "\(origin.host.text) allow no tunnel. Let the client trust the "
-                    + "certificate of `lupin ca show`."
-            )
+        if let bypass {
+            if mayTunnel {
+                record.bypass = bypass
+                return nil
+            }
+            throw .untrusting(who.name, bypass, at: origin)
         }
         return Interception(
             origin: origin,
@@ -313,8 +310,8 @@ extension Exchange {
                 host: interception.origin.hostAndPort,
                 detail: "TLS with the client failed: \(failure)."
             )
-            if case .peerRejectedOurCertificate(_) = failure.kind {
-                resources.noteRejection(of: interception, by: client, snapshot)
+            if case .peerRejectedOurCertificate(let alert) = failure.kind {
+                resources.noteRejection(of: interception, by: alert, snapshot)
             }
         case .timedOut:
             record.error = .request(
@@ -334,23 +331,50 @@ extension WorkerResources {
     private static let refusalLifetime = Duration.seconds(60)
 
     /// Remembers that a client refused the certificate that it was shown, and says so once.
-    func noteRejection(of interception: Interception, by client: Client, _ snapshot: Snapshot) {
+    func noteRejection(
+        of interception: Interception,
+        by alert: TLSAlert,
+        _ snapshot: Snapshot
+    ) {
         // Who gets no tunnel may soon have learnt to trust the authority.
         let tunnelled = interception.mayTunnel ? snapshot.settings.intercept.tunnelsRejecting : nil
-        let lifetime = tunnelled ?? Self.refusalLifetime
-        let isNew = shared.rejections.note(
+        let bypass = shared.rejections.note(
             interception.client,
-            now: loop.now,
-            lifetime: lifetime.microseconds
+            because: alert.name,
+            at: ClientRejections.Moment(loop: loop.now, wall: wallNow),
+            longest: (tunnelled ?? Self.refusalLifetime).microseconds
         )
-        guard isNew else { return }
+        guard let bypass else { return }
         let host = interception.origin.hostAndPort
+        let seconds = (bypass.untilMicroseconds - wallNow) / 1_000_000
         let next =
             interception.mayTunnel
-            ? "it gets a tunnel to \(host) for \(lifetime.components.seconds) s"
-            : "its CONNECT to \(host) is refused, since the rules allow no tunnel"
+            ? "for \(seconds) s it gets a tunnel to \(host), past the rules"
+            : "its CONNECTs to \(host) get 403, since the rules allow no tunnel"
+        let name = redactor.cleaned(interception.client.who.name)
+        let remedy = LupinError.trustRemedy
         shared.logger.warning(
-            "\(client.address.text) refuses lupin's certificate: \(next); see `lupin ca show`"
+            "\(name) refuses lupin's certificate (\(alert.name)): \(next); \(remedy)"
+        )
+    }
+}
+
+extension LupinError {
+    /// What to do about a client that doesn't trust the authority.
+    fileprivate static let trustRemedy =
+        "let it trust the authority: `lupin ca install`, or run it with `lupin exec`"
+
+    /// A client that refused lupin's certificate, where rules allow no tunnel.
+    fileprivate static func untrusting(
+        _ name: String,
+        _ bypass: BypassRecord,
+        at origin: Origin
+    ) -> LupinError {
+        .request(
+            status: 403,
+            host: origin.hostAndPort,
+            detail: "\(name) refused lupin's certificate (\(bypass.cause)), and the rules for "
+                + "\(origin.host.text) allow no tunnel: \(trustRemedy)."
         )
     }
 }

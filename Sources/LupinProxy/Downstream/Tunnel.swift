@@ -69,6 +69,10 @@ extension Exchange {
     func grantTunnel() -> any BodySink {
         var head = ResponseHead(status: 200)
         head.reason = head.fields.store("Connection established")
+        if record.bypass != nil {
+            head.fields.add(name: "Lupin-Id", value: record.id.short)
+            head.fields.add(name: "Lupin-Bypass", value: BypassRecord.reason)
+        }
         record.response = head
         return downstream.begin(head, ResponseBody(framing: .none))
     }

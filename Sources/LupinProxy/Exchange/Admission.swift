@@ -41,6 +41,9 @@ extension Exchange {
         {
             return .own(path: String(request.pathText.prefix { $0 != "?" }))
         }
+        if isForSetup(origin) {
+            return .own(path: String(request.pathText.prefix { $0 != "?" }))
+        }
         if let denial = snapshot.access.denial(ofName: origin.host) { throw denial }
         if request.form == .authority {
             guard snapshot.access.allowsConnect(toPort: origin.port) else {
@@ -58,6 +61,14 @@ extension Exchange {
             throw .bodyTooLong
         }
         return .elsewhere(target)
+    }
+
+    /// Whether the request is for the page of `http://lupin/`; a rule for that host comes first.
+    private func isForSetup(_ origin: Origin) -> Bool {
+        guard origin.host.text == OwnPages.host, origin.scheme == .http, origin.port == 80,
+            request.form == .absolute, enclosure == nil
+        else { return false }
+        return !snapshot.rules.rules.contains { $0.names(origin.host) }
     }
 
     /// Our own name in Via means that the request has been here before (RFC 9110 §7.6.3).

@@ -432,10 +432,11 @@ final class Attempt {
             .httpResponseTimeout,
             host: host,
             detail: now >= exchange.totalDeadline
-                ? "timeouts.total is over."
+                ? "No response within `timeouts.total`. If it may take long, raise that."
                 : now >= exchange.tryDeadline
-                    ? "No response within retry.per_try."
-                    : "No response within timeouts.response_header."
+                    ? "No response within `retry.per_try`. If it may take long, raise that."
+                    : "No response within `timeouts.response_header`. "
+                        + "If it may take long, raise that."
         )
     }
 }

@@ -204,14 +204,15 @@ final class Exchange: Rostered {
             return .keep
         }
         try await checkCredentialUse(at: known.origin)
+        let mayEnclose = request.method == .connect && plan?.respond?.isRefusal != true
+        if mayEnclose, let interception = try await decideInterception(at: known.origin) {
+            self.interception = interception
+            try beginInterception()
+            return .enclose
+        }
         if let canned = plan?.respond {
             try await send(response(canned))
         } else if request.method == .connect {
-            if let interception = try await decideInterception(at: known.origin) {
-                self.interception = interception
-                try beginInterception()
-                return .enclose
-            }
             try await tunnel(to: known.origin)
         } else if let policy = plan?.cache {
             try await answerThroughCache(policy, to: known)

@@ -1,5 +1,6 @@
 // The responses that lupin makes itself: errors, what rules say, and its own pages.
 import LupinCore
+import LupinIO
 import LupinWire
 
 /// A response with its whole body in memory.
@@ -40,26 +41,33 @@ extension Exchange {
     /// An error: its status, `Proxy-Status` for programs and a body in words for people.
     func answer(_ error: LupinError) async throws(LupinError) {
         let redactor = resources.redactor
-        let prefersJSON = ErrorBody.prefersJSON(request.fields)
-        let text = ErrorBody.text(
-            for: error,
-            acceptsJSON: prefersJSON,
-            id: record.id,
-            redactor: redactor
-        )
+        let form = ErrorBody.Form(acceptedBy: request.fields)
         var response = GeneratedResponse(
             status: error.status,
-            contentType: ErrorBody.contentType(acceptsJSON: prefersJSON),
-            body: text
+            contentType: form.contentType,
+            body: ErrorBody.text(for: error, as: form, id: record.id, redactor: redactor)
         )
         response.head.fields.add(
             name: FieldName.proxyStatus.spelling,
             value: ProxyStatus.value(for: error, redactor: redactor)
         )
         if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
+        name(&response)
         // After a request that can't be read there is no telling where the next one begins.
         response.closes = !hasRequest
         try await send(response)
+    }
+
+    /// Has a response of our own tell under which id there is more about it.
+    ///
+    /// Of the answer to a CONNECT many tools show nothing but its reason.
+    private func name(_ response: inout GeneratedResponse) {
+        response.head.fields.add(name: "Lupin-Id", value: record.id.short)
+        guard request.method == .connect, response.head.status >= 300 else { return }
+        let phrase = StatusPhrases.phrase(response.head.status)
+        response.head.reason = response.head.fields.store(
+            "\(phrase) (lupin explain \(record.id.short))"
+        )
     }
 
     /// What a rule's `respond` says.
@@ -67,11 +75,15 @@ extension Exchange {
         // A 2xx would open a tunnel that leads nowhere.
         let mayNotSay = request.method == .connect && canned.status < 300
         var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
-        response.body = Array((canned.body ?? "").utf8)
+        let author = plan?.respondingRule.map { "answered by the \($0) of lupin's rules file" }
+        let isRefusal = response.head.status >= 400
+        response.body = Array(
+            (canned.body ?? (isRefusal ? author.map { "\($0)\n" } ?? "" : "")).utf8
+        )
         for field in canned.fields {
             response.head.fields.add(name: field.name, value: field.value)
         }
-        if canned.body != nil, response.head.fields.first(.contentType) == nil {
+        if !response.body.isEmpty, response.head.fields.first(.contentType) == nil {
             response.head.fields.add(
                 name: FieldName.contentType.spelling,
                 value: "text/plain; charset=utf-8"
@@ -79,21 +91,43 @@ extension Exchange {
         }
         response.head.fields.add(
             name: FieldName.proxyStatus.spelling,
-            value: "lupin; error=\(ErrorKind.proxyInternalResponse.token)"
+            value: ProxyStatus.value(
+                for: LupinError(
+                    .proxyInternalResponse,
+                    detail: author ?? ""
+                ),
+                redactor: resources.redactor
+            )
         )
+        name(&response)
         return response
+    }
+
+    /// What lupin's pages tell this client.
+    private var ownFacts: OwnPages.Facts? {
+        let local = downstream.localAddress
+        let reached = snapshot.listeners.first { listener in
+            listener.address.isUnspecified || listener.address == local
+        }
+        guard var address = reached ?? snapshot.listeners.first else { return nil }
+        if address.address.isUnspecified, let local { address.address = local }
+        let isSecure = snapshot.settings.listeners.first?.tls != nil
+        return OwnPages.Facts(
+            url: "\(isSecure ? "https" : "http")://\(address)",
+            rulesVersion: snapshot.version,
+            rules: snapshot.rules.rules.count,
+            authority: snapshot.issuer.authority
+        )
     }
 
     /// A request that is for lupin itself, or goes no further than here.
     func answerItself(_ target: Target) async throws(LupinError) {
         switch target {
         case .own(let path):
-            let page = OwnPages.page(
-                path,
-                request.method,
-                listeners: snapshot.listeners,
-                isSecure: snapshot.settings.listeners.first?.tls != nil
-            )
+            let asHTML = ErrorBody.Form(acceptedBy: request.fields) == .html
+            let page = ownFacts.flatMap { facts in
+                OwnPages.page(path, request.method, facts, asHTML: asHTML)
+            }
             guard let page else {
                 throw .request(status: 404, detail: OwnPages.help)
             }

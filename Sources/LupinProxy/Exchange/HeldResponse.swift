@@ -13,6 +13,7 @@ extension Exchange {
 
     /// Takes the body of a response into memory, as far as it fits and comes soon.
     ///
+    /// Without `time` it may take as long as the whole exchange.
     /// With all of it here the connection goes back to the pool: whatever is decided meanwhile
     /// holds no connection.
     /// - Returns: The response with its body from memory, and that body if it is whole.
@@ -21,7 +22,7 @@ extension Exchange {
     func hold(
         _ obtained: ObtainedResponse,
         bytesMax: Int = Exchange.heldBytesMax,
-        within time: Duration = Exchange.heldTimeMax
+        within time: Duration? = Exchange.heldTimeMax
     ) async throws(LupinError) -> (ObtainedResponse, whole: [UInt8]?) {
         guard upstream != nil else {
             // Held back before, for another reason.
@@ -29,7 +30,7 @@ extension Exchange {
         }
         let source = obtained.body
         let collected = CollectedBody(bytesMax: bytesMax)
-        let deadline = min(slot.loop.deadline(in: time), totalDeadline)
+        let deadline = time.map { min(slot.loop.deadline(in: $0), totalDeadline) } ?? totalDeadline
         var isWhole = false
         reading: while true {
             switch try source.pull() {

@@ -1,6 +1,7 @@
 // What lupin says when it is asked as if it were a web server.
 import LupinCore
 import LupinIO
+import LupinTLS
 
 enum OwnPages {
     /// For requests that were meant for a server and came to a proxy.
@@ -9,54 +10,89 @@ enum OwnPages {
         address (`lupin env` prints the lines) and ask for the site you want.
         """
 
-    /// The page at `path`, or nil.
+    /// The host that is lupin itself for whoever asks through it: `http://lupin/`.
+    static let host = "lupin"
+
+    /// What the pages tell of the proxy; nothing of it is secret.
+    struct Facts {
+        /// `http://127.0.0.1:8080`, as the client can reach it.
+        var url: String
+        var rulesVersion: String
+        var rules: Int
+        /// nil while there is no authority: nothing has needed one yet.
+        var authority: Certificate?
+    }
+
+    /// The page at `path` for a client that takes HTML or not, or nil.
     static func page(
         _ path: String,
         _ method: Method,
-        listeners: [SocketAddress],
-        isSecure: Bool
+        _ facts: Facts,
+        asHTML: Bool
     ) -> GeneratedResponse? {
-        guard method == .get || method == .head, let listener = listeners.first else { return nil }
+        guard method == .get || method == .head else { return nil }
         switch path {
         case "/":
-            return GeneratedResponse(
-                status: 200,
-                contentType: "text/plain; charset=utf-8",
-                body: welcome("\(isSecure ? "https" : "http")://\(listener)")
-            )
+            return asHTML
+                ? GeneratedResponse(
+                    status: 200,
+                    contentType: "text/html; charset=utf-8",
+                    body: SetupPage(facts: facts).text
+                )
+                : GeneratedResponse(
+                    status: 200,
+                    contentType: "text/plain; charset=utf-8",
+                    body: welcome(facts)
+                )
         case "/proxy.pac":
             return GeneratedResponse(
                 status: 200,
                 contentType: "application/x-ns-proxy-autoconfig",
-                body: proxyAutoConfiguration("\(isSecure ? "HTTPS" : "PROXY") \(listener)")
+                body: proxyAutoConfiguration(facts.url)
+            )
+        case "/ca.pem":
+            guard let authority = facts.authority else { return nil }
+            var page = GeneratedResponse(status: 200, contentType: "application/x-x509-ca-cert")
+            page.body = authority.pem
+            return page
+        case "/lupin.mobileconfig":
+            guard let authority = facts.authority else { return nil }
+            return GeneratedResponse(
+                status: 200,
+                contentType: "application/x-apple-aspen-config",
+                body: MobileProfile(authority: authority).text
             )
         default: return nil
         }
     }
 
-    private static func welcome(_ url: String) -> String {
+    private static func welcome(_ facts: Facts) -> String {
         """
         lupin is a local forward proxy: it runs every request of your tools through one pipeline \
         of rules and writes one log.
 
         To use it from a shell:
 
-            export http_proxy=\(url) https_proxy=\(url)
+            export http_proxy=\(facts.url) https_proxy=\(facts.url)
 
         (`lupin env` prints this for sh, fish and PowerShell, upper-case names included.)
-        A browser can be pointed to the proxy configuration at \(url)/proxy.pac
+        A browser can be pointed to the proxy configuration at \(facts.url)/proxy.pac
+        The authority for https: \
+        \(facts.authority == nil ? "not made yet" : "\(facts.url)/ca.pem")
+        Rules: \(facts.rules), version \(facts.rulesVersion)
 
         """
     }
 
     /// No `DIRECT` fallback: a browser that silently goes around the proxy helps nobody.
-    private static func proxyAutoConfiguration(_ proxy: String) -> String {
-        """
-        function FindProxyForURL(url, host) {
-            return "\(proxy)";
-        }
+    private static func proxyAutoConfiguration(_ url: String) -> String {
+        let proxy = url.replacing("https://", with: "HTTPS ").replacing("http://", with: "PROXY ")
+        return """
+            function FindProxyForURL(url, host) {
+                return "\(proxy)";
+            }
 
-        """
+            """
     }
 
     /// RFC 9110 §9.3.8: a TRACE that ends here gets the request back, without what is secret.

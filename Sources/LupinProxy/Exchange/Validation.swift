@@ -1,4 +1,5 @@
 // Whether a response is what the plan's `validate:` demands, before the client sees any of it.
+import LupinCoding
 import LupinCore
 import LupinIO
 import LupinWire
@@ -17,13 +18,9 @@ extension Exchange {
         let response = obtained.response
         let sent = attempt.adapted.head
         var failure = policy.check(response, to: sent)
-        var note = ""
-        if failure == nil, policy.needsBody || policy.size != nil, !response.framing.isEmpty {
-            let (held, whole) = try await hold(
-                obtained,
-                bytesMax: ValidationPolicy.inspectedBytesMax
-            )
-            obtained = held
+        var note = policy.reasonNotToAsk(response.head, request: sent) ?? ""
+        if failure == nil, note.isEmpty, policy.needsBody || policy.size != nil {
+            let whole = try await body(of: &obtained, for: policy)
             (failure, note) = check(whole, of: response.head, sent, by: policy)
         }
         guard let failure else {
@@ -48,27 +45,72 @@ extension Exchange {
         return true
     }
 
+    /// The body, held back; nil where it is too long, or takes too long.
+    private func body(
+        of obtained: inout ObtainedResponse,
+        for policy: ValidationPolicy
+    ) async throws(LupinError) -> [UInt8]? {
+        if obtained.response.framing.isEmpty { return [] }
+        // Values are demanded of the whole body, however long it takes.
+        let (held, whole) = try await hold(
+            obtained,
+            bytesMax: ValidationPolicy.inspectedBytesMax,
+            within: policy.needsBody ? nil : Self.heldTimeMax
+        )
+        obtained = held
+        return whole
+    }
+
     private func check(
         _ whole: [UInt8]?,
         of head: ResponseHead,
         _ sent: RequestHead,
         by policy: ValidationPolicy
     ) -> (failure: ValidationFailure?, note: String) {
-        if let whole {
-            let failure = policy.check(
-                received: UInt64(whole.count),
-                isComplete: true,
-                head: head,
-                request: sent
+        guard let whole else {
+            if policy.needsBody { return (.tooLong, "") }
+            return (
+                nil, "size was not checked: the body is long or slow, and has no Content-Length"
             )
-            if let failure { return (failure, "") }
         }
-        let bytes = whole ?? []
-        switch policy.check(body: bytes.span, isComplete: whole != nil, head: head) {
-        case .passed: return (nil, "")
-        case .failed(let failure): return (failure, "")
-        case .skipped(let reason): return (nil, "json was not checked: \(reason)")
+        let failure = policy.check(
+            received: UInt64(whole.count),
+            isComplete: true,
+            head: head,
+            request: sent
+        )
+        if failure != nil || !policy.needsBody { return (failure, "") }
+        do throws(ValidationFailure) {
+            let bytes = try decoded(whole, from: head.contentCodings)
+            return (policy.check(body: bytes.span, head: head), "")
+        } catch {
+            return (error, "")
         }
+    }
+
+    /// A body without its content codings, the last of which comes off first (RFC 9110 §8.4).
+    private func decoded(
+        _ body: [UInt8],
+        from codings: [String]
+    ) throws(ValidationFailure) -> [UInt8] {
+        var body = body
+        for name in codings.reversed() {
+            guard let coding = ContentCoding(name) else {
+                let shown = resources.redactor.cleaned(String(name.prefix(40)))
+                throw .unreadable("the body is coded with \(shown), which lupin can't undo")
+            }
+            var plain: [UInt8] = []
+            var decoder = ContentDecoder(coding, bytesMax: ValidationPolicy.inspectedBytesMax)
+            do throws(CodingProblem) {
+                try decoder.decode(body.span, isLast: true, into: &plain)
+            } catch .tooLong {
+                throw .tooLong
+            } catch {
+                throw .unreadable("the body can't be decoded: \(error.sentence)")
+            }
+            body = plain
+        }
+        return body
     }
 
     private func decide(
@@ -88,7 +130,8 @@ extension Exchange {
         throw LupinError(
             .proxyInternalResponse,
             host: record.origin?.host.text,
-            detail: "The response is not what validate demands: \(failure.sentence).",
+            detail: "The response is not what validate of the "
+                + "\(plan?.validatingRule ?? "rules") demands: \(failure.sentence).",
             side: .upstream,
             retry: .never,
             status: 502

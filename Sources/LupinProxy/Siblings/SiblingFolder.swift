@@ -14,7 +14,7 @@ package enum SiblingFolder {
     /// `.local/state/lupin/siblings` below the user's home, and `lupin` below `/run/user/NUMBER`,
     /// where the system makes that: a lupin is in the first where it can be, and looks into both.
     package static var ofThisUser: [String] {
-        let home = ProcessOwner.home.map { "\($0)/.local/state/lupin/siblings" }
+        let home = ProcessOwner.accountHome.map { "\($0)/.local/state/lupin/siblings" }
         let runtime = "/run/user/\(ProcessOwner.userNumber)"
         return [home, LocalSocket.isOwnFolder(runtime) ? "\(runtime)/lupin" : nil].compactMap(
             \.self

@@ -48,12 +48,23 @@ package struct AuthorityFiles: Sendable {
     ///   - settings: `intercept.ca`.
     ///   - environment: The process's; a relative `XDG_CONFIG_HOME` is ignored, as its
     ///     specification demands.
-    ///   - home: The user's.
     /// - Throws: `noPlace`.
     package init(
         _ settings: CertificateAuthoritySettings,
+        environment: [String: String]
+    ) throws(AuthorityFailure) {
+        try self.init(
+            settings,
+            environment: environment,
+            home: ProcessOwner.home(environment)
+        )
+    }
+
+    /// The same for a user with another home directory.
+    package init(
+        _ settings: CertificateAuthoritySettings,
         environment: [String: String],
-        home: String? = ProcessOwner.home
+        home: String?
     ) throws(AuthorityFailure) {
         keyType = settings.keyType
         isNamed = settings.files != nil
@@ -185,6 +196,13 @@ package struct AuthorityFiles: Sendable {
             device: text.device,
             in: String(decoding: table.bytes, as: UTF8.self)
         )
+    }
+
+    /// The certificate alone, however old it is and whatever became of its key; nil if there is
+    /// none or it can't be read.
+    package var storedCertificate: Certificate? {
+        guard let file = try? FileContent(path: certificate, bytesMax: 1 << 20) else { return nil }
+        return try? Certificate.parse(pem: file.bytes.span)
     }
 
     private func contents(of path: String) throws(AuthorityFailure) -> ProtectedContents? {

@@ -66,6 +66,14 @@ final class LeafIssuer: Sendable {
         return TLSFilter(session, isClient: false)
     }
 
+    /// The certificate of the authority; nil while there is none, and none is made.
+    var authority: Certificate? {
+        guard let files = try? AuthorityFiles(settings, environment: environment) else {
+            return nil
+        }
+        return files.storedCertificate
+    }
+
     private func load(_ wallSeconds: Int64) throws(LupinError) -> Ready {
         try ready.withLock { ready throws(LupinError) in
             if let ready { return ready }

@@ -103,7 +103,7 @@ struct LupinErrorTests {
         let id = ExchangeID(high: 1, low: 2)
         let text = ErrorBody.text(
             for: error,
-            acceptsJSON: false,
+            as: .text,
             id: id,
             redactor: makeRedactor()
         )
@@ -112,11 +112,11 @@ struct LupinErrorTests {
                 a.example refused the connection. Is the server running, and is the port right?
                 10.0.0.1:\\u001b80
 
-                lupin: connection_refused, exchange 00000000000000010000000000000002
+                lupin: connection_refused; `lupin explain 00000000` tells more
 
                 """
         )
-        let body = ErrorBody.text(for: error, acceptsJSON: true, id: id, redactor: makeRedactor())
+        let body = ErrorBody.text(for: error, as: .json, id: id, redactor: makeRedactor())
         let json = try #require(parseJSON(body))
         #expect(json["error", "type"]?.string == "connection_refused")
         #expect(json["error", "status"]?.count == 502)
@@ -124,18 +124,31 @@ struct LupinErrorTests {
         #expect(json["id"]?.string == id.text)
     }
 
+    @Test func `a browser gets a page, in which nothing of a peer is markup`() {
+        let error = LupinError(.connectionRefused, host: "<b>", detail: "\"x\" & <script>\u{1B}")
+        let id = ExchangeID(high: 0x6F1C_0E0B_0000_0000, low: 2)
+        let page = ErrorBody.text(for: error, as: .html, id: id, redactor: makeRedactor())
+        #expect(page.hasPrefix("<!doctype html>\n<html lang=\"en\">"))
+        #expect(page.contains("<title>502 by lupin</title>"))
+        #expect(page.contains("<p>&lt;b&gt; refused the connection."))
+        #expect(page.contains("<p>&quot;x&quot; &amp; &lt;script&gt;\\u001b</p>"))
+        #expect(page.contains("<code>lupin explain 6f1c0e0b</code>"))
+    }
+
     @Test(
         arguments: [
-            ([], false), (["*/*"], false), (["application/json"], true),
-            (["application/json, text/plain, */*"], true),
-            (["text/plain, application/json"], false),
-            (["text/html;q=0.5, application/problem+json;q=0.9"], true),
-            (["application/json;q=0.5, text/plain"], false), (["application/json; q=0"], false),
-            (["text/html", "application/json"], false), (["application/json;q=x"], true),
-        ] as [([String], Bool)]
+            ([], .text), (["*/*"], .text), (["application/json"], .json),
+            (["application/json, text/plain, */*"], .json),
+            (["text/plain, application/json"], .text),
+            (["text/html;q=0.5, application/problem+json;q=0.9"], .json),
+            (["application/json;q=0.5, text/plain"], .text), (["application/json; q=0"], .text),
+            (["text/html", "application/json"], .html), (["application/json;q=x"], .json),
+            (["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], .html),
+            (["text/html;q=0.1, text/plain;q=0.2"], .text), (["text/*"], .text),
+        ] as [([String], ErrorBody.Form)]
     )
-    func `JSON is sent to those who prefer it`(accept: [String], prefersJSON: Bool) {
+    func `each client gets the form that it prefers`(accept: [String], form: ErrorBody.Form) {
         let fields = makeFields(accept.map { ("Accept", $0) })
-        #expect(ErrorBody.prefersJSON(fields) == prefersJSON)
+        #expect(ErrorBody.Form(acceptedBy: fields) == form)
     }
 }

@@ -76,6 +76,7 @@ struct RecordFieldTests {
         record.trust?.leaf = "sha256/AAAA"
         record.trust?.notAfter = 1
         record.validation = ValidationRecord(condition: "status", action: .fail, note: "x")
+        record.bypass = BypassRecord(sinceMicroseconds: 1, untilMicroseconds: 2, cause: "x")
         record.redirects = [RedirectRecord(status: 302, location: "http://a.example/")]
         record.error = LupinError(.connectionRefused, detail: "connect")
         record.tunnel = TunnelRecord()

@@ -22,8 +22,9 @@ struct RecordSummaryTests {
     @Test func `a line has time, status, method, URL and the rest`() {
         #expect(
             line(makeFullRecord())
-                == "22:41:07.123 200 GET  http://api.github.com/user?code=REDACTED.0126&page=2 "
-                + "5.0KiB 743ms ×2 curl [everyone, github]\n"
+                == "22:41:07.123 200 6f1c0e0b GET  "
+                + "http://api.github.com/user?code=REDACTED.0126&page=2 5.0KiB 743ms ×2 curl "
+                + "[everyone, github]\n"
         )
     }
 
@@ -64,8 +65,8 @@ struct RecordSummaryTests {
         var record = makeFullRecord()
         record.request = makeRequest("/" + String(repeating: "long/", count: 100) + "end")
         let text = line(record, columns: columns)
-        // Below 86 columns the 24 that a URL keeps don't fit any more.
-        #expect(text.count == max(columns, 86) + 1)
+        // Below 95 columns the 24 that a URL keeps don't fit any more.
+        #expect(text.count == max(columns, 95) + 1)
         #expect(text.contains("…"))
         #expect(text.contains("/end "))
     }
@@ -92,6 +93,50 @@ struct RecordSummaryTests {
         var record = makeFullRecord()
         record.timing.total = duration
         #expect(line(record).contains(" \(text) "))
+    }
+
+    @Test(arguments: [120, 200])
+    func `what stands behind a short URL ends at the right margin`(columns: Int) {
+        var record = makeFullRecord()
+        record.request = makeRequest("/")
+        let text = line(record, columns: columns)
+        #expect(text.count == columns + 1)
+        #expect(text.hasPrefix("22:41:07.123 200 6f1c0e0b GET  http://api.github.com/  "))
+        #expect(text.hasSuffix(" 5.0KiB 743ms ×2 curl [everyone, github]\n"))
+    }
+
+    @Test func `a bypass stands where the rules would`() {
+        var record = makeFullRecord()
+        record.bypass = BypassRecord(
+            sinceMicroseconds: 1,
+            untilMicroseconds: 2,
+            cause: "unknown_ca"
+        )
+        #expect(
+            line(record).hasSuffix(
+                " curl rules bypassed: the client refused the certificate (unknown_ca)\n"
+            )
+        )
+    }
+
+    @Test func `a line of another day than the one before stands below its date`() {
+        var text = SummaryText(isColoured: false)
+        var bytes: [UInt8] = []
+        for days in [0, 0, 1, 1] as [Int64] {
+            var record = makeFullRecord()
+            record.startMicroseconds += days * 86_400_000_000
+            let summary = RecordSummary(record, dropped: 0, redactor: makeRedactor())
+            text.append(summary, to: &bytes)
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 5)
+        #expect(lines[2] == "--- 2026-11-21")
+        // Whoever knows what day it is gets the date of older lines at once.
+        var late = SummaryText(isColoured: false, now: sampleStart + 86_400_000_000)
+        bytes = []
+        let summary = RecordSummary(makeFullRecord(), dropped: 0, redactor: makeRedactor())
+        late.append(summary, to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self).hasPrefix("--- 2026-11-20\n22:41"))
     }
 
     @Test func `the time of day is local when asked`() {

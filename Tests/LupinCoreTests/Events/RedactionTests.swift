@@ -28,11 +28,11 @@ struct RedactionTests {
             jsonLine(of: record, redactor: redactor),
             ProxyStatus.value(for: error, redactor: redactor),
         ]
-        for acceptsJSON in [true, false] {
+        for form in ErrorBody.Form.allCases {
             output.append(
                 ErrorBody.text(
                     for: error,
-                    acceptsJSON: acceptsJSON,
+                    as: form,
                     id: record.id,
                     redactor: redactor
                 )

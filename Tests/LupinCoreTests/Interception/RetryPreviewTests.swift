@@ -81,14 +81,14 @@ struct RetryPreviewTests {
         (Method.get, "", nil as String?), (.put, "0", nil),
         (
             .put, "",
-            "of a body 256KiB are kept in memory; a larger one is sent again only if nothing of it "
-                + "was sent"
+            "of a body 256KiB are kept in memory, and 64MiB beyond in a file; a larger one is "
+                + "sent again only if nothing of it was sent"
         ),
         (.put, "262144", "its body of 262144 bytes is kept"),
         (
-            .delete, "262145",
-            "its body of 262145 bytes is more than the 256KiB that are kept: sent again only if "
-                + "nothing of it was sent"
+            .delete, "67371009",
+            "its body of 67371009 bytes is more than the 65792KiB that are kept: sent again only "
+                + "if nothing of it was sent"
         ),
     ])
     func `what becomes of a body is told`(method: Method, length: String, line: String?) {

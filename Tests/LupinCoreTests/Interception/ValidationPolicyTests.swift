@@ -54,7 +54,7 @@ struct ValidationPolicyTests {
         let empty = ValidationPolicy()
         #expect(empty.isEmpty && !empty.needsBody && empty.action == .fail)
         #expect(try check(empty, response(599)) == nil)
-        #expect(judge(empty, "x") == .passed)
+        #expect(judge(empty, "x") == nil)
     }
 
     private func check(
@@ -216,10 +216,9 @@ struct ValidationPolicyTests {
     private func judge(
         _ policy: ValidationPolicy,
         _ body: String,
-        isComplete: Bool = true,
         head: ResponseHead? = nil
-    ) -> BodyVerdict {
-        policy.check(body: body.utf8.span, isComplete: isComplete, head: head ?? response())
+    ) -> ValidationFailure? {
+        policy.check(body: body.utf8.span, head: head ?? response())
     }
 
     private func number(_ text: String) throws -> JSONScalar {
@@ -234,9 +233,9 @@ struct ValidationPolicyTests {
         )
         #expect(policy.needsBody)
         let good = #"{"items":[{"name":"x"}],"error":{"code":0.0},"success":true}"#
-        #expect(judge(policy, good) == .passed)
+        #expect(judge(policy, good) == nil)
         let head = response(200, [("Content-Encoding", "identity")])
-        #expect(judge(policy, good, head: head) == .passed)
+        #expect(judge(policy, good, head: head) == nil)
     }
 
     @Test(arguments: [
@@ -246,13 +245,12 @@ struct ValidationPolicyTests {
     ])
     func `what is said shows no text of a body`(body: String, sentence: String) throws {
         let expected = ValidationFailure(condition: .json, sentence: sentence)
-        #expect(judge(try json(("/a", .bool(true))), body) == .failed(expected))
+        #expect(judge(try json(("/a", .bool(true))), body) == expected)
     }
 
     @Test func `what is said shows no text of the file either`() throws {
         func sentence(_ value: JSONScalar, _ body: String) throws -> String? {
-            guard case .failed(let failure) = judge(try json(("", value)), body) else { return nil }
-            return failure.sentence
+            judge(try json(("", value)), body)?.sentence
         }
         #expect(
             try sentence(.string("k"), "\"x\"")
@@ -266,26 +264,39 @@ struct ValidationPolicyTests {
         #expect(try sentence(.null, "true") == "the body is true, and null is expected")
     }
 
-    @Test func `what can't be judged is skipped, with a reason`() throws {
+    @Test func `what can't be judged has failed, and the sentence says why`() throws {
         let policy = try json(("/a", .null))
-        let coded = response(200, [("Content-Encoding", "identity, gzip")])
-        let full =
-            "\"" + String(repeating: "x", count: ValidationPolicy.inspectedBytesMax - 2) + "\""
-        #expect(judge(policy, "{}", head: coded) == .skipped(reason: "the body is content-coded"))
-        #expect(
-            judge(policy, "{}", head: response(206))
-                == .skipped(reason: "the body is a part of the whole")
-        )
-        #expect(
-            judge(policy, "{}", isComplete: false)
-                == .skipped(reason: "the body is larger than 256 KiB")
-        )
-        #expect(judge(policy, full + " ") == .skipped(reason: "the body is larger than 256 KiB"))
-        #expect(judge(policy, "") == .skipped(reason: "there is no body"))
-        #expect(judge(policy, "<html>") == .skipped(reason: "the body is not JSON"))
-        guard case .failed = judge(policy, full) else {
-            Issue.record("a body of 256 KiB is judged")
-            return
+        func sentence(_ body: String, _ head: ResponseHead? = nil) -> String? {
+            judge(policy, body, head: head)?.sentence
         }
+        #expect(sentence("{\"a\":null}", response(206)) == "the body is only a part (206)")
+        #expect(sentence("") == "the body is empty")
+        #expect(sentence("<html>") == "the body is not JSON")
+        #expect(sentence("{\"a\":null}") == nil)
+    }
+
+    @Test(
+        arguments: [("HEAD", 200), ("GET", 204), ("GET", 205), ("GET", 304)] as [(String, UInt16)]
+    )
+    func `no values are asked of a response that has no body`(
+        method: String,
+        status: UInt16
+    ) throws {
+        var request = RequestHead()
+        request.method = Method(method)
+        let reason = try json(("/a", .null)).reasonNotToAsk(response(status), request: request)
+        #expect(reason?.hasPrefix("json was not checked: a response ") == true)
+        request.method = .get
+        #expect(try json(("/a", .null)).reasonNotToAsk(response(200), request: request) == nil)
+        #expect(ValidationPolicy().reasonNotToAsk(response(status), request: request) == nil)
+    }
+
+    @Test func `codings are told in their order, without identity`() {
+        let head = response(
+            200,
+            [("Content-Encoding", "identity, GZIP"), ("Content-Encoding", "br")]
+        )
+        #expect(head.contentCodings == ["GZIP", "br"])
+        #expect(response(200).contentCodings.isEmpty)
     }
 }

@@ -62,6 +62,15 @@ import Testing
         ("cache", { $0.cache = .some(.standard) }, true, true),
         ("resume", { $0.resume = true }, true, true),
         (
+            "respond with a body",
+            {
+                $0.respond = CannedResponse(status: 403)
+                $0.respond?.body = "no"
+            }, true, false
+        ),
+        ("respond with 200", { $0.respond = CannedResponse(status: 200) }, true, false),
+        ("refuse with 503", { $0.respond = CannedResponse(status: 503) }, false, true),
+        (
             "respond inside",
             {
                 $0.respond = CannedResponse(status: 200)

@@ -1,4 +1,6 @@
 // Responses that are not what a rule demands: refused, asked for again, or only noted.
+import LupinCoding
+import LupinCore
 import LupinTestKit
 import Synchronization
 import Testing
@@ -160,17 +162,93 @@ struct ValidationTests {
         }
     }
 
-    @Test func `a long body is not looked into, and comes whole`() async throws {
-        let rules = Self.rules("json: {/ok: true}", then: "fail")
-        let body = #"{"ok":false,"x":""# + String(repeating: "x", count: 300 << 10) + "\"}"
-        try await ProxyFixture.run(rules) { proxy in
+    /// Bodies in which no value can be found, and what is said of them.
+    static let unreadable: [(fields: [String], body: [UInt8], sentence: String)] = [
+        ([], Array("<p>".utf8), "the body is not JSON"),
+        ([], [], "the body is empty"),
+        (
+            [],
+            Array((#"{"ok":true,"x":""# + String(repeating: "x", count: 300 << 10) + "\"}").utf8),
+            "the body is longer than the 256 KiB that lupin inspects"
+        ),
+        (
+            ["Content-Encoding: br"], Array(#"{"ok":true}"#.utf8),
+            "the body is coded with br, which lupin can't undo"
+        ),
+        (
+            ["Content-Encoding: gzip"], Array(#"{"ok":true}"#.utf8),
+            "the body can't be decoded: it is not in the coding that its head names"
+        ),
+        (
+            ["Content-Encoding: gzip"],
+            Coded.gzip((0..<300 << 10).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 5) }),
+            "the body is longer than the 256 KiB that lupin inspects"
+        ),
+    ]
+
+    @Test(arguments: unreadable.indices, ["fail", "log"])
+    func `a body that can't be judged has failed`(row: Int, action: String) async throws {
+        let (fields, body, sentence) = Self.unreadable[row]
+        try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: action)) { proxy in
             let origin = try proxy.origin { connection in
                 try connection.request()
-                try connection.reply(200, "Content-Type: application/json", body: body)
+                let all = ["HTTP/1.1 200 OK", "Content-Length: \(body.count)"] + fields
+                try connection.send(Array((all.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
+            }
+            let response = try proxy.client().get(origin.url())
+            #expect(response.status == (action == "fail" ? 502 : 200))
+            if action == "fail" {
+                #expect(response.bodyText.contains("is not what validate of the rule \"v\" (line "))
+                #expect(response.bodyText.contains(sentence))
+            } else {
+                #expect(response.body == body)
+            }
+            let record = try proxy.record()
+            #expect(record["validate.condition"] == sentence)
+            #expect(record["validate.then"] == action)
+        }
+    }
+
+    @Test func `a part of a body has failed, too`() async throws {
+        try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: "fail")) { proxy in
+            let origin = try proxy.origin(
+                answering: head(
+                    "HTTP/1.1 206 Part",
+                    "Content-Range: bytes 0-10/12",
+                    "Content-Length: 11"
+                ) + #"{"ok":true}"#
+            )
+            #expect(try proxy.client().get(origin.url(), "Range: bytes=0-10").status == 502)
+            #expect(try proxy.record()["validate.condition"] == "the body is only a part (206)")
+        }
+    }
+
+    @Test(arguments: ["gzip", "x-gzip", "deflate", "identity, gzip", "deflate, gzip"])
+    func `codings are undone for the check, and the client gets the body as it came`(
+        codings: String
+    ) async throws {
+        let plain = Array(#"{"ok":true}"#.utf8)
+        let body =
+            switch codings {
+            case "deflate": Coded.deflate(plain)
+            case "deflate, gzip": Coded.gzip(Coded.deflate(plain))
+            default: Coded.gzip(plain)
+            }
+        try await ProxyFixture.run(Self.rules("json: {/ok: true}", then: "fail")) { proxy in
+            let origin = try proxy.origin { connection in
+                try connection.request()
+                let lines = [
+                    "HTTP/1.1 200 OK", "Content-Encoding: \(codings)",
+                    "Content-Length: \(body.count)",
+                ]
+                try connection.send(
+                    Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body
+                )
             }
             let response = try proxy.client().get(origin.url())
             #expect(response.status == 200)
-            #expect(response.bodyText == body)
+            #expect(response.body == body)
+            #expect(try proxy.record()["validate.ok"] == "1")
         }
     }
 
@@ -233,5 +311,19 @@ private final class Box: Sendable {
             defer { state.asked += 1 }
             return answers[min(state.asked, answers.count - 1)]
         }
+    }
+}
+
+/// Bodies in content codings.
+enum Coded {
+    static func gzip(_ plain: [UInt8]) -> [UInt8] { encoded(plain, .gzip) }
+    static func deflate(_ plain: [UInt8]) -> [UInt8] { encoded(plain, .deflate) }
+
+    private static func encoded(_ plain: [UInt8], _ coding: ContentCoding) -> [UInt8] {
+        var bytes: [UInt8] = []
+        // Compressing what is in memory fails for want of memory only.
+        guard var encoder = try? ContentEncoder(coding) else { return [] }
+        _ = encoder.encode(plain.span, .end, into: &bytes, room: plain.count + 1024)
+        return bytes
     }
 }

@@ -148,8 +148,8 @@ struct HostileRedirectTests {
         }
     }
 
-    /// 8 MiB of spaces in some 8 KiB: coded bodies are not looked into.
-    @Test func `a gzip bomb is not unpacked to be validated`() async throws {
+    /// 8 MiB of spaces in some 8 KiB: as much is decoded as is inspected, and that fails.
+    @Test func `a gzip bomb is not unpacked further than it is inspected`() async throws {
         let rules = everywhere("validate: {json: {/ok: true}, then: fail}, retry: none")
         let bomb = try Self.bomb()
         #expect(bomb.count < 16 << 10)
@@ -164,9 +164,8 @@ struct HostileRedirectTests {
                 try connection.send(bomb)
             }
             let response = try proxy.client().get(origin.url())
-            #expect(response.status == 200)
-            #expect(response.body == bomb)
-            #expect(try proxy.record().text.contains("content-coded"))
+            #expect(response.status == 502)
+            #expect(try proxy.record().text.contains("longer than the 256 KiB that lupin inspects"))
         }
     }
 

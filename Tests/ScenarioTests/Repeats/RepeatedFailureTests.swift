@@ -125,7 +125,7 @@ struct RepeatedFailureTests {
             try clock.advance(by: .milliseconds(200))
             let response = try equal.client.response()
             #expect(response.status == 504)
-            let detail = timeout == "total" ? "timeouts.total is over." : "timeouts.response_header"
+            let detail = "within `timeouts.\(timeout)`. If it may take long, raise that."
             #expect(response.bodyText.contains(detail))
             _ = try equal.connection.waitForEnd()
             let record = try proxy.records(EqualRequests.warmUps + 1)[EqualRequests.warmUps]

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 struct ReplayedBodyTests {
-    private static let kept = "retry: {use: standard, backoff: none}"
+    private static let kept = "retry: {use: standard, backoff: none, replay_spill: 0}"
     private static let spilled = "retry: {use: standard, backoff: none, replay_spill: 1MiB}"
     static let sizes = [0, 1, 64 << 10, (256 << 10) - 1, 256 << 10]
     static let spilledSizes = [(256 << 10) + 1, 1 << 20, (1 << 20) + 1, (1280 << 10)]

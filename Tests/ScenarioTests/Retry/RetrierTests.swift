@@ -8,7 +8,9 @@ import Testing
 struct RetrierTests {
     private struct Refused: Error {}
 
-    private static let rules = everywhere("retry: {use: standard, backoff: none}")
+    private static let rules = everywhere(
+        "retry: {use: standard, backoff: none, replay_spill: 0}"
+    )
 
     /// Hooks that ask `decide`.
     private static func hooks(_ decide: @escaping Retrier.Closure) -> Hooks {
@@ -128,7 +130,8 @@ struct RetrierTests {
             return .retry(reason: "slow")
         }
         let clock = VirtualClock()
-        let rules = everywhere("retry: {use: standard, per_try: 1s, replay_body: 64KiB}")
+        let retry = "{use: standard, per_try: 1s, replay_body: 64KiB, replay_spill: 0}"
+        let rules = everywhere("retry: \(retry)")
         try await ProxyFixture.run(rules, clock: clock, hooks: hooks) { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()

@@ -142,7 +142,7 @@ enum FieldTargets {
         let accepted = MediaRange("text/html").map {
             MediaRange.isAccepted($0, by: section("Accept", input))
         }
-        _ = ErrorBody.prefersJSON(section("Accept", input))
+        _ = ErrorBody.Form(acceptedBy: section("Accept", input))
         guard let media = MediaRange(parsing: input.span) else { return "nil \(accepted == true)" }
         if !media.isRange { try hold(media.contains(media), "a type contains itself") }
         return "some \(media.isRange) \(accepted == true)"

@@ -1,0 +1,139 @@
+// The body of a response that lupin makes for an error: text, JSON or HTML, as the client asks.
+
+/// What a client reads about an error: what failed, what to try, and how to ask for more.
+package enum ErrorBody {
+    /// The form of a body.
+    package enum Form: Sendable, CaseIterable {
+        case text, json, html
+
+        package var contentType: String {
+            switch self {
+            case .text: "text/plain; charset=utf-8"
+            case .json: "application/json"
+            case .html: "text/html; charset=utf-8"
+            }
+        }
+    }
+
+    /// The body in a form; secrets are redacted.
+    package static func text(
+        for error: LupinError,
+        as form: Form,
+        id: ExchangeID,
+        redactor: Redactor
+    ) -> String {
+        let sentence = redactor.cleaned(error.sentence)
+        let detail = redactor.cleaned(error.detail)
+        if form == .json { return json(error, sentence: sentence, detail: detail, id: id) }
+        let said = [sentence, detail].filter { !$0.isEmpty }.map { LogText.plain($0) }
+        return form == .text ? text(error, said, id) : html(error, said, id)
+    }
+
+    private static func text(_ error: LupinError, _ said: [String], _ id: ExchangeID) -> String {
+        said.joined(separator: "\n")
+            + "\n\nlupin: \(error.kind.token); `lupin explain \(id.short)` tells more\n"
+    }
+
+    private static func html(_ error: LupinError, _ said: [String], _ id: ExchangeID) -> String {
+        let paragraphs = said.map { "<p>\(escaped($0))</p>" }.joined(separator: "\n")
+        return """
+            <!doctype html>
+            <html lang="en">
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width">
+            <title>\(error.status) by lupin</title>
+            <style>
+            body {font: 1rem/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 40rem; \
+            padding: 0 1rem}
+            code {background: #8882; padding: .1em .3em}
+            </style>
+            <h1>\(error.status): lupin could not deliver this page</h1>
+            \(paragraphs)
+            <p>Error type: <code>\(error.kind.token)</code>. For more, run
+            <code>lupin explain \(id.short)</code>.</p>
+            </html>
+
+            """
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text.unicodeScalars {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+
+    private static func json(
+        _ error: LupinError,
+        sentence: String,
+        detail: String,
+        id: ExchangeID
+    ) -> String {
+        var line = JSONLine()
+        line.openObject()
+        line.openObject("error")
+        line.add("type", literal: error.kind.token)
+        line.add("status", UInt64(error.status))
+        line.add("side", literal: error.side.rawValue)
+        line.add("message", text: sentence)
+        if !detail.isEmpty { line.add("detail", text: detail) }
+        line.closeObject()
+        line.add("id", literal: id.text)
+        line.closeObject()
+        line.endLine()
+        return String(decoding: line.bytes, as: UTF8.self)
+    }
+}
+
+// MARK: What the client would rather have
+
+extension ErrorBody.Form {
+    /// The form that a request's Accept prefers (RFC 9110 §12.5.1).
+    ///
+    /// JSON or HTML only where it is named: its type weighs more than those of the others or,
+    /// weighing the same, comes before them.
+    package init(acceptedBy fields: FieldSection) {
+        var best = (form: ErrorBody.Form.text, weight: 0)
+        fields.forEachMember(of: .accept) { member in
+            let parts = String(copying: member).lowercased().split(separator: ";")
+            let type = parts.first.map { Self.trimmed($0) } ?? ""
+            let weight = parts.dropFirst().lazy.compactMap(Self.weight).first ?? 1000
+            guard let form = Self.form(of: type), weight > best.weight else { return }
+            best = (form, weight)
+        }
+        self = best.form
+    }
+
+    private static func form(of type: Substring) -> ErrorBody.Form? {
+        switch type {
+        case "application/json": .json
+        case "text/html", "application/xhtml+xml": .html
+        case _ where type.hasPrefix("text/"): .text
+        case _ where type.hasPrefix("application/") && type.hasSuffix("+json"): .json
+        default: nil
+        }
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return text
+    }
+
+    /// The thousandths of `q=0.5`; nil for other parameters.
+    private static func weight(_ parameter: Substring) -> Int? {
+        let text = trimmed(parameter)
+        guard text.hasPrefix("q="), let value = Double(text.dropFirst(2)), value >= 0, value <= 1
+        else { return nil }
+        // Bounded: from 0 to 1.
+        return Int(value * 1000)
+    }
+}

@@ -1,0 +1,129 @@
+// How an exchange of the past ended and why, in sentences made of its line in the log.
+
+/// The end of an exchange: attempt by attempt, what failed, what was decided, what to change.
+package struct RecordedEnd: Sendable {
+    private let record: JSONValue
+    /// What failed, if anything.
+    package let error: ErrorKind?
+
+    /// What a line of the log says.
+    package init(_ record: JSONValue) {
+        self.record = record
+        error = record[field: .errorType]?.string.flatMap(ErrorKind.init(rawValue:))
+    }
+
+    /// Sentences, in the order of what happened.
+    package var lines: [String] {
+        var lines = [summary]
+        lines += bypass
+        lines += (record[field: .redirects]?.list ?? []).map { redirect in
+            let status = redirect["status"]?.count ?? 0
+            return "followed \(status) to \(redirect["location"]?.string ?? "")"
+        }
+        let attempts = record[field: .attempts]?.list ?? []
+        for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
+        lines += token
+        lines += trust
+        lines += validation
+        lines += reason
+        return lines
+    }
+
+    // MARK: Parts
+
+    private var summary: String {
+        let time = record[field: .total]?.microseconds.map { " after \(SummaryText.duration($0))" }
+        let answer = record[field: .status]?.count
+        let what: String
+        switch record[field: .outcome]?.string {
+        case "ok" where record[field: .tunnelReceived] != nil: what = tunnel
+        case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
+        case "denied": what = "refused\(answer.map { " with \($0)" } ?? "")"
+        case "aborted": what = "the client left"
+        case "truncated": what = "broken off behind the head of the response"
+        default: what = "failed\(answer.map { "; lupin answered \($0)" } ?? "")"
+        }
+        return what + (time ?? "")
+    }
+
+    private var tunnel: String {
+        let closer = record[field: .closedBy]?.string
+        let sent = SummaryText.size(record[field: .tunnelSent]?.count ?? 0)
+        let received = SummaryText.size(record[field: .tunnelReceived]?.count ?? 0)
+        let end = closer.map { ", closed by \($0 == "proxy" ? "lupin" : "the \($0)")" } ?? ""
+        return "tunnel: \(sent) to the origin, \(received) to the client\(end)"
+    }
+
+    private var bypass: [String] {
+        guard let cause = record[field: .bypassCause]?.string else { return [] }
+        let until = record[field: .bypassUntil]?.string ?? ""
+        return [
+            "rules bypassed until \(until): the client had refused lupin's certificate (\(cause))",
+            "  let it trust the authority (lupin ca install), or run it with lupin exec",
+        ]
+    }
+
+    private static func lines(_ attempt: JSONValue, _ number: Int) -> [String] {
+        var facts: [String] = []
+        let cause = attempt[attempt: .cause]?.string ?? "first"
+        var start = "attempt \(number)\(cause == "first" ? "" : " (\(cause))")"
+        if let peer = attempt[attempt: .peer]?.string { start += " to \(peer)" }
+        if let status = attempt[attempt: .status]?.count { facts.append("status \(status)") }
+        if let error = attempt[attempt: .errorType]?.string {
+            let detail = attempt[attempt: .errorDetail]?.string ?? ""
+            facts.append(detail.isEmpty ? error : "\(error): \(detail)")
+        }
+        if let code = attempt[attempt: .reset]?.string { facts.append("stream reset, \(code)") }
+        if let code = attempt[attempt: .goAway]?.string { facts.append("GOAWAY, \(code)") }
+        if let time = attempt[attempt: .total]?.microseconds {
+            facts.append(SummaryText.duration(time))
+        }
+        var lines = ["\(start): \(facts.joined(separator: ", "))"]
+        let decision = attempt[attempt: .decision]?.string ?? ""
+        let reason = attempt[attempt: .reason]?.string ?? ""
+        if decision != "deliver" || !reason.isEmpty {
+            let delay = attempt[attempt: .delay]?.microseconds
+            let wait = delay.map { " after \(SummaryText.duration($0))" } ?? ""
+            lines.append("  then \(decision)\(wait)" + (reason.isEmpty ? "" : ": \(reason)"))
+        }
+        return lines
+    }
+
+    private var token: [String] {
+        guard let name = record[field: .token]?.string,
+            let action = record[field: .tokenAction]?.string
+        else { return [] }
+        return ["token \(name): \(action)"]
+    }
+
+    private var trust: [String] {
+        guard record[field: .trustVerdict]?.string == "fail" else { return [] }
+        let policy = record[field: .trustPolicy]?.string ?? ""
+        var lines = ["the server's certificate failed trust policy \(policy)"]
+        for check in record[field: .trustChecks]?.list ?? [] {
+            let mark = check["ok"]?.bool == true ? "✓" : "✗"
+            let note = check["note"]?.string.map { ": \($0)" } ?? ""
+            lines.append("  \(mark) \(check["is"]?.string ?? "")\(note)")
+        }
+        if let pin = record[field: .trustLeaf]?.string {
+            lines.append("  the server showed \(pin); if it is the right one, add that to `pins`")
+        }
+        return lines
+    }
+
+    private var validation: [String] {
+        if let note = record[field: .validationNote]?.string { return ["validate: \(note)"] }
+        guard let condition = record[field: .failedCondition]?.string else { return [] }
+        let action = record[field: .validationAction]?.string ?? ""
+        return ["validate: \(condition) (then: \(action))"]
+    }
+
+    private var reason: [String] {
+        guard let error else { return [] }
+        let host = record[field: .domain]?.string ?? "the server"
+        let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
+        var lines = ["why: \(error.sentence(host: host, status: status ?? error.defaultStatus))"]
+        if let detail = record[field: .errorDetail]?.string { lines.append("  \(detail)") }
+        return lines
+    }
+}

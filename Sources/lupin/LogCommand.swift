@@ -1,0 +1,151 @@
+// `lupin log`: prints what happened lately as short lines, and waits for more.
+import ArgumentParser
+import LupinCore
+import LupinIO
+
+struct LogCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Print the last exchanges as short lines, filtered.",
+        discussion: """
+            Asks the running lupin for the last exchanges; those under way come last, with
+            what they wait for. Where no lupin answers, the file is read that log.to names
+            in the rules file. With FILE that log is read, or standard input for -.
+
+              lupin log
+              lupin log -f host:*.acme.dev status:5xx
+              lupin log -n 5 rule:github outcome:error
+              lupin log --json lupin.jsonl | jq .timing
+
+            Filters: host:NAME (* stands for anything), status:404, 5xx or 200-299,
+            rule:NAME and outcome:WORD (ok, error, aborted, truncated or denied). All of
+            them must hold. The digits behind the time name the exchange: lupin explain
+            tells why it ended as it did.
+            """,
+        aliases: ["tail"]
+    )
+
+    @Flag(name: .shortAndLong, help: "Wait for more, through rotation of a file.")
+    var follow = false
+
+    @Option(
+        name: .customShort("n"),
+        help: ArgumentHelp(
+            "How many of the last ones; without it 50, and all of a FILE.",
+            valueName: "count"
+        )
+    )
+    var count: Int?
+
+    @Option(help: "The same as host:NAME.")
+    var host: String?
+
+    @Option(help: "The same as status:NUMBER.")
+    var status: String?
+
+    @Option(help: "The same as rule:NAME.")
+    var rule: String?
+
+    @Option(help: "The same as outcome:WORD.")
+    var outcome: String?
+
+    @Flag(help: "Print the records as they are, in JSON.")
+    var json = false
+
+    @Flag(help: "List the fields that a record can have, and what they mean.")
+    var fields = false
+
+    @OptionGroup var place: AdminPlace
+
+    @Argument(help: ArgumentHelp("Filters, and a log: FILE or -.", valueName: "filter"))
+    var words: [String] = []
+
+    private static let usualCount = 50
+
+    /// The words that name a file.
+    private var files: [String] { words.filter { Self.filter($0) == nil } }
+
+    func validate() throws {
+        if let count, count < 0 { throw ValidationError("-n takes a count") }
+        if files.count > 1 {
+            throw ValidationError(
+                "\"\(files[1])\" is no filter (host:, status:, rule: or outcome:), and one FILE "
+                    + "can be read"
+            )
+        }
+        _ = try makeFilter()
+    }
+
+    func run() throws {
+        if fields { return print(Self.fieldList) }
+        let printer = try makePrinter()
+        if let file = files.first {
+            var log = LogFile(path: file, count: count, printer: printer)
+            return try log.print(follows: follow)
+        }
+        let running = RunningLog(place: place, count: count ?? Self.usualCount, keepsJSON: json)
+        if try running.print(printer, follows: follow) { return }
+        let path = try LocatedLog.path(rulesFile: place.rulesFile)
+        var log = LogFile(path: path, count: count ?? Self.usualCount, printer: printer)
+        try log.print(follows: follow)
+    }
+
+    private func makePrinter() throws -> RecordPrinter {
+        let now = SystemCall.wallMicroseconds()
+        return RecordPrinter(
+            filter: try makeFilter(),
+            keepsJSON: json,
+            text: SummaryText(
+                isColoured: Terminal.isStandardOutput && !LocatedLog.isColourRefused,
+                columns: Terminal.isStandardOutput ? LocatedLog.columns : nil,
+                utcOffsetSeconds: Terminal.utcOffsetSeconds(at: now),
+                now: now
+            )
+        )
+    }
+
+    // MARK: Filters
+
+    /// Key and value of `host:api.example`; nil for a word that is no filter.
+    private static func filter(_ word: String) -> (key: Substring, value: Substring)? {
+        let parts = word.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, ["host", "status", "rule", "outcome"].contains(parts[0]) else {
+            return nil
+        }
+        return (parts[0], parts[1])
+    }
+
+    private func makeFilter() throws -> RecordFilter {
+        var values: [String: String] = [:]
+        let options = [("host", host), ("status", status), ("rule", rule), ("outcome", outcome)]
+        let given =
+            options.compactMap { key, value in value.map { (key, $0) } }
+            + words.compactMap(Self.filter).map { (String($0.key), String($0.value)) }
+        for (key, value) in given {
+            guard values.updateValue(value, forKey: key) == nil else {
+                throw ValidationError("\(key) is given twice")
+            }
+        }
+        do throws(RecordFilter.Problem) {
+            return try RecordFilter(
+                host: values["host"],
+                status: values["status"],
+                rule: values["rule"],
+                outcome: values["outcome"]
+            )
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+
+    private static var fieldList: String {
+        let attempts = AttemptField.allCases.map { field in
+            (path: "attempts[].\(field.row.path)", meaning: field.row.meaning)
+        }
+        let fields = RecordField.allCases.map { ($0.row.path, $0.row.meaning) } + attempts
+        let width = fields.map(\.0.count).max() ?? 0
+        return fields.map { path, meaning in
+            path + String(repeating: " ", count: width + 2 - path.count) + meaning
+        }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,214 @@
+// That a record tells why its exchange ended so: for every kind of failure, and for every decision.
+import LupinCore
+import Testing
+
+struct RecordedEndTests {
+    private func lines(_ change: (inout ExchangeRecord) -> Void) throws -> [String] {
+        var record = makeFullRecord()
+        record.attempts = []
+        change(&record)
+        let line = jsonLine(of: record, redactor: makeRedactor())
+        return RecordedEnd(try #require(parseJSON(line))).lines
+    }
+
+    /// What is said of each kind of error, with the status that it has by default.
+    static let sentences: [(ErrorKind, String)] = [
+        (
+            .dnsTimeout,
+            "The name server did not answer in time for h. Check the network, or try again."
+        ),
+        (.dnsError, "The name h could not be resolved. Check the spelling and the network."),
+        (.destinationNotFound, "There is no way to h: the name exists but has no address."),
+        (
+            .destinationUnavailable,
+            "h failed so often lately that lupin gives it a rest. Try again shortly."
+        ),
+        (
+            .destinationIPProhibited,
+            "`access.deny_targets` forbids the address of h; where the rules file does not say "
+                + "otherwise these are link-local addresses and lupin's own."
+        ),
+        (
+            .destinationIPUnroutable,
+            "There is no route to the address of h. Check the network or the VPN."
+        ),
+        (
+            .connectionRefused,
+            "h refused the connection. Is the server running, and is the port right?"
+        ),
+        (.connectionTerminated, "h closed the connection before it answered. Try again."),
+        (
+            .connectionTimeout,
+            "h could not be reached in time. Check the network, or raise `timeouts.connect`."
+        ),
+        (
+            .connectionReadTimeout,
+            "h stopped sending. If it may be silent for long, raise `timeouts.idle`."
+        ),
+        (
+            .connectionWriteTimeout,
+            "h stopped reading the request. If it may be busy for long, raise `timeouts.idle`."
+        ),
+        (
+            .connectionLimitReached,
+            "All connections lupin may open are in use. Raise `limits.connections`, or try again."
+        ),
+        (
+            .tlsProtocolError,
+            "The TLS handshake with h failed. Does the port speak TLS, and TLS 1.2 or newer?"
+        ),
+        (
+            .tlsCertificateError,
+            "The certificate of h is not trusted, so nothing was sent. "
+                + "If this server is yours, write a `trust` rule for it."
+        ),
+        (
+            .tlsAlertReceived,
+            "h broke off the TLS handshake. It may want a client certificate."
+        ),
+        (.httpRequestError, "The request is not valid HTTP, so nothing was sent."),
+        (.httpRequestDenied, "lupin does not allow this request for h."),
+        (
+            .httpResponseIncomplete,
+            "The response of h broke off before its end. Try again."
+        ),
+        (
+            .httpResponseHeaderSectionSize,
+            "The response of h has a larger header than `limits.header_bytes` allows."
+        ),
+        (
+            .httpResponseHeaderSize,
+            "The response of h has a larger header than `limits.header_bytes` allows."
+        ),
+        (.httpResponseBodySize, "The response of h is larger than `limits.body` allows."),
+        (
+            .httpResponseTrailerSectionSize,
+            "The response of h has larger trailers than `limits.trailer_bytes` allows."
+        ),
+        (
+            .httpResponseTrailerSize,
+            "The response of h has larger trailers than `limits.trailer_bytes` allows."
+        ),
+        (
+            .httpResponseTransferCoding,
+            "h sent a body whose end cannot be told (transfer coding)."
+        ),
+        (
+            .httpResponseContentCoding,
+            "h sent a body that cannot be decoded (content coding)."
+        ),
+        (.httpResponseTimeout, "h took the request and did not answer in time."),
+        (.httpUpgradeFailed, "h did not switch to the protocol that the client asked for."),
+        (.httpProtocolError, "h sent something that is not valid HTTP."),
+        (.proxyInternalResponse, "A rule of lupin answered this request for h."),
+        (
+            .proxyInternalError,
+            "lupin itself failed on this request for h. The log has the details under this id; "
+                + "please report it."
+        ),
+        (
+            .proxyConfigurationError,
+            "The rules file asks for something that cannot be done for h. Run `lupin check`."
+        ),
+        (
+            .proxyLoopDetected,
+            "The request for h came back to lupin itself. "
+                + "Check `upstream.proxy` and the proxy variables of the server."
+        ),
+    ]
+
+    @Test func `every kind has its sentence`() {
+        #expect(Self.sentences.map(\.0) == ErrorKind.allCases)
+    }
+
+    @Test(arguments: sentences.indices)
+    func `a failure is told in words, with its detail`(row: Int) throws {
+        let (kind, sentence) = Self.sentences[row]
+        let lines = try lines { record in
+            record.outcome = .error
+            record.origin = Host("h").map { Origin(scheme: .http, host: $0, port: 80) }
+            record.response?.status = kind.defaultStatus
+            record.error = LupinError(kind, detail: "what happened")
+        }
+        #expect(lines.first == "failed; lupin answered \(kind.defaultStatus) after 743ms")
+        #expect(lines.suffix(2) == ["why: \(sentence)", "  what happened"])
+    }
+
+    @Test func `attempts, waits and decisions stand in their order`() throws {
+        let lines = try lines { record in
+            var first = AttemptRecord()
+            first.error = LupinError(.connectionRefused, detail: "refused")
+            first.decision = .retry
+            first.reason = "nothing was sent"
+            first.delayMicroseconds = 200_000
+            first.peer = .v4(0x7F00_0001)
+            first.peerPort = 80
+            var second = AttemptRecord()
+            second.cause = .retry
+            second.status = 200
+            second.timing.total = 30_000
+            record.attempts = [first, second]
+            record.redirects = [RedirectRecord(status: 302, location: "http://b.example/")]
+        }
+        #expect(
+            lines == [
+                "delivered whole, status 200 after 743ms", "followed 302 to http://b.example/",
+                "attempt 1 to 127.0.0.1:80: connection_refused: refused",
+                "  then retry after 200ms: nothing was sent", "attempt 2 (retry): status 200, 30ms",
+            ]
+        )
+    }
+
+    @Test func `a tunnel, a bypass, a validation and a refused certificate are told`() throws {
+        let tunnel = try lines { record in
+            record.mode = .tunnel
+            record.tunnel = TunnelRecord()
+            record.tunnel?.sentBytes = 512
+            record.tunnel?.receivedBytes = 2048
+            record.tunnel?.closedBy = .client
+            record.bypass = BypassRecord(
+                sinceMicroseconds: 0,
+                untilMicroseconds: sampleStart,
+                cause: "unknown_ca"
+            )
+        }
+        #expect(
+            tunnel.first
+                == "tunnel: 512B to the origin, 2.0KiB to the client, closed by the client "
+                + "after 743ms"
+        )
+        #expect(
+            tunnel[1] == "rules bypassed until 2026-11-20T22:41:07.123456Z: the client had refused "
+                + "lupin's certificate (unknown_ca)"
+        )
+        let validated = try lines { record in
+            record.validation = ValidationRecord(condition: "/ok is missing", action: .fail)
+        }
+        #expect(validated.last == "validate: /ok is missing (then: fail)")
+        let untrusted = """
+            {"outcome":"error","trust":{"policy":"acme","verdict":"fail","leaf":"sha256/AAAA",\
+            "checks":[{"is":"pins","ok":false,"note":"no pin matches"}]}}
+            """
+        #expect(
+            RecordedEnd(try #require(parseJSON(untrusted))).lines.suffix(3) == [
+                "the server's certificate failed trust policy acme", "  ✗ pins: no pin matches",
+                "  the server showed sha256/AAAA; if it is the right one, add that to `pins`",
+            ]
+        )
+    }
+
+    @Test func `each kind says which keys decide, and all of them exist`() {
+        let rules = Set(RuleKey.allCases.map(\.rawValue) + ["auth"])
+        let settings = SettingsTable.settings.map(\.name)
+        for kind in ErrorKind.allCases {
+            for key in kind.decidingKeys {
+                let isKnown =
+                    key.hasSuffix(".")
+                    ? settings.contains { $0.hasPrefix(key) }
+                    : rules.contains(key)
+                        || settings.contains { $0 == key || $0.hasPrefix(key + ".") }
+                #expect(isKnown, "\(kind): \(key)")
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// `lupin log`: the last exchanges of a running lupin or of a file, filtered, in short lines.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct LogCommandTests {
+    private func log(_ proxy: ProxyFixture, _ arguments: String...) throws -> [Substring] {
+        let result = try Lupin.run(["log", "--socket", proxy.adminPath] + arguments)
+        #expect(result.code == 0, "\(result.errors)")
+        return result.output.split(separator: "\n")
+    }
+
+    @Test func `it asks the running lupin for the last ones, and shows those under way`()
+        async throws
+    {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            for path in ["/1", "/2", "/3"] {
+                try client.send("GET", origin.url(path))
+                let connection = try origin.accept()
+                try connection.request()
+                try connection.send(
+                    head("HTTP/1.1 204 None", "Connection: close")
+                )
+                #expect(try client.response().status == 204)
+                connection.close()
+            }
+            try client.send("GET", origin.url("/4"))
+            let last = try origin.accept()
+            try last.request()
+            let lines = try log(proxy, "-n", "2")
+            #expect(lines.count == 3)
+            #expect(lines[0].contains(" 204 ") && lines[0].contains("/2 "))
+            #expect(lines[1].contains("/3 "))
+            let pattern = /… [0-9a-f]{8} GET http:.*\/4: waiting [0-9.]+m?s for the response's head/
+            #expect(lines[2].wholeMatch(of: pattern) != nil, "\(lines[2])")
+            let id = try #require(lines[1].split(separator: " ").dropFirst(2).first)
+            let explained = try Lupin.run("explain", "--socket", proxy.adminPath, String(id))
+            #expect(explained.code == 0)
+            #expect(explained.output.contains("\nend\n  delivered whole, status 204 after "))
+            let live = try Lupin.run(
+                "explain",
+                "--socket",
+                proxy.adminPath,
+                String(lines[2].split(separator: " ")[1])
+            )
+            #expect(live.code == 1)
+            #expect(live.errors.contains("lupin: the exchange is under way: … "))
+            try last.send(head("HTTP/1.1 204 None"))
+            #expect(try client.response().status == 204)
+        }
+    }
+
+    @Test func `filters are words or options, and all must hold`() async throws {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let origin = try proxy.origin(answering: head("HTTP/1.1 404 No", "Content-Length: 0"))
+            let client = try proxy.client()
+            try client.get(origin.url())
+            try client.get("http://127.0.0.1:1/")
+            try proxy.settle()
+            #expect(try log(proxy).count == 2)
+            #expect(try log(proxy, "status:404").count == 1)
+            #expect(try log(proxy, "--status", "4xx", "host:127.0.*").count == 1)
+            #expect(try log(proxy, "outcome:error").count == 1)
+            #expect(try log(proxy, "status:404", "outcome:error").isEmpty)
+            let json = try log(proxy, "--json", "outcome:error")
+            #expect(RecordLine(String(json[0]))?["error.type"] == "connection_refused")
+        }
+    }
+
+    @Test func `a file is read instead, all of it or its end`() throws {
+        let folder = try Folder()
+        let lines = (0..<60).map { i in
+            """
+            {"schema":1,"ts":"2026-11-20T22:41:07.123456Z","event":"exchange",\
+            "id":"\(i + 10)000000000000000000000000000000","outcome":"ok",\
+            "url":{"full":"http://a.example/\(i)","domain":"a.example"}}
+
+            """
+        }
+        let file = try folder.write("log.jsonl", lines.joined())
+        let all = try Lupin.run("log", file)
+        // The day comes first, since it is not today.
+        #expect(all.output.hasPrefix("--- 2026-11-20\n"))
+        #expect(all.output.split(separator: "\n").count == 61)
+        let some = try Lupin.run("tail", "-n", "3", file, "host:*.example")
+        let urls = some.output.split(separator: "\n").compactMap { line in
+            line.split(separator: " ").first { $0.hasPrefix("http") }
+        }
+        #expect(urls == (57..<60).map { "http://a.example/\($0)"[...] })
+    }
+
+    @Test(arguments: [
+        ["a", "b"], ["-n", "-1"], ["status:9xx"], ["host:a", "--host", "b"], ["outcome:bad"],
+    ])
+    func `a wrong command line ends with 64`(arguments: [String]) throws {
+        #expect(try Lupin.run(["log"] + arguments).code == 64)
+    }
+}

@@ -1,0 +1,104 @@
+// Commands in a terminal that has none of the variables of the service: they ask it, or look at the
+// file without secrets.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct SecondTerminalTests {
+    private static let rules = """
+        lupin: 1
+        listen: [{address: 127.0.0.1:0}]
+        log: {to: FOLDER/log.jsonl}
+        tokens: {t: {bearer: "${env:LUPIN_TEST_TOKEN}"}}
+        rules:
+          - {name: mine, match: {host: localhost, port: 19010}, request: [{auth: t}]}
+        """
+
+    /// A lupin with a secret in its environment, and what other terminals have.
+    private struct Story {
+        let folder: Folder
+        let file: String
+        let running: RunningLupin
+        let surroundings: [String: String]
+
+        init() throws {
+            folder = try Folder()
+            let text = SecondTerminalTests.rules.replacing("FOLDER", with: folder.path)
+            file = try folder.write("lupin.yaml", text)
+            running = try RunningLupin(
+                "--rules",
+                file,
+                environment: ["LUPIN_TEST_TOKEN": "hush-hush-token"]
+            )
+            surroundings = [
+                "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent",
+                "XDG_RUNTIME_DIR": running.runtime.path, "SHELL": "/bin/bash",
+            ]
+        }
+
+        func run(_ arguments: String...) throws -> Lupin.Result {
+            try Lupin.run(arguments, environment: surroundings)
+        }
+    }
+
+    @Test func `env gives the address of the one that runs, and no exception that a rule names`()
+        throws
+    {
+        let story = try Story()
+        let result = try story.run("env", "--shell", "zsh")
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(
+            result.output.contains("export http_proxy='http://127.0.0.1:\(story.running.port)'\n")
+        )
+        #expect(result.output.contains("export no_proxy='127.0.0.1,::1'\n"))
+    }
+
+    @Test func `explain, rules and log take the rules of the one that runs, without its secrets`()
+        throws
+    {
+        let story = try Story()
+        for arguments in [
+            ["explain", "http://localhost:19010/"], ["rules"], ["rules", "--effective"], ["log"],
+        ] {
+            let result = try Lupin.run(arguments, environment: story.surroundings)
+            #expect(result.code == 0, "\(arguments): \(result.errors)")
+            #expect(!result.output.contains("hush-hush") && !result.errors.contains("hush-hush"))
+            if arguments[0] != "log" { #expect(result.output.contains("mine"), "\(arguments)") }
+        }
+    }
+
+    @Test func `exec uses the one that runs, and leaves out no place with --all`() throws {
+        let story = try Story()
+        let print = ["/bin/sh", "-c", "echo $http_proxy $no_proxy"]
+        let address = "http://127.0.0.1:\(story.running.port)"
+        let usual = try Lupin.run(["exec", "--"] + print, environment: story.surroundings)
+        #expect(usual.output == "\(address) 127.0.0.1,::1\n", "\(usual.errors)")
+        let all = try Lupin.run(["exec", "--all", "--"] + print, environment: story.surroundings)
+        #expect(all.output == "\(address)\n")
+    }
+
+    @Test func `a file whose variables are not set is shown with their names`() throws {
+        let folder = try Folder()
+        let text = Self.rules.replacing("FOLDER", with: folder.path)
+        let file = try folder.write("lupin.yaml", text)
+        let explained = try Lupin.run("explain", "--rules", file, "http://localhost:19010/")
+        #expect(explained.code == 0, "\(explained.errors)")
+        #expect(explained.output.contains("mine"))
+        let checked = try Lupin.run("check", file)
+        #expect(checked.code == 2)
+        #expect(checked.errors.contains("the environment has no variable \"LUPIN_TEST_TOKEN\""))
+    }
+
+    @Test func `explain says where no_proxy keeps tools from lupin`() throws {
+        let story = try Story()
+        var surroundings = story.surroundings
+        surroundings["NO_PROXY"] = "localhost"
+        let result = try Lupin.run(
+            ["explain", "http://localhost:19010/"],
+            environment: surroundings
+        )
+        #expect(
+            result.output.contains("\n  your no_proxy has tools reach localhost without lupin\n")
+        )
+    }
+}
