@@ -56,7 +56,12 @@ struct AdminClient: Sendable {
         if let socket { return AdminClient(path: socket) }
         var settings = AdminSettings()
         if let file = RulesFile.locate(explicit: rulesFile, environment: environment) {
-            settings = RulesFile.load(path: file, environment: environment).admin
+            let result = RulesFile.load(
+                path: file,
+                environment: environment,
+                namesSecrets: true
+            )
+            settings = result.admin
             guard settings.socket != .off else {
                 throw AdminProblem(message: "\(file) says admin: {socket: off}; pass --socket")
             }

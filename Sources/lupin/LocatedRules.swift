@@ -2,6 +2,7 @@
 import ArgumentParser
 import FoundationEssentials
 import LupinCore
+import LupinIO
 import LupinRules
 
 /// A configuration and where it came from.
@@ -36,12 +37,19 @@ struct LocatedRules {
             namesSecrets: namesSecrets
         )
         for list in [result.errors, result.warnings] where !list.isEmpty {
-            StandardError.print(list.report())
+            StandardError.print(Self.coloured(list.report()))
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
         self.path = path
         self.configuration = configuration
         warnings = result.warnings
+    }
+
+    /// Warnings are yellow on a terminal, so that they don't look like what keeps lupin from
+    /// starting.
+    private static func coloured(_ report: String) -> String {
+        guard Terminal.isStandardError, !LocatedLog.isColourRefused else { return report }
+        return report.replacing(": warning: ", with: ": \u{1B}[33mwarning:\u{1B}[0m ")
     }
 
     static var environment: [String: String] { ProcessInfo.processInfo.environment }

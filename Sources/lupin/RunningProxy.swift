@@ -1,6 +1,7 @@
 // Whether a lupin runs already where the rules file says that one listens.
 import LupinCore
 import LupinIO
+import LupinProxy
 
 /// Asks a listener for lupin's own page.
 enum RunningProxy {
@@ -41,7 +42,8 @@ enum RunningProxy {
         channel.closedReason = .upstreamReadable
         // Its own pages are for those who ask for it by its address.
         let host = SocketAddress(address: address, port: listener.port)
-        let request = "GET / HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+        let request =
+            "GET / HTTP/1.1\r\nHost: \(host)\r\n\(OwnPages.probe): 1\r\nConnection: close\r\n\r\n"
         channel.stage { $0.append(contentsOf: request.utf8) }
         guard (try? channel.flush()) == true else { return false }
         var page: [UInt8] = []

@@ -110,6 +110,16 @@ struct ProcessLookupTests {
         }
     }
 
+    @Test func `the process that listens at an address is found, here and everywhere`() throws {
+        let here = try ListeningSocket(.loopback(port: 0))
+        defer { here.close() }
+        #expect(ProcessLookup.listener(at: here.address)?.pid == getpid())
+        let everywhere = try ListeningSocket(SocketAddress(address: .v4(0), port: 0))
+        defer { everywhere.close() }
+        let reached = SocketAddress(address: .v4(0x7F00_0001), port: everywhere.address.port)
+        #expect(ProcessLookup.listener(at: reached)?.pid == getpid())
+    }
+
     @Test func `an end that does not exist has no owner`() throws {
         let nowhere = SocketAddress.loopback(port: 1)
         let finding = ProcessLookup.find(peer: nowhere, local: nowhere, .program)

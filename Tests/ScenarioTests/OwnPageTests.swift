@@ -87,4 +87,16 @@ struct OwnPageTests {
             #expect(try client.get("http://lupin/").status == 418)
         }
     }
+
+    @Test func `who only looks whether a lupin is there leaves no record`() async throws {
+        try await ProxyFixture.run { proxy in
+            let client = try proxy.client()
+            try client.send(head("GET / HTTP/1.1", "Host: \(proxy.address)", "Lupin-Probe: 1"))
+            #expect(try client.response().status == 200)
+            try client.send(head("GET /proxy.pac HTTP/1.1", "Host: \(proxy.address)"))
+            #expect(try client.response().status == 200)
+            let size = try proxy.records(1)[0]["http.response.body.size"]
+            #expect(size.flatMap(Int.init).map { $0 < 200 } == true)
+        }
+    }
 }

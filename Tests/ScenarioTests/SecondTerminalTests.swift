@@ -101,4 +101,19 @@ struct SecondTerminalTests {
             result.output.contains("\n  your no_proxy has tools reach localhost without lupin\n")
         )
     }
+
+    @Test func `a second one at the same address is told who has it`() throws {
+        let story = try Story()
+        var surroundings = story.surroundings
+        surroundings["LUPIN_TEST_TOKEN"] = "hush-hush-token"
+        let address = "127.0.0.1:\(story.running.port)"
+        let result = try Lupin.run(
+            ["serve", "--rules", story.file, "--listen", address],
+            environment: surroundings
+        )
+        #expect(result.code == 69)
+        #expect(result.errors.contains("cannot listen on \(address): Address already in use"))
+        #expect(result.errors.contains(": lupin, process "))
+        #expect(result.errors.contains("a lupin listens on \(address) by \(story.file), up "))
+    }
 }

@@ -124,6 +124,8 @@ extension Exchange {
     func answerItself(_ target: Target) async throws(LupinError) {
         switch target {
         case .own(let path):
+            // Whoever only looks whether a lupin is there made no exchange that matters.
+            if request.fields.value(of: OwnPages.probe) != nil { record.isLogOff = true }
             let asHTML = ErrorBody.Form(acceptedBy: request.fields) == .html
             let page = ownFacts.flatMap { facts in
                 OwnPages.page(path, request.method, facts, asHTML: asHTML)

@@ -3,12 +3,15 @@ import LupinCore
 import LupinIO
 import LupinTLS
 
-enum OwnPages {
+package enum OwnPages {
     /// For requests that were meant for a server and came to a proxy.
     static let help = """
         This is lupin, an HTTP proxy, and not a web server. Set http_proxy and https_proxy to its \
         address (`lupin env` prints the lines) and ask for the site you want.
         """
+
+    /// The field of a request by which `lupin exec` looks for a lupin; it leaves no record.
+    package static let probe = "Lupin-Probe"
 
     /// The host that is lupin itself for whoever asks through it: `http://lupin/`.
     static let host = "lupin"
