@@ -28,7 +28,7 @@ struct ExecCommand: ParsableCommand {
 
             Records of a proxy that was started go to `log.to` if that is a file, else to
             lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the
-            command's standard output: `lupin tail` reads them; `log: off` keeps none. Signals
+            command's standard output: `lupin log` reads them; `log: off` keeps none. Signals
             are passed on. What the command leaves running in the background loses the proxy
             when it ends.
 

@@ -1,6 +1,6 @@
 // Which records somebody wants to see, and what a JSON line of the log says in short.
 
-/// The filter of `lupin tail`: every condition that is given must hold.
+/// The filter of `lupin log`: every condition that is given must hold.
 package struct RecordFilter: Sendable {
     /// An option that can't be understood; the text says what would be.
     package struct Problem: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-// How a stream of JSON lines becomes what `lupin tail` prints.
+// How a stream of JSON lines becomes what `lupin log` prints.
 
 /// Cuts input into lines, drops what the filter does not want, and formats the rest.
 package struct RecordPrinter: Sendable {

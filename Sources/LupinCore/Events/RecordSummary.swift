@@ -1,6 +1,6 @@
 // The line about an exchange that people read: what it shows, how it fits a terminal.
 
-/// What the text format shows of a record; `lupin tail` makes it from a JSON line, lupin itself
+/// What the text format shows of a record; `lupin log` makes it from a JSON line, lupin itself
 /// from the record.
 ///
 /// Texts are redacted already, and escaped only when they are printed.

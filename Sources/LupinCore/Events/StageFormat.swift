@@ -1,4 +1,4 @@
-// How a stage becomes a line of JSON, and how `lupin tail` reads it back.
+// How a stage becomes a line of JSON, and how `lupin log` reads it back.
 
 extension JSONLine {
     /// Appends the line of a stage, or of a token; an attempt's is RecordFormat's.

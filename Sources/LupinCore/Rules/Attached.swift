@@ -33,7 +33,7 @@ package enum Attached: Sendable, Hashable {
     package var gate: Gate {
         switch self {
         case .token, .secret, .cookies, .clientCertificate, .privateResponses: .owner
-        // All requests of all users go by the parent proxy of the file, as the README says.
+        // All requests of all users go by the parent proxy of the file, as the manual says.
         case .parentIdentity: .anybody
         // The rules of each hop are asked anew, with their own attachments.
         case .followedRedirect: .anybody

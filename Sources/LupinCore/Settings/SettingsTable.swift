@@ -226,7 +226,7 @@ extension SettingsTable {
             "intercept.client_rejects.for",
             .duration(second...30 * day),
             "1h",
-            "how long it is tunnelled"
+            "at most so long: 30s at first, then twice as long each time"
         ),
         row(
             "intercept.ca.cert",

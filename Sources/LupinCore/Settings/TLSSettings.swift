@@ -73,7 +73,7 @@ package struct InterceptSettings: Sendable, Equatable {
     package var mode = Mode.auto
     /// Never decrypted.
     package var except: [HostPattern] = []
-    /// How long a client that refused our certificate is tunnelled; nil fails it.
+    /// How long a refusal of our certificate counts at most; nil fails such a client.
     package var tunnelsRejecting: Duration? = .seconds(3600)
     package var authority = CertificateAuthoritySettings()
 

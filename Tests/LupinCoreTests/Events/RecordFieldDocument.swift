@@ -25,7 +25,7 @@ enum RecordFieldDocument {
         "`jq .http.response.status_code`. Names are those of OpenTelemetry's conventions for",
         "HTTP where these have one. What is unknown is absent; nothing is ever null. Texts have",
         "their secrets replaced, and end with `…+n` where n bytes of more than 4 KiB are left",
-        "out. `lupin tail --fields` prints the same list.",
+        "out. `lupin log --fields` prints the same list.",
     ]
 
     private static func table(_ rows: [LineFieldRow]) -> [String] {

@@ -15,7 +15,7 @@ struct RecordFieldsTests {
         change(&record)
         let redactor = makeRedactor()
         let summary = RecordSummary(record, dropped: 0, redactor: redactor)
-        // `lupin tail` prints the same.
+        // `lupin log` prints the same.
         let line = jsonLine(of: record, redactor: redactor)
         #expect(try #require(parseSummary(line)) == summary)
         var bytes: [UInt8] = []

@@ -1,4 +1,4 @@
-// That `lupin tail` prints from the log what lupin itself would have printed, filtered.
+// That `lupin log` prints from the log what lupin itself would have printed, filtered.
 
 import LupinCore
 import Testing
@@ -141,7 +141,7 @@ struct RecordFilterTests {
     }
 }
 
-/// The options of `lupin tail`.
+/// The options of `lupin log`.
 private struct RecordArguments: Sendable {
     var host: String?
     var status: String?

@@ -1,4 +1,4 @@
-// That every stage is a line of valid JSON, and that `lupin tail` reads back what was written.
+// That every stage is a line of valid JSON, and that `lupin log` reads back what was written.
 
 import LupinCore
 import Testing
