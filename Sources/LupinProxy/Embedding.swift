@@ -58,14 +58,7 @@ extension Proxy {
 
     /// Where clients find the proxy, such as `http://127.0.0.1:8080`, with the ports that the
     /// kernel chose.
-    public var urls: [String] {
-        zip(addresses, listenerSettings).map { address, settings in
-            var listener = settings
-            listener.address = address.address
-            listener.port = address.port
-            return listener.proxyURL
-        }
-    }
+    public var urls: [String] { openListeners.map(\.proxyURL) }
 }
 
 extension ListenerSettings {

@@ -148,8 +148,8 @@ public final class Proxy: Sendable {
         }.value
     }
 
-    /// What the listeners are told, in their order.
-    var listenerSettings: [ListenerSettings] { shared.snapshot.settings.listeners }
+    /// The listeners as they are set up, with the ports that the kernel chose.
+    var openListeners: [ListenerSettings] { shared.snapshot.openListeners }
 
     /// Where the proxy listens, with the ports that the kernel chose.
     package var addresses: [SocketAddress] { shared.snapshot.listeners }

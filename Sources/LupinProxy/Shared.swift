@@ -196,6 +196,16 @@ final class Snapshot: Sendable {
     /// began with them may end now.
     let secrets: [String]
 
+    /// The listeners as they are set up, with the ports that the kernel chose.
+    var openListeners: [ListenerSettings] {
+        zip(listeners, settings.listeners).map { address, settings in
+            var listener = settings
+            listener.address = address.address
+            listener.port = address.port
+            return listener
+        }
+    }
+
     /// Secrets of former configurations that are remembered.
     private static let secretsMax = 4096
 

@@ -82,7 +82,9 @@ extension DecodingContext {
             if case .text = piece {
                 result += value
             } else {
-                result += index < lastAt ? percentEncoded(value) : value
+                result +=
+                    index < lastAt
+                    ? value.percentEncoded { $0.isUnreserved || $0 == 0x3A } : value
             }
         }
         return result
@@ -94,21 +96,6 @@ extension DecodingContext {
         if let colon = userinfo.firstIndex(of: ":") {
             add(secret: String(userinfo[userinfo.index(after: colon)...]))
         }
-    }
-
-    private func percentEncoded(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            let scalar = Unicode.Scalar(byte)
-            let isLetter = byte.asciiLowercased &- 0x61 < 26
-            if isLetter || byte.isASCIIDigit || "-._~:".unicodeScalars.contains(scalar) {
-                result.unicodeScalars.append(scalar)
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return result
     }
 }
 

@@ -1,19 +1,5 @@
-// How digests and times of certificates are written for people, and which texts are times.
+// How times of certificates are written for people, and which texts are times.
 import LupinCore
-
-enum HexText {
-    private static let digits = Array("0123456789abcdef")
-
-    /// `0f3a…`.
-    static func text(_ bytes: some Sequence<UInt8>) -> String {
-        String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-    }
-
-    /// `0F:3A:…`, as browsers and keytool have it.
-    static func colons(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { text([$0]).uppercased() }.joined(separator: ":")
-    }
-}
 
 /// Times to the second, as RFC 3339 writes them.
 enum TimeText {

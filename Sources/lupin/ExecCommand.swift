@@ -56,6 +56,8 @@ struct ExecCommand: ParsableCommand {
     private var words: [String] { Array(command.first == "--" ? command[1...] : command[...]) }
 
     func validate() throws {
+        // Everything from the first unknown word on is the command's, so this is, too.
+        if ["--help", "-h"].contains(command.first) { throw CleanExit.helpRequest(self) }
         guard let program = words.first, !program.isEmpty else {
             throw ValidationError("there is no command to run; write it behind --")
         }

@@ -160,45 +160,47 @@ struct ExplainCommand: ParsableCommand {
 
     private func explain(_ reference: ExchangeReference) throws {
         let (log, socket, rulesFile) = (log, socket, rulesFile)
-        let (json, all) = (json, all)
-        let code = try ControlLoop.run { executor in
-            let exchange: RecordedExchange
+        let found: Result<RecordedExchange, RecordProblem>? = try ControlLoop.value { executor in
             do throws(RecordProblem) {
-                exchange = try await RecordedExchanges.find(
-                    reference,
-                    log: log,
-                    socket: socket,
-                    rulesFile: rulesFile,
-                    on: executor.loop
+                return .success(
+                    try await RecordedExchanges.find(
+                        reference,
+                        log: log,
+                        socket: socket,
+                        rulesFile: rulesFile,
+                        on: executor.loop
+                    )
                 )
             } catch {
-                StandardError.print("lupin: \(error.message)")
-                return .failure
-            }
-            guard let request = ExplainedRequest(exchange) else {
-                // Nothing that rules could judge, and yet it ended for a reason.
-                if !json { print(exchange.end.lines.joined(separator: "\n")) }
-                StandardError.print("lupin: the record does not tell its request")
-                return json ? .failure : .success
-            }
-            do {
-                let text = try Self.text(
-                    of: request,
-                    exchange,
-                    [],
-                    rulesFile,
-                    socket,
-                    isJSON: json,
-                    tellsAll: all
-                )
-                print(text)
-                return .success
-            } catch {
-                // Whoever read the rules has told what is wrong with them.
-                return error as? ExitCode ?? .failure
+                return .failure(error)
             }
         }
-        if code != .success { throw code }
+        let exchange: RecordedExchange
+        switch found {
+        case .success(let one): exchange = one
+        case .failure(let problem):
+            StandardError.print("lupin: \(problem.message)")
+            throw ExitCode.failure
+        case nil: throw ExitCode.failure
+        }
+        guard let request = ExplainedRequest(exchange) else {
+            // Nothing that rules could judge, and yet it ended for a reason.
+            if !json { print(exchange.end.lines.joined(separator: "\n")) }
+            StandardError.print("lupin: the record does not tell its request")
+            if json { throw ExitCode.failure }
+            return
+        }
+        print(
+            try Self.text(
+                of: request,
+                exchange,
+                [],
+                rulesFile,
+                socket,
+                isJSON: json,
+                tellsAll: all
+            )
+        )
     }
 
     /// Without what could be a password.

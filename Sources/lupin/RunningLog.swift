@@ -85,14 +85,14 @@ struct LiveLine {
         summary.rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []
         self.summary = summary
         elapsedMicroseconds = json["elapsed"]?.microseconds ?? 0
-        phase = json["waits_for"]?.string ?? ""
+        phase = (json["waits_for"]?.string ?? "").replacing("_", with: " ")
     }
 
-    /// `… 6f1c0e0b GET https://api.acme.dev/: waiting 12.0s for the response's head`.
+    /// `… 6f1c0e0b GET https://api.acme.dev/: waiting 12.0s for the response head`.
     var text: String {
         let what = [summary.id, summary.method, summary.url].filter { !$0.isEmpty }
         let place = LogText.plain(what.joined(separator: " "))
         let time = SummaryText.duration(elapsedMicroseconds)
-        return "… \(place): waiting \(time) for \(phase)"
+        return "… \(place): waiting \(time) for the \(phase)"
     }
 }

@@ -74,7 +74,7 @@ struct Service: Sendable {
             await tellOfOther(on: executor.loop)
             return .cannotBind
         }
-        logger.notice("\(greeting(proxy.addresses))")
+        logger.notice("\(greeting(proxy))")
         await answer(signals, for: proxy, on: executor, isForTerminal)
         return nil
     }
@@ -102,23 +102,22 @@ struct Service: Sendable {
         _ isForTerminal: Bool
     ) async {
         var isStopping = false
+        func end(by signal: ProcessSignal) {
+            if isStopping { _exit(128 + signal.rawValue) }
+            isStopping = true
+            logger.notice("stopping; a second signal cuts what still runs")
+            Task(executorPreference: executor) {
+                await proxy.stop()
+                stop(executor)
+            }
+        }
         while true {
             let signal = await signals.next()
             switch signal {
-            case .terminate, .interrupt:
-                if isStopping { _exit(128 + signal.rawValue) }
-                isStopping = true
-                logger.notice("stopping; a second signal cuts what still runs")
-                Task(executorPreference: executor) {
-                    await proxy.stop()
-                    stop(executor)
-                }
+            case .terminate, .interrupt: end(by: signal)
+            // The window is closed. Kernel and shell may both say so.
             case .hangUp where isForTerminal && !Terminal.isThere:
-                // The window is closed: nobody is left to end it.
-                Task(executorPreference: executor) {
-                    await proxy.stop()
-                    stop(executor)
-                }
+                if !isStopping { end(by: signal) }
             case .hangUp:
                 // What comes of it is told by the proxy, as when the file changes.
                 Task(executorPreference: executor) { await proxy.reload() }
@@ -133,15 +132,11 @@ struct Service: Sendable {
         executor.mailbox.post { executor.loop.stop() }
     }
 
-    private func greeting(_ addresses: [SocketAddress]) -> String {
-        let listener = configuration.settings.listeners.first
-        let places = addresses.map(\.description).joined(separator: " and ")
+    private func greeting(_ proxy: Proxy) -> String {
+        let places = proxy.addresses.map(\.description).joined(separator: " and ")
         var text = "listening on \(places), "
         text += rulesFile.map { "rules from \($0)" } ?? "no rules file"
-        if let first = addresses.first {
-            var settings = ListenerSettings(address: first.address, port: first.port)
-            settings.tls = listener?.tls
-            let url = settings.proxyURL
+        if let url = proxy.urls.first {
             text += "; in a shell: export http_proxy=\(url) https_proxy=\(url)"
         }
         return text

@@ -77,6 +77,15 @@ struct ExecCommandTests {
         }
     }
 
+    @Test func `--help before the command is lupin's, and behind -- the command's`() throws {
+        for word in ["--help", "-h"] {
+            let help = try Lupin.run("exec", word)
+            #expect(help.code == 0 && help.output.contains("USAGE: lupin exec"))
+        }
+        let told = try Home().run(["--", "sh", "-c", "echo $1", "sh", "--help"])
+        #expect(told.output == "--help\n")
+    }
+
     private static func line(of pipe: Pipe) throws -> String {
         var bytes: [UInt8] = []
         while bytes.last != 0x0A {

@@ -102,6 +102,23 @@ struct SecondTerminalTests {
         )
     }
 
+    @Test func `a wildcard listener has the address by which this machine reaches it`() throws {
+        let folder = try Folder()
+        let file = try folder.write(
+            "lupin.yaml",
+            "lupin: 1\nlisten: [{address: 0.0.0.0:0, auth: none}]\nlog: off\n"
+        )
+        let running = try RunningLupin("--rules", file)
+        let result = try Lupin.run(
+            ["env", "--shell", "bash"],
+            environment: ["PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": running.runtime.path]
+        )
+        #expect(
+            result.output.contains("export http_proxy='http://127.0.0.1:\(running.port)'\n"),
+            "\(result.errors)"
+        )
+    }
+
     @Test func `a second one at the same address is told who has it`() throws {
         let story = try Story()
         var surroundings = story.surroundings

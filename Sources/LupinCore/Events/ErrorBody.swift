@@ -35,39 +35,14 @@ package enum ErrorBody {
     }
 
     private static func html(_ error: LupinError, _ said: [String], _ id: ExchangeID) -> String {
-        let paragraphs = said.map { "<p>\(escaped($0))</p>" }.joined(separator: "\n")
-        return """
-            <!doctype html>
-            <html lang="en">
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width">
-            <title>\(error.status) by lupin</title>
-            <style>
-            body {font: 1rem/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 40rem; \
-            padding: 0 1rem}
-            code {background: #8882; padding: .1em .3em}
-            </style>
+        let paragraphs = said.map { "<p>\(HTMLPage.escaped($0))</p>" }.joined(separator: "\n")
+        let body = """
             <h1>\(error.status): lupin could not deliver this page</h1>
             \(paragraphs)
             <p>Error type: <code>\(error.kind.token)</code>. For more, run
             <code>lupin explain \(id.short)</code>.</p>
-            </html>
-
             """
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
+        return HTMLPage(title: "\(error.status) by lupin", body: body).text
     }
 
     private static func json(

@@ -39,25 +39,14 @@ package enum ExchangeReference: Sendable, Equatable {
         switch self {
         case .id(let digits): digits
         case .last(let place, nil): "last:\(place)"
-        case .last(let place, let host?): "last:\(place)?host=\(Self.escaped(host))"
+        case .last(let place, let host?):
+            "last:\(place)?host=\(host.percentEncoded { $0.isUnreserved })"
         }
     }
 
     /// Reads what ``path`` made, from a path's last part and the query's `host`.
     package init?(path: Substring, host: String?) {
         self.init(host.map { [String(path), "host:\($0)"] } ?? [String(path)])
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if byte.isTokenByte, byte != 0x25 {
-                bytes.append(byte)
-            } else {
-                bytes.append(escaping: byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

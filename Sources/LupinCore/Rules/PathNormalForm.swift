@@ -105,7 +105,7 @@ package struct NormalPath: Sendable, Equatable {
 
 extension UInt8 {
     /// Whether RFC 3986 §2.3 lists the byte as unreserved.
-    var isUnreserved: Bool {
+    package var isUnreserved: Bool {
         asciiLowercased &- 0x61 < 26 || isASCIIDigit
             || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
     }

@@ -60,12 +60,14 @@ package struct DigestSession: Sendable, Equatable {
         firstCnonce = firstCnonce ?? cnonce
         let function = challenge.algorithm.hash
         func digest(_ parts: String...) -> String {
-            DigestSession.hex(hash(function, Array(parts.joined(separator: ":").utf8)))
+            HexText.text(hash(function, Array(parts.joined(separator: ":").utf8)))
         }
         var secret = digest(credentials.user, challenge.realm, credentials.password)
         if challenge.algorithm.isSession { secret = digest(secret, challenge.nonce, cnonce) }
         let request = digest(method, uri)
-        let number = DigestSession.hex(bigEndian: count)
+        var digits: [UInt8] = []
+        digits.append(hex: UInt64(count), digits: 8)
+        let number = String(decoding: digits, as: UTF8.self)
         let response =
             challenge.hasQualityOfProtection
             ? digest(secret, challenge.nonce, number, cnonce, "auth", request)
@@ -90,7 +92,7 @@ package struct DigestSession: Sendable, Equatable {
     private func user(_ user: String, hashed: () -> String) -> String {
         if challenge.wantsUserHash { return "username=\"\(hashed())\"" }
         if user.utf8.allSatisfy({ $0 < 0x80 }) { return "username=\(DigestSession.quoted(user))" }
-        return "username*=UTF-8''\(DigestSession.percentEncoded(user))"
+        return "username*=UTF-8''\(user.percentEncoded(except: DigestSession.isAttributeByte))"
     }
 
     // MARK: What comes back
@@ -144,28 +146,9 @@ package struct DigestSession: Sendable, Equatable {
         return result + "\""
     }
 
-    /// All but attr-char of RFC 8187 §3.2.1 percent-encoded.
-    private static func percentEncoded(_ text: String) -> String {
-        let marks = Array("!#$&+-.^_`|~".utf8)
-        var result = ""
-        for byte in text.utf8 {
-            if byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit || marks.contains(byte) {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                result += "%" + hex([byte]).uppercased()
-            }
-        }
-        return result
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func hex(bigEndian number: UInt32) -> String {
-        hex([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) })
+    /// Whether the byte is an attr-char (RFC 8187 §3.2.1), which stands for itself.
+    private static func isAttributeByte(_ byte: UInt8) -> Bool {
+        byte.asciiLowercased &- 0x61 < 26 || byte.isASCIIDigit
+            || "!#$&+-.^_`|~".utf8.contains(byte)
     }
 }

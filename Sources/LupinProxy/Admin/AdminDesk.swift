@@ -155,22 +155,31 @@ struct AdminDesk {
     }
 
     private func exchange(_ reference: ExchangeReference) async -> AdminAnswer {
-        do throws(ExchangeReferenceProblem) {
-            let entry = try shared.history.entry(reference)
+        let ended = shared.history.entries(reference)
+        var live: [LiveExchange] = []
+        if case .id(let digits) = reference {
+            live = await underWay().filter { exchange in
+                // One that ended while we looked stands in the history already.
+                exchange.id.text.hasPrefix(digits) && !ended.contains { $0.id == exchange.id }
+            }
+        }
+        let ids = ended.map(\.id) + live.map(\.id)
+        guard ids.count <= 1 else {
+            let problem = ExchangeReferenceProblem.ambiguous(ids.prefix(5).map(\.text))
+            return AdminAnswer(409, sentence: problem.sentence)
+        }
+        if let entry = ended.first {
             var line = JSONLine()
             var format = RecordFormat(redactor: shared.redactor)
             entry.add(to: &line, &format)
             return AdminAnswer(200, line)
-        } catch .unknown {
-            guard case .id(let digits) = reference,
-                let exchange = await underWay().first(where: { $0.id.text.hasPrefix(digits) })
-            else { return AdminAnswer(404, sentence: ExchangeReferenceProblem.unknown.sentence) }
-            return AdminAnswer { line in
-                line.add("live")
-                exchange.add(to: &line)
-            }
-        } catch {
-            return AdminAnswer(409, sentence: error.sentence)
+        }
+        guard let exchange = live.first else {
+            return AdminAnswer(404, sentence: ExchangeReferenceProblem.unknown.sentence)
+        }
+        return AdminAnswer { line in
+            line.add("live")
+            exchange.add(to: &line)
         }
     }
 
@@ -181,7 +190,8 @@ struct AdminDesk {
         return AdminAnswer { line in
             line.openList("bypasses")
             for (key, bypass) in all {
-                line.add(bypass, of: key.who.name, at: key.origin.hostAndPort, redactor)
+                let place = redactor.cleaned(key.origin.hostAndPort)
+                line.add(bypass, of: key.who.name(redactor), at: place)
             }
             line.closeList()
         }
@@ -246,10 +256,7 @@ struct AdminDesk {
             line.add("pid", UInt64(max(0, ProcessOwner.processNumber)))
             line.add("uptime", milliseconds: Int64(clamping: loop.clock.now() &- begun))
             line.add("listeners", list: snapshot.listeners.map(\.description))
-            if let first = snapshot.listeners.first {
-                let isSecure = snapshot.settings.listeners.first?.tls != nil
-                line.add("proxy", text: "\(isSecure ? "https" : "http")://\(first)")
-            }
+            if let first = snapshot.openListeners.first { line.add("proxy", text: first.proxyURL) }
             line.openObject("rules")
             if let rulesFile { line.add("file", text: rulesFile) }
             line.add("version", text: snapshot.version)
@@ -340,13 +347,12 @@ extension JSONLine {
     fileprivate mutating func add(
         _ bypass: BypassRecord,
         of client: String,
-        at place: String,
-        _ redactor: Redactor
+        at place: String
     ) {
         var timestamp = TimestampText()
         openObject()
-        add("client", text: redactor.cleaned(client))
-        add("host", text: redactor.cleaned(place))
+        add("client", text: client)
+        add("host", text: place)
         add("reason", literal: BypassRecord.reason)
         for (key, time) in [
             ("since", bypass.sinceMicroseconds), ("until", bypass.untilMicroseconds),

@@ -104,20 +104,16 @@ final class ExchangeHistory: Sendable {
         ring.withLock { Array($0.latest.prefix(count)) }
     }
 
-    /// The one that `reference` names.
-    /// - Throws: That there is none, or more than one.
-    func entry(_ reference: ExchangeReference) throws(ExchangeReferenceProblem) -> Entry {
-        let found = ring.withLock { ring in
-            switch reference {
-            case .id(let digits): ring.entries.filter { $0.id.text.hasPrefix(digits) }
-            case .last(let place, let host):
-                ring.latest.lazy.filter { host == nil || $0.host == host }
-                    .dropFirst(place - 1).first.map { [$0] } ?? []
-            }
+    /// Those that `reference` names: several where digits of an ID fit more than one.
+    func entries(_ reference: ExchangeReference) -> [Entry] {
+        // Workers wait for the lock, so texts are compared after it.
+        let all = latest(limit)
+        switch reference {
+        case .id(let digits): return all.filter { $0.id.text.hasPrefix(digits) }
+        case .last(let place, let host):
+            return all.lazy.filter { host == nil || $0.host == host }
+                .dropFirst(place - 1).first.map { [$0] } ?? []
         }
-        guard let first = found.first else { throw .unknown }
-        guard found.count == 1 else { throw .ambiguous(found.prefix(5).map(\.id.text)) }
-        return first
     }
 
     /// Those that ended after the one called `id`, the oldest first; all where that is forgotten.

@@ -40,14 +40,15 @@ struct LiveExchange: Sendable {
 }
 
 extension LiveExchange {
-    /// What an exchange waits for; the raw value is for people and programs.
+    /// What an exchange waits for, as `waits_for` tells it.
     enum Phase: String, Sendable {
-        case request = "the request"
-        case connection = "a connection or a credential"
-        case requestBody = "the request's body"
-        case responseHead = "the response's head"
-        case responseBody = "the response's body"
-        case tunnel = "the end of the tunnel"
+        case request
+        /// Or a credential.
+        case connection
+        case requestBody = "request_body"
+        case responseHead = "response_head"
+        case responseBody = "response_body"
+        case tunnelEnd = "tunnel_end"
     }
 
     /// Appends it to the open list, or as the whole.
@@ -114,7 +115,7 @@ extension WorkerResources {
 extension Exchange {
     /// What it waits for now.
     fileprivate var phase: LiveExchange.Phase {
-        if record.tunnel != nil { return .tunnel }
+        if record.tunnel != nil { return .tunnelEnd }
         if !hasRequest { return .request }
         if download != nil { return .responseBody }
         guard upstream != nil else { return .connection }

@@ -27,10 +27,13 @@ package final class ClientRejections: Sendable {
             self.agent = agent
         }
 
-        /// How people know it: by its program, or what it calls itself, and its address.
-        package var name: String {
+        /// What people know it by: its program, or what it calls itself, and its address.
+        ///
+        /// Cleaned before it is cut: a secret that lost its end would not be recognised.
+        package func name(_ redactor: Redactor) -> String {
             guard let name = program ?? agent else { return client.text }
-            return "\(LogText.plain(String(name.prefix(60)))) at \(client.text)"
+            let cleaned = redactor.cleaned(name).prefix(60)
+            return "\(LogText.plain(String(cleaned))) at \(client.text)"
         }
     }
 

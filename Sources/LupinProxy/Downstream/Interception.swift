@@ -61,7 +61,7 @@ extension Exchange {
                 record.bypass = bypass
                 return nil
             }
-            throw .untrusting(who.name, bypass, at: origin)
+            throw .untrusting(who.name(resources.redactor), bypass, at: origin)
         }
         return Interception(
             origin: origin,
@@ -351,7 +351,7 @@ extension WorkerResources {
             interception.mayTunnel
             ? "for \(seconds) s it gets a tunnel to \(host), past the rules"
             : "its CONNECTs to \(host) get 403, since the rules allow no tunnel"
-        let name = redactor.cleaned(interception.client.who.name)
+        let name = interception.client.who.name(redactor)
         let remedy = LupinError.trustRemedy
         shared.logger.warning(
             "\(name) refuses lupin's certificate (\(alert.name)): \(next); \(remedy)"
@@ -374,7 +374,7 @@ extension LupinError {
             status: 403,
             host: origin.hostAndPort,
             detail: "\(name) refused lupin's certificate (\(bypass.cause)), and the rules for "
-                + "\(origin.host.text) allow no tunnel: \(trustRemedy)."
+                + "\(origin.host.text) allow no tunnel. To go on, \(trustRemedy)."
         )
     }
 }

@@ -106,14 +106,14 @@ extension Exchange {
     /// What lupin's pages tell this client.
     private var ownFacts: OwnPages.Facts? {
         let local = downstream.localAddress
-        let reached = snapshot.listeners.first { listener in
+        let listeners = snapshot.openListeners
+        let reached = listeners.first { listener in
             listener.address.isUnspecified || listener.address == local
         }
-        guard var address = reached ?? snapshot.listeners.first else { return nil }
-        if address.address.isUnspecified, let local { address.address = local }
-        let isSecure = snapshot.settings.listeners.first?.tls != nil
+        guard var listener = reached ?? listeners.first else { return nil }
+        if listener.address.isUnspecified, let local { listener.address = local }
         return OwnPages.Facts(
-            url: "\(isSecure ? "https" : "http")://\(address)",
+            url: listener.proxyURL,
             rulesVersion: snapshot.version,
             rules: snapshot.rules.rules.count,
             authority: snapshot.issuer.authority

@@ -6,19 +6,10 @@ import LupinTLS
 struct SetupPage {
     let facts: OwnPages.Facts
 
-    var text: String {
+    var text: String { HTMLPage(title: "lupin", body: body).text }
+
+    private var body: String {
         """
-        <!doctype html>
-        <html lang="en">
-        <meta charset="utf-8">
-        <meta name="viewport" content="width=device-width">
-        <title>lupin</title>
-        <style>
-        body {font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 44rem; \
-        padding: 0 1rem}
-        code, pre {background: #8882; padding: .1em .3em}
-        pre {padding: .6em; overflow-x: auto}
-        </style>
         <h1>lupin is running</h1>
         <p>It listens on <code>\(facts.url)</code> with \(facts.rules) \
         \(facts.rules == 1 ? "rule" : "rules"), version <code>\(facts.rulesVersion)</code>.</p>
@@ -30,8 +21,6 @@ struct SetupPage {
         automatic configuration to <code>\(facts.url)/proxy.pac</code>.</p>
         <h2>HTTPS</h2>
         \(authority)
-        </html>
-
         """
     }
 
@@ -40,10 +29,9 @@ struct SetupPage {
             return
                 "<p>lupin has made no certificate authority yet: no rule needs https in clear.</p>"
         }
-        let digits = authority.fingerprint.map(Self.hex).joined(separator: ":")
         return """
             <p>Rules act inside https only where a device trusts lupin's certificate authority
-            (SHA-256 <code>\(digits)</code>):</p>
+            (SHA-256 <code>\(HexText.colons(authority.fingerprint))</code>):</p>
             <ul>
             <li><a href="/ca.pem">ca.pem</a> for browsers and Android: install it as a CA
             certificate.</li>
@@ -54,12 +42,6 @@ struct SetupPage {
             <p>On this machine <code>lupin ca install</code> does it for the system, browsers and
             Java.</p>
             """
-    }
-
-    private static func hex(_ byte: UInt8) -> String {
-        var text: [UInt8] = []
-        text.append(hex: UInt64(byte), digits: 2)
-        return String(decoding: text, as: UTF8.self).uppercased()
     }
 }
 

@@ -109,12 +109,25 @@ struct ClientRejectionsTests {
     }
 
     @Test func `a client is known by its program or by what it calls itself`() {
+        let redactor = redactor()
         var client = who(.unknown, "evil\u{1B}[31m" + String(repeating: "x", count: 100))
-        #expect(client.name == "evil\\u001b[31m\(String(repeating: "x", count: 51)) at 127.0.0.1")
+        let rest = String(repeating: "x", count: 51)
+        #expect(client.name(redactor) == "evil\\u001b[31m\(rest) at 127.0.0.1")
         client.program = "git"
-        #expect(client.name == "git at 127.0.0.1")
+        #expect(client.name(redactor) == "git at 127.0.0.1")
         client.program = nil
         client.agent = nil
-        #expect(client.name == "127.0.0.1")
+        #expect(client.name(redactor) == "127.0.0.1")
+    }
+
+    @Test func `a secret in its name is gone even where the name is cut within it`() {
+        let secret = "s3cret-" + String(repeating: "k", count: 40)
+        let client = who(.unknown, String(repeating: "x", count: 40) + secret)
+        let name = client.name(redactor(secret))
+        #expect(!name.contains("s3cret") && name.contains("REDACTED"))
+    }
+
+    private func redactor(_ secrets: String...) -> Redactor {
+        Redactor(settings: RedactionSettings(), secrets: secrets) { _ in 0 }
     }
 }

@@ -33,7 +33,7 @@ struct LogCommandTests {
             #expect(lines.count == 3)
             #expect(lines[0].contains(" 204 ") && lines[0].contains("/2 "))
             #expect(lines[1].contains("/3 "))
-            let pattern = /… [0-9a-f]{8} GET http:.*\/4: waiting [0-9.]+m?s for the response's head/
+            let pattern = /… [0-9a-f]{8} GET http:.*\/4: waiting [0-9.]+m?s for the response head/
             #expect(lines[2].wholeMatch(of: pattern) != nil, "\(lines[2])")
             let id = try #require(lines[1].split(separator: " ").dropFirst(2).first)
             let explained = try Lupin.run("explain", "--socket", proxy.adminPath, String(id))
