@@ -1,6 +1,6 @@
 // What Swift's Glibc module lacks of Linux: epoll, eventfd, accept4, splice, signalfd, pipe2, crypt,
-// inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, and who is at
-// the other end of a local socket.
+// inotify, rtnetlink, sock_diag, statfs, files without a name, reads that don't wait, files below a
+// folder, and who is at the other end of a local socket.
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
@@ -8,6 +8,7 @@
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
 #include <linux/netlink.h>
+#include <linux/openat2.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netdb.h>
@@ -21,6 +22,7 @@
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
@@ -35,6 +37,7 @@ extern ssize_t vmsplice(int, const struct iovec *, size_t, unsigned int);
 extern int sched_getaffinity(int, size_t, void *);
 extern int malloc_trim(size_t);
 extern ssize_t preadv2(int, const struct iovec *, int, off_t, int);
+extern long syscall(long, ...);
 extern int memfd_create(const char *, unsigned int);
 extern char *crypt_rn(const char *, const char *, void *, int);
 
@@ -345,6 +348,16 @@ static inline ssize_t linux_read_cached(
     int fd, void *_Nonnull bytes, size_t count, off_t offset) {
     struct iovec room = {.iov_base = bytes, .iov_len = count};
     return preadv2(fd, &room, 1, offset, 0x08 /* RWF_NOWAIT */);
+}
+
+/// Opens a file below a folder for reading; EXDEV where `path` leads out of it by `..`, a link or
+/// a mount point of /proc. ENOSYS before Linux 5.6.
+static inline int linux_open_below(int folder, const char *_Nonnull path) {
+    struct open_how how = {
+        .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }

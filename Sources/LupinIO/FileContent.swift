@@ -18,7 +18,7 @@ package struct FileVersion: Equatable, Sendable {
         self.init(status)
     }
 
-    fileprivate init?(_ descriptor: borrowing Descriptor) {
+    init?(_ descriptor: borrowing Descriptor) {
         var status = stat()
         // Safety: fstat fills the struct it is given.
         guard unsafe fstat(descriptor.raw, &status) == 0 else { return nil }

@@ -20,9 +20,17 @@ public struct Hooks: Sendable {
 
 extension HelperThread {
     /// Where programs that print credentials run, and rotated tokens are written.
-    static func forTokens() throws(SystemError) -> HelperThread {
+    static func forTokens() throws(SystemError) -> HelperThread { try named("lupin-tokens", 256) }
+
+    /// Where the files of `respond` are opened and read, and bodies are edited.
+    static func forBodies() throws(SystemError) -> HelperThread { try named("lupin-bodies", 1024) }
+
+    private static func named(
+        _ name: String,
+        _ capacity: Int
+    ) throws(SystemError) -> HelperThread {
         do throws(CannotStart) {
-            return try HelperThread(name: "lupin-tokens", capacity: 256)
+            return try HelperThread(name: name, capacity: capacity)
         } catch {
             throw SystemError(code: error.code)
         }

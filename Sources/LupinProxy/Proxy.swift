@@ -90,6 +90,7 @@ public final class Proxy: Sendable {
                 resolver: try ResolverThreads(asking: resolve),
                 processes: try ProcessLookup(asking: identify),
                 tokenThread: try HelperThread.forTokens(),
+                bodyThread: try HelperThread.forBodies(),
                 environment: environment,
                 siblingFolders: siblingFolders,
                 hooks: hooks
@@ -192,6 +193,7 @@ public final class Proxy: Sendable {
         shared.resolver.abandon()
         shared.processes.abandon()
         shared.tokenThread.abandon()
+        shared.bodyThread.abandon()
         shared.responses.close()
         shared.cookieJars.flush(now: SystemCall.wallMicroseconds() / 1_000_000)
         for listener in listeners { listener.entrance.authenticator?.abandon() }

@@ -51,6 +51,8 @@ final class Shared: Sendable {
     let tokens: TokenStore
     /// Where programs print credentials and rotated tokens are written.
     let tokenThread: HelperThread
+    /// Where the files of `respond` are opened and read, and bodies are edited.
+    let bodyThread: HelperThread
     /// The process's variables.
     let environment: [String: String]
     /// Where the lupins of this user find each other; empty where they can't.
@@ -84,6 +86,7 @@ final class Shared: Sendable {
         resolver: ResolverThreads,
         processes: ProcessLookup,
         tokenThread: HelperThread,
+        bodyThread: HelperThread,
         environment: [String: String],
         siblingFolders: [String],
         hooks: Hooks
@@ -97,6 +100,7 @@ final class Shared: Sendable {
         self.resolver = resolver
         self.processes = processes
         self.tokenThread = tokenThread
+        self.bodyThread = bodyThread
         self.environment = environment
         spillFolder = SpillFile.folder(environment)
         interceptor = hooks.interceptor

@@ -236,6 +236,8 @@ package struct Surroundings {
     package var standings: [FileStanding]
     /// Whether a path leads to a directory.
     package var isDirectory: (String) -> Bool = { _ in true }
+    /// Whether a path leads to a file.
+    package var isFile: (String) -> Bool = { _ in true }
     /// Whether secrets and variables that are not set stand for themselves, by their names.
     package var namesSecrets = false
     /// Reads a file that the rules name.

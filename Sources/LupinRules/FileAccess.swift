@@ -127,6 +127,13 @@ package enum FileAccess {
         return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Whether a path leads to a regular file.
+    static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// The home directory: `HOME`, where that is a directory of the effective user, or else what
     /// the system knows of the user.
     static func home(_ environment: [String: String]) -> String? {

@@ -59,6 +59,8 @@ enum ValueRole {
     /// A value of a response step: the environment and the client's request; what is secret must
     /// not reach the client.
     case response
+    /// The body of an answer of lupin's own: the same, and parameters of the query.
+    case body
     /// User and password of a parent proxy: the environment and secrets.
     case userinfo
     /// A credential under `tokens`: the same, all of them secret; files are read when it is used.
@@ -66,7 +68,7 @@ enum ValueRole {
 }
 
 extension DecodingContext {
-    private static let kinds = ["env", "file", "secret", "token", "header", "id"]
+    private static let kinds = ["env", "file", "secret", "token", "header", "query", "id"]
 
     /// The value with everything that is known at load filled in; nil when a problem was told.
     func template(_ text: String, role: ValueRole, at node: YAMLNode) -> Template? {
@@ -180,12 +182,15 @@ extension DecodingContext {
         let argument = reference.argument ?? ""
         switch (reference.kind, role) {
         case ("id", .step) where reference.argument == nil,
-            ("id", .response) where reference.argument == nil:
+            ("id", .response) where reference.argument == nil,
+            ("id", .body) where reference.argument == nil:
             return .id
+        case ("query", .body) where !argument.isEmpty: return .query(argument)
         case ("header", .step) where isFieldName(argument),
-            ("header", .response) where isFieldName(argument):
+            ("header", .response) where isFieldName(argument),
+            ("header", .body) where isFieldName(argument):
             return .header(argument)
-        case ("header", .step), ("header", .response):
+        case ("header", .step), ("header", .response), ("header", .body):
             refuse(.header, "\"\(argument)\" is not a field name", "write ${header:User-Agent}")
         case ("env", .secret) where !argument.isEmpty,
             ("secret", .userinfo) where !argument.isEmpty,
@@ -242,7 +247,13 @@ extension DecodingContext {
                 "\"\(reference.text)\" is not allowed here",
                 "only request steps send credentials"
             )
-        case ("header", _), ("id", _):
+        case ("query", _) where role != .body:
+            refuse(
+                .type,
+                "\"\(reference.text)\" is not allowed here",
+                "only the body of respond knows the query"
+            )
+        case ("header", _) where role != .body, ("id", _) where role != .body:
             refuse(
                 .type,
                 "\"\(reference.text)\" is not allowed here",

@@ -117,7 +117,7 @@ struct RuleDecoder {
         case .response:
             rule.responseSteps = steps(node, .response)
         case .respond:
-            rule.respond = answer(node)
+            rule.respond = context.respond(node)
         case .stop:
             rule.stop = context.boolean(node) ?? false
         case .timeouts:
@@ -158,59 +158,6 @@ struct RuleDecoder {
 
     private func steps(_ node: YAMLNode, _ side: StepDecoder.Side) -> [RequestStep] {
         StepDecoder(context: context, listeners: listeners, side: side).steps(node)
-    }
-
-    private func answer(_ node: YAMLNode) -> CannedResponse? {
-        let example = "{status: 403}"
-        guard let entries = context.entries(node, of: "an answer", example: example) else {
-            return nil
-        }
-        var response = CannedResponse(status: 0)
-        var hasStatus = false
-        var body: YAMLNode?
-        for entry in entries {
-            switch entry.key {
-            case "status":
-                hasStatus = true
-                guard let status = context.number(entry.value, in: 200...599, what: "status") else {
-                    return nil
-                }
-                response.status = UInt16(truncatingIfNeeded: status)
-            case "headers":
-                response.fields = fields(entry.value)
-            case "body":
-                body = entry.value
-                response.body = context.text(
-                    entry.value,
-                    expected: "a text",
-                    example: "\"blocked\"",
-                    mayBeEmpty: true
-                )
-            default:
-                context.unknownKey(entry, in: "respond", known: ["status", "headers", "body"])
-            }
-        }
-        guard hasStatus else {
-            context.error(.key, "\"respond\" has no \"status\"", at: node, hint: "write \(example)")
-            return nil
-        }
-        if let body, response.body?.isEmpty == false, [204, 205, 304].contains(response.status) {
-            let message = "a \(response.status) has no body"
-            context.error(.range, message, at: body, hint: "leave it out")
-        }
-        return response
-    }
-
-    private func fields(_ node: YAMLNode) -> [(name: String, value: String)] {
-        let example = "{Content-Type: text/plain}"
-        let entries = context.entries(node, of: "names and values", example: example) ?? []
-        return entries.compactMap { entry in
-            guard context.mayChange(entry.key, at: entry),
-                let value = context.fieldValue(entry.value, role: .setting)
-            else { return nil }
-            guard case .text(let text)? = value.parts.first else { return (entry.key, "") }
-            return (entry.key, text)
-        }
     }
 
     /// `auto` or `true`.

@@ -49,6 +49,7 @@ package enum RulesFile {
         )
         surroundings.namesSecrets = namesSecrets
         surroundings.isDirectory = FileAccess.isDirectory
+        surroundings.isFile = FileAccess.isFile
         return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
     }
 

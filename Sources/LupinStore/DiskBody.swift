@@ -6,9 +6,8 @@ import Synchronization
 /// An open body, which stays readable when its entry is removed or replaced.
 package final class DiskBody: Sendable {
     package let id: Int64
-    /// In bytes.
-    package let length: UInt64
-    private let file: OpenFile
+    /// To send from.
+    package let file: OpenedFile
     /// CRC-32 of all of it, as it was stored.
     private let checksum: UInt32
     /// How far a check has come, and what it found by then.
@@ -17,49 +16,20 @@ package final class DiskBody: Sendable {
 
     init(id: Int64, length: UInt64, checksum: UInt32, owning file: consuming OpenFile) {
         self.id = id
-        self.length = length
         self.checksum = checksum
-        self.file = file
+        self.file = OpenedFile(owning: file, length: length)
     }
 
-    /// To send from; open for reading as long as the body is referenced.
-    package var descriptor: Int32 { file.raw }
+    /// In bytes.
+    package var length: UInt64 { file.length }
 
-    /// Copies bytes of it into `room`, as many as fit, on any thread.
-    ///
-    /// - Parameters:
-    ///   - offset: Where they begin.
-    ///   - room: What is overwritten from its beginning.
-    ///   - onlyIfCached: Never waits for the disk, and may give fewer bytes than fit. A file system
-    ///     that can't tell is read as if it were memory.
-    /// - Returns: How many bytes were copied, 0 at or behind the end or without room; nil when the
-    ///   disk would have to be waited for.
-    /// - Throws: `io`, or `damaged` where the file is shorter than what was stored.
+    /// Copies bytes of it into `room`; see ``OpenedFile/read(at:into:onlyIfCached:)``.
     package func read(
         at offset: UInt64,
         into room: inout MutableSpan<UInt8>,
         onlyIfCached: Bool
     ) throws(DiskProblem) -> Int? {
-        guard offset < length, !room.isEmpty else { return 0 }
-        let wanted = Int(min(UInt64(room.count), length - offset))
-        if onlyIfCached {
-            let result = DiskCall.readCached(
-                from: descriptor,
-                at: offset,
-                into: &room,
-                count: wanted
-            )
-            if result > 0 { return result }
-            if result == 0 { throw .damaged }
-            if result == -Int(EAGAIN) { return nil }
-            let unsupported = [EOPNOTSUPP, ENOSYS, EINVAL].map { -Int($0) }
-            guard unsupported.contains(result) else {
-                throw DiskProblem(code: Int32(truncatingIfNeeded: -result))
-            }
-        }
-        let done = try DiskCall.read(from: descriptor, at: offset, into: &room, count: wanted)
-        guard done == wanted else { throw .damaged }
-        return done
+        try file.read(at: offset, into: &room, onlyIfCached: onlyIfCached)
     }
 
     /// Reads on where the last check stopped; one thread at a time.

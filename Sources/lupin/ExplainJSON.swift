@@ -128,6 +128,11 @@ extension Explanation {
         if let answer {
             line.openObject("answer")
             line.add("status", UInt64(answer.status))
+            switch answer.content {
+            case .none, .text: break
+            case .file(let path): line.add("file", text: path)
+            case .folder(let path): line.add("folder", text: path)
+            }
             line.closeObject()
             return
         }

@@ -268,9 +268,23 @@ struct ExplainText {
     private func answer(_ answer: CannedResponse) -> [String] {
         var lines = ["lupin answers itself, nothing goes upstream:", "  \(answer.status)"]
         lines += explanation.shown(answer.fields).map { "  \($0)" }
-        if let body = answer.body, !body.isEmpty {
-            lines.append("  (\(body.utf8.count) bytes of body)")
+        switch answer.content {
+        case .none: break
+        case .text(let template): lines += Self.line(of: template).map { [$0] } ?? []
+        case .file(let path): lines.append("  with the file \(path)")
+        case .folder(let path): lines.append("  with a file of the folder \(path)")
         }
         return lines
+    }
+
+    /// What is told of a body; nil for an empty one.
+    private static func line(of body: Template) -> String? {
+        var count = 0
+        var isWhole = true
+        for part in body.parts {
+            if case .text(let text) = part { count += text.utf8.count } else { isWhole = false }
+        }
+        if !isWhole { return "  (a body that quotes the request)" }
+        return count > 0 ? "  (\(count) bytes of body)" : nil
     }
 }

@@ -66,6 +66,25 @@ extension StoredResponse {
         return (lastModified ?? freshness.date) <= since
     }
 
+    /// Whether If-Match or If-Unmodified-Since asks for another representation (RFC 9110 §13.1.1,
+    /// §13.1.4): for a response whose origin is lupin itself.
+    package func failsPrecondition(of fields: FieldSection) -> Bool {
+        if fields.names.contains(.ifMatch) {
+            let isAny = fields.lines.contains { line in
+                let text = fields.storage.span.extracting(line.value.range)
+                return line.known == .ifMatch && text.isWord("*")
+            }
+            guard let etag, !isAny else { return !isAny }
+            return !EntityTagList.tags(in: .ifMatch, of: fields).contains {
+                etag.matchesStrongly($0)
+            }
+        }
+        guard fields.count(of: .ifUnmodifiedSince) == 1, let lastModified,
+            let since = fields.moment(.ifUnmodifiedSince, now: freshness.date)
+        else { return false }
+        return lastModified > since
+    }
+
     /// Whether the ranges may be sent under a condition; by strong comparison only.
     ///
     /// Last-Modified is strong where it is older than Date by a second (RFC 9110 §8.8.2.2).

@@ -53,15 +53,27 @@ struct TemplateValues {
                 let text = id.text
                 try append(text.utf8Span.span, isFromFile: true, place, to: &output)
             case .header(let name):
-                guard
-                    let line = original.fields.lines.first(where: {
-                        original.fields.nameEquals($0, name.utf8.span)
-                    })
-                else { throw .missingField(name) }
-                let value = original.fields.storage.span.extracting(line.value.range)
-                try append(value, isFromFile: false, place, to: &output)
+                guard let value = field(name) else { throw .missingField(name) }
+                try append(value.span, isFromFile: false, place, to: &output)
+            case .query(let name):
+                guard let value = parameter(name) else { throw .missingField("query \(name)") }
+                try append(value.span, isFromFile: false, place, to: &output)
             }
         }
+    }
+
+    /// The first value of a field of the request.
+    fileprivate func field(_ name: String) -> [UInt8]? {
+        let line = original.fields.lines.first {
+            original.fields.nameEquals($0, name.utf8.span)
+        }
+        return line.map { [UInt8](copying: original.fields.storage.span.extracting($0.value.range)) }
+    }
+
+    /// The first value of a parameter of the request's query.
+    fileprivate func parameter(_ name: String) -> [UInt8]? {
+        QueryParameters.decoded(of: original.pathText.utf8Span.span)
+            .first { $0.name.elementsEqual(name.utf8) }?.value
     }
 
     private func append(
@@ -76,6 +88,59 @@ struct TemplateValues {
         case .path where isFromFile: PercentEncoding.appendPath(bytes, to: &output)
         case .path, .query: PercentEncoding.appendComponent(bytes, to: &output)
         }
+    }
+}
+
+/// The content of an answer, with what it quotes of the request.
+package enum BodyTemplate {
+    /// What keeps a value of the request from being more than a value.
+    private enum Escaping {
+        case none, json, markup
+
+        init(_ contentType: String?) {
+            let type = (contentType ?? "").lowercased().prefix { $0 != ";" && $0 != " " }
+            if type.hasSuffix("json") {
+                self = .json
+            } else if type.hasSuffix("html") || type.hasSuffix("xml") {
+                self = .markup
+            } else {
+                self = .none
+            }
+        }
+
+        func append(_ value: [UInt8], to output: inout [UInt8]) {
+            switch self {
+            case .none: output += value
+            case .json: LogText.append(value.span, as: .json, to: &output)
+            case .markup:
+                output += HTMLPage.escaped(String(decoding: value, as: UTF8.self)).utf8
+            }
+        }
+    }
+
+    /// Fills in what the client's request says; what it doesn't say is empty.
+    ///
+    /// In JSON, HTML and XML the values are escaped, so that none ends a string or opens a tag.
+    package static func expand(
+        _ template: Template,
+        contentType: String?,
+        request: RequestHead,
+        id: ExchangeID
+    ) -> [UInt8] {
+        let values = TemplateValues(original: request, id: id, tokens: [:])
+        let escaping = Escaping(contentType)
+        var output: [UInt8] = []
+        for part in template.parts {
+            switch part {
+            case .text(let text): output += text.utf8
+            case .id: output += id.text.utf8
+            case .header(let name): escaping.append(values.field(name) ?? [], to: &output)
+            case .query(let name): escaping.append(values.parameter(name) ?? [], to: &output)
+            // No body may name them.
+            case .secret, .token: break
+            }
+        }
+        return output
     }
 }
 

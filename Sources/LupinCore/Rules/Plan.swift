@@ -50,6 +50,8 @@ package final class Plan: Sendable {
     package let respond: CannedResponse?
     /// The rule that has it, for people.
     package let respondingRule: String?
+    /// Its index in the rule set.
+    package let respondingIndex: Int?
     /// The rule whose `validate` holds, for people.
     package let validatingRule: String?
     package let timeouts: TimeoutOverrides
@@ -77,7 +79,11 @@ package final class Plan: Sendable {
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
-        let responding = rules.last { $0.respond != nil && (!isConnect || $0.answersConnect) }
+        respondingIndex = matched.last { index in
+            let rule = set.rules[index]
+            return rule.respond != nil && (!isConnect || rule.answersConnect)
+        }
+        let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond
         respondingRule = responding?.reference
         var throttle = ThrottleSettings()

@@ -58,7 +58,7 @@ struct PlannedLine: Sendable {
         for part in value.parts {
             switch part {
             case .text(let more), .secret(let more): text += more
-            case .header, .id, .token: return nil
+            case .header, .query, .id, .token: return nil
             }
         }
         // Whoever applies the step tells what is wrong with it.

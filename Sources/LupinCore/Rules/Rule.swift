@@ -103,26 +103,6 @@ package struct Match: Sendable {
     }
 }
 
-/// What a `respond:` rule answers.
-package struct CannedResponse: Sendable, Equatable {
-    package var status: UInt16
-    package var fields: [(name: String, value: String)] = []
-    package var body: String?
-
-    package init(status: UInt16) { self.status = status }
-
-    /// Whether it only refuses, which the answer to a CONNECT can say as well: 403, 407 or 5xx
-    /// without a body.
-    package var isRefusal: Bool {
-        body == nil && (status == 403 || status == 407 || status >= 500)
-    }
-
-    package static func == (a: Self, b: Self) -> Bool {
-        a.status == b.status && a.body == b.body
-            && a.fields.elementsEqual(b.fields) { $0.name == $1.name && $0.value == $1.value }
-    }
-}
-
 /// `timeouts:` under a rule; merged leaf by leaf, nil keeps what was there.
 package struct TimeoutOverrides: Sendable, Equatable {
     package var minRateBytesPerSecond: Int??
@@ -238,6 +218,8 @@ package struct Template: Sendable, Equatable {
         case text(String)
         /// `${header:N}`: the first value of a field of the client's request.
         case header(String)
+        /// `${query:N}`: the first value of a parameter of the client's URL, decoded; in bodies.
+        case query(String)
         /// `${id}`: the exchange's id.
         case id
         /// `${file:…}` or `${secret:…}`, resolved when the file is loaded; never shown.
@@ -255,7 +237,7 @@ package struct Template: Sendable, Equatable {
         parts.contains { part in
             switch part {
             case .secret, .token: true
-            case .text, .header, .id: false
+            case .text, .header, .query, .id: false
             }
         }
     }

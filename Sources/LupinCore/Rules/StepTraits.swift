@@ -34,7 +34,7 @@ struct StepTraits: Sendable {
             case .secret: holdsPlainSecret = true
             case .token(let name):
                 if !namedTokens.contains(name) { namedTokens.append(name) }
-            case .text, .header, .id: break
+            case .text, .header, .query, .id: break
             }
         }
     }

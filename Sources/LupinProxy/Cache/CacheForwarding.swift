@@ -12,7 +12,7 @@ extension Exchange {
         let failure: LupinError
         do throws(LupinError) {
             guard let obtained = try await obtainResponse(to: target, prepared: use.base) else {
-                if let canned = plan?.respond { try await send(response(canned)) }
+                if let canned = plan?.respond { try await send(canned) }
                 return
             }
             if obtained.response.status == 101 { return try await upgrade(obtained.response) }

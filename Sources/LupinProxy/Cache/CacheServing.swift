@@ -1,6 +1,7 @@
 // How stored responses get to clients: whole, in part, or as the news that nothing has changed.
 import LupinCore
 import LupinIO
+import LupinStore
 import LupinWire
 
 extension Exchange {
@@ -67,10 +68,19 @@ extension Exchange {
         switch content {
         case .memory(let content): return StoredBody(content, served)
         case .file(let body):
-            return StoredFileBody(body, served, on: slot.loop, resources.shared.responses.disk) {
-                [self] in pumpBodies()
-            }
+            // It may be closed by now: then nothing can be waited for.
+            let disk = resources.shared.responses.disk
+            return fileBody(body.file, served) { job in disk?.submit { _ in job() } ?? false }
         }
+    }
+
+    /// What follows the head `served` of a file, with a thread that may wait for the disk.
+    func fileBody(
+        _ file: OpenedFile,
+        _ served: CachedAnswer,
+        submit: @escaping FileBody.Submit
+    ) -> FileBody {
+        FileBody(file, served, on: slot.loop, submit: submit) { [self] in pumpBodies() }
     }
 
     /// Serves a response that another exchange is fetching, while it comes.

@@ -211,7 +211,7 @@ final class Exchange: Rostered {
             return .enclose
         }
         if let canned = plan?.respond {
-            try await send(response(canned))
+            try await send(canned)
         } else if request.method == .connect {
             try await tunnel(to: known.origin)
         } else if let policy = plan?.cache {
@@ -232,7 +232,7 @@ final class Exchange: Rostered {
         } else if let obtained {
             try await deliver(obtained)
         } else if let canned = plan?.respond {
-            try await send(response(canned))
+            try await send(canned)
         }
     }
 

@@ -25,17 +25,24 @@ extension Exchange {
 
     /// Stages the head of a response of our own; its body is to follow.
     func present(_ response: GeneratedResponse) -> (source: any BodySource, sink: any BodySink) {
-        var body = ResponseBody(framing: .length(UInt64(response.body.count)))
-        body.contentLength = UInt64(response.body.count)
-        body.date = resources.dateText
-        body.closes = response.closes || resources.isDraining || !downstream.isRequestComplete
-        record.response = response.head
-        let sink = downstream.begin(response.head, body)
+        let length = UInt64(response.body.count)
+        let sink = begin(response.head, length: length, closes: response.closes)
         let isBodiless = ResponseParser.hasNoBody(
             status: response.head.status,
             method: request.method
         )
         return (BytesBody(isBodiless ? [] : response.body), sink)
+    }
+
+    /// Stages a head of our own, behind which `length` bytes follow.
+    func begin(_ head: ResponseHead, length: UInt64, closes: Bool = false) -> any BodySink {
+        var body = ResponseBody(framing: .length(length))
+        // A 304 has no length of its own.
+        body.contentLength = head.status == 304 ? nil : length
+        body.date = resources.dateText
+        body.closes = closes || resources.isDraining || !downstream.isRequestComplete
+        record.response = head
+        return downstream.begin(head, body)
     }
 
     /// An error: its status, `Proxy-Status` for programs and a body in words for people.
@@ -70,16 +77,32 @@ extension Exchange {
         )
     }
 
-    /// What a rule's `respond` says.
+    /// Sends what a rule's `respond` says.
+    func send(_ canned: CannedResponse) async throws(LupinError) {
+        // To a CONNECT no content is said.
+        if canned.readsFile, request.method != .connect {
+            try await sendFile(canned)
+        } else {
+            try await send(response(canned))
+        }
+    }
+
+    /// What a rule's `respond` says, where no file has to be read for it.
     func response(_ canned: CannedResponse) -> GeneratedResponse {
         // A 2xx would open a tunnel that leads nowhere.
         let mayNotSay = request.method == .connect && canned.status < 300
         var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
-        let author = plan?.respondingRule.map { "answered by the \($0) of lupin's rules file" }
-        let isRefusal = response.head.status >= 400
-        response.body = Array(
-            (canned.body ?? (isRefusal ? author.map { "\($0)\n" } ?? "" : "")).utf8
-        )
+        switch canned.content {
+        case .text(let template):
+            response.body = BodyTemplate.expand(
+                template,
+                contentType: canned.contentType,
+                request: request,
+                id: record.id
+            )
+        case .none, .file, .folder:
+            if response.head.status >= 400 { response.body = Array("\(cannedAuthor)\n".utf8) }
+        }
         for field in canned.fields {
             response.head.fields.add(name: field.name, value: field.value)
         }
@@ -89,18 +112,22 @@ extension Exchange {
                 value: "text/plain; charset=utf-8"
             )
         }
-        response.head.fields.add(
-            name: FieldName.proxyStatus.spelling,
-            value: ProxyStatus.value(
-                for: LupinError(
-                    .proxyInternalResponse,
-                    detail: author ?? ""
-                ),
-                redactor: resources.redactor
-            )
-        )
+        response.head.fields.add(name: FieldName.proxyStatus.spelling, value: cannedStatus)
         name(&response)
         return response
+    }
+
+    /// Whose words a rule's `respond` are.
+    var cannedAuthor: String {
+        "answered by the \(plan?.respondingRule ?? "rule") of lupin's rules file"
+    }
+
+    /// Proxy-Status (RFC 9209) of what a rule answers.
+    var cannedStatus: String {
+        ProxyStatus.value(
+            for: LupinError(.proxyInternalResponse, detail: cannedAuthor),
+            redactor: resources.redactor
+        )
     }
 
     /// What lupin's pages tell this client.

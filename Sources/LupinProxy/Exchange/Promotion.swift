@@ -91,7 +91,8 @@ package enum Promotion {
         if !isPatient { return .shortTimeout }
         if isPurge { return .purge }
         if asksForOwner { return .unknownClient }
-        guard let plan, plan.respond == nil else { return nil }
+        guard let plan else { return nil }
+        if let canned = plan.respond { return canned.readsFile ? .demand : nil }
         return plan.demands.subtracting(.storing).isDisjoint(with: .needTask) ? nil : .demand
     }
 

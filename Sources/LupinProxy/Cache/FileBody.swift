@@ -1,16 +1,17 @@
-// The body of a stored response that lies on disk, on its way to a client.
+// The body of a response that lies in a file, on its way to a client.
 import LupinCore
 import LupinIO
 import LupinStore
 
-/// What is sent of a stored file: through a pipe where the client's socket takes it, else by way of
+/// What is sent of a file: through a pipe where the client's socket takes it, else by way of
 /// a buffer.
 ///
-/// What is not in the page cache is read on the disk's thread; only a pipe may wait for it, as
+/// What is not in the page cache is read on a helper thread; only a pipe may wait for it, as
 /// `sendfile` does everywhere.
-final class StoredFileBody: BodySource {
-    private let body: DiskBody
-    private let tier: DiskTier?
+final class FileBody: BodySource {
+    private let file: OpenedFile
+    /// Runs a job on a helper thread; false where it can't.
+    private let submit: Submit
     private let loop: EventLoop
     /// Has whoever reads look again.
     private let resume: () -> Void
@@ -23,18 +24,18 @@ final class StoredFileBody: BodySource {
 
     private static let pieceBytes = 64 << 10
 
+    typealias Submit = (@escaping @Sendable () -> Void) -> Bool
+
     /// The ranges of `answer`, framed as it says.
-    ///
-    /// Without a `tier`, which may be closed by now, nothing can be waited for.
     init(
-        _ body: DiskBody,
+        _ file: OpenedFile,
         _ answer: CachedAnswer,
         on loop: EventLoop,
-        _ tier: DiskTier?,
+        submit: @escaping Submit,
         resume: @escaping () -> Void
     ) {
-        self.body = body
-        self.tier = tier
+        self.file = file
+        self.submit = submit
         self.loop = loop
         self.resume = resume
         parts = answer.parts[...]
@@ -61,7 +62,7 @@ final class StoredFileBody: BodySource {
         position = 0
     }
 
-    /// Reads the next piece; false where the disk's thread has to.
+    /// Reads the next piece; false where the helper thread has to.
     private func read(_ range: Range<UInt64>) throws(LupinError) -> Bool {
         let wanted = Int(min(UInt64(Self.pieceBytes), range.upperBound - range.lowerBound))
         var bytes = piece.count == wanted ? piece : [UInt8](repeating: 0, count: wanted)
@@ -69,7 +70,7 @@ final class StoredFileBody: BodySource {
         position = 0
         do throws(DiskProblem) {
             var room = bytes.mutableSpan
-            let count = try body.read(at: range.lowerBound, into: &room, onlyIfCached: true)
+            let count = try file.read(at: range.lowerBound, into: &room, onlyIfCached: true)
             guard let count else {
                 try readElsewhere(range.lowerBound, wanted)
                 return false
@@ -94,18 +95,18 @@ final class StoredFileBody: BodySource {
     private func readElsewhere(_ offset: UInt64, _ count: Int) throws(DiskProblem) {
         let executor = loop.executor
         let home = LoopLocal(self, of: executor)
-        let body = body
-        let isTaken = tier?.submit { _ in
+        let file = file
+        let isTaken = submit {
             var bytes = [UInt8](repeating: 0, count: count)
             let result = Result { () throws(DiskProblem) -> [UInt8] in
                 var room = bytes.mutableSpan
-                let done = try body.read(at: offset, into: &room, onlyIfCached: false) ?? 0
+                let done = try file.read(at: offset, into: &room, onlyIfCached: false) ?? 0
                 bytes.removeLast(count - done)
                 return bytes
             }
             executor.mailbox.post { home.value.wasRead(result) }
         }
-        guard isTaken == true else { throw .closed }
+        guard isTaken else { throw .closed }
         isReading = true
     }
 
@@ -124,7 +125,7 @@ final class StoredFileBody: BodySource {
     private static func failure(_ problem: DiskProblem) -> LupinError {
         LupinError(
             .proxyInternalError,
-            detail: "The stored response could not be read: \(problem).",
+            detail: "The file of the response could not be read: \(problem).",
             retry: .never
         )
     }
@@ -152,7 +153,7 @@ final class StoredFileBody: BodySource {
         guard case .range(let range)? = parts.first else { return .end }
         do throws(SystemError) {
             let moved = try pipe.fill(
-                from: body.descriptor,
+                from: file.descriptor,
                 at: range.lowerBound,
                 Int(min(UInt64(count), range.upperBound - range.lowerBound))
             )

@@ -1,0 +1,226 @@
+// How a file becomes the answer to a request, where `respond` names it or a folder.
+import LupinCore
+import LupinIO
+import LupinStore
+import LupinWire
+
+/// What lies where `respond` points to.
+private enum MappedFile: Sendable {
+    /// The name decides about the type.
+    case file(OpenedFile, name: String, tag: String, modified: Int64)
+    /// A folder, and the path does not end with a slash: links in it would lead astray.
+    case folder
+    /// Why there is nothing to be had, by the kernel's words.
+    case nothing(SystemError)
+
+    /// Opens the file at a path. It blocks.
+    init(path: String) {
+        do throws(SystemError) {
+            try self.init(try ReadableFile(path: path), name: path, isFolder: false)
+        } catch {
+            self = .nothing(error)
+        }
+    }
+
+    /// Opens what a path below a folder names, or the folder's index. It blocks.
+    init(_ path: FolderPath, below folder: String) {
+        do throws(SystemError) {
+            let found = try ReadableFile(path.names, below: folder)
+            guard found.isFolder, path.isFolder else {
+                try self.init(found, name: path.names.last ?? "", isFolder: path.isFolder)
+                return
+            }
+        } catch {
+            self = .nothing(error)
+            return
+        }
+        self = .nothing(SystemError.absence)
+        for index in FolderPath.indexes {
+            guard let found = try? ReadableFile(path.names + [index], below: folder),
+                !found.isFolder, let file = try? MappedFile(found, name: index, isFolder: false)
+            else { continue }
+            self = file
+            return
+        }
+    }
+
+    private init(
+        _ found: consuming ReadableFile,
+        name: String,
+        isFolder: Bool
+    ) throws(SystemError) {
+        if found.isFolder {
+            self = .folder
+            return
+        }
+        // `/users/` is no file.
+        guard !isFolder else { throw .absence }
+        let (length, modified) = (found.length, found.modified)
+        var digits: [UInt8] = []
+        digits.append(hex: UInt64(bitPattern: modified), digits: 16)
+        digits.append(0x2D)
+        digits.append(hex: length, digits: 8)
+        self = .file(
+            OpenedFile(owning: found.release(), length: length),
+            name: name,
+            tag: "\"\(String(decoding: digits, as: UTF8.self))\"",
+            modified: modified / 1_000_000_000
+        )
+    }
+}
+
+extension Exchange {
+    /// Sends the file that a rule's `respond` names, as conditions and ranges want it.
+    func sendFile(_ canned: CannedResponse) async throws(LupinError) {
+        let found: MappedFile
+        switch canned.content {
+        case .none, .text: return try await send(response(canned))
+        case .file(let path): found = try await look { MappedFile(path: path) }
+        case .folder(let folder):
+            guard request.method == .get || request.method == .head else {
+                return try await say(405, "the rule's folder is only read", ("Allow", "GET, HEAD"))
+            }
+            guard let path = mappedPath else { return try await sayAbsence() }
+            found = try await look { MappedFile(path, below: folder) }
+        }
+        switch found {
+        case .file(let file, let name, let tag, let modified):
+            try await send(canned, file, name: name, tag: tag, modified: modified)
+        case .folder: try await sendAhead(canned)
+        case .nothing(let error) where error.isDeadEnd && !canned.namesFile:
+            try await sayAbsence()
+        case .nothing(let error):
+            throw LupinError(
+                .proxyInternalError,
+                host: record.origin?.host.text,
+                detail: "The file by which the \(plan?.respondingRule ?? "rule") answers can't be "
+                    + "read: \(error.message).",
+                side: .config,
+                retry: .never,
+                status: 502
+            )
+        }
+    }
+
+    /// What of the request's path is below the path that the rule spells out.
+    private var mappedPath: FolderPath? {
+        guard let rule = plan?.respondingIndex, let origin = record.origin else { return nil }
+        let target = Array(request.pathText.utf8)
+        let skipped = snapshot.rules.rules[rule].spelledSegments(of: target.span, for: origin)
+        return FolderPath(target.span, skipping: skipped)
+    }
+
+    /// Has the helper thread look for a file.
+    private func look(
+        _ job: @escaping @Sendable () -> MappedFile
+    ) async throws(LupinError) -> MappedFile {
+        guard let found = try await onBodyThread(job) else {
+            throw LupinError(
+                .proxyInternalError,
+                detail: "The disk of the rule's file does not answer.",
+                retry: .never,
+                status: 503
+            )
+        }
+        return found
+    }
+
+    /// Runs a job on the thread for bodies; nil where it takes too long or has too much to do.
+    func onBodyThread<Value: Sendable>(
+        _ job: @escaping @Sendable () -> Value
+    ) async throws(LupinError) -> Value? {
+        let question = Question<Value>(slot)
+        defer { question.close() }
+        let reply = question.reply
+        guard resources.shared.bodyThread.submit({ reply(job()) }) else { return nil }
+        let deadline = min(slot.loop.deadline(in: Self.bodyThreadPatience), totalDeadline)
+        while question.isOpen, slot.loop.now < deadline {
+            try await park(for: .answered, until: deadline)
+        }
+        return question.answer
+    }
+
+    private static let bodyThreadPatience = Duration.seconds(10)
+
+    // MARK: Answers
+
+    private func send(
+        _ canned: CannedResponse,
+        _ file: OpenedFile,
+        name: String,
+        tag: String,
+        modified: Int64
+    ) async throws(LupinError) {
+        var head = ResponseHead(status: canned.status)
+        for field in canned.fields { head.fields.add(name: field.name, value: field.value) }
+        func add(_ name: String, _ value: String) {
+            guard !head.fields.lines.contains(where: { head.fields.nameEquals($0, name.utf8.span) })
+            else { return }
+            head.fields.add(name: name, value: value)
+        }
+        add("Content-Type", MediaTypes.type(ofFile: name))
+        if canned.status == 200 {
+            add("ETag", tag)
+            add("Last-Modified", HTTPDate.text(modified))
+            add("Accept-Ranges", "bytes")
+        }
+        head.fields.add(name: FieldName.proxyStatus.spelling, value: cannedStatus)
+        head.fields.add(name: "Lupin-Id", value: record.id.short)
+        let facts = StoredResponse(
+            head,
+            vary: .empty,
+            content: HeldContent(complete: file.length),
+            policy: .standard,
+            requestTimeUs: resources.wallNow,
+            responseTimeUs: resources.wallNow
+        )
+        let isReading = request.method == .get || request.method == .head
+        if canned.status == 200, isReading, facts.failsPrecondition(of: request.fields) {
+            return try await say(412, "the file is another one by now")
+        }
+        let asked = CacheRequest(request, hasContent: false)
+        var served = facts.served(
+            isReading ? facts.answer(to: request, asked) : .full,
+            nowUs: resources.wallNow,
+            boundary: record.id.text
+        )
+        served.head.fields.remove(name: "Age")
+        served.head.fields.remove(name: "Content-Length")
+        let sink = begin(served.head, length: served.contentLength)
+        let isBodiless = ResponseParser.hasNoBody(
+            status: served.head.status,
+            method: request.method
+        )
+        let thread = resources.shared.bodyThread
+        let source: any BodySource =
+            isBodiless ? BytesBody([]) : fileBody(file, served) { thread.submit($0) }
+        try await relay(from: source, to: sink)
+    }
+
+    /// To the same path with a slash behind it.
+    private func sendAhead(_ canned: CannedResponse) async throws(LupinError) {
+        let target = request.pathText
+        let path = target.prefix { $0 != "?" }
+        try await say(
+            301,
+            "a folder's path ends with a slash",
+            ("Location", "\(path)/\(target.dropFirst(path.count))")
+        )
+    }
+
+    private func sayAbsence() async throws(LupinError) {
+        try await say(404, "the rule's folder has no such file")
+    }
+
+    /// A short answer of the rule's that is no file.
+    private func say(
+        _ status: UInt16,
+        _ sentence: String,
+        _ field: (name: String, value: String)? = nil
+    ) async throws(LupinError) {
+        var canned = CannedResponse(status: status)
+        canned.content = .text(Template("\(cannedAuthor): \(sentence)\n"))
+        if let field { canned.fields = [field] }
+        try await send(response(canned))
+    }
+}

@@ -1,0 +1,81 @@
+// What `respond:` of a rule says: a status, fields, and a body, a file or a folder.
+
+import LupinCore
+
+extension DecodingContext {
+    /// `{status, headers, body | file | folder}`; nil when a problem was told.
+    ///
+    /// Files are read when somebody asks, so that they may change and come later.
+    func respond(_ node: YAMLNode) -> CannedResponse? {
+        let example = "{status: 403}"
+        guard let entries = entries(node, of: "an answer", example: example) else { return nil }
+        var response = CannedResponse(status: 0)
+        let known = ["status", "headers", "body", "file", "folder"]
+        var content: YAMLNode.Entry?
+        for entry in entries {
+            switch entry.key {
+            case "status":
+                guard let status = number(entry.value, in: 200...599, what: "status") else {
+                    return nil
+                }
+                response.status = UInt16(truncatingIfNeeded: status)
+            case "headers": response.fields = fields(entry.value)
+            case "body", "file", "folder":
+                if let content {
+                    let message = "\"\(content.key)\" and \"\(entry.key)\" exclude each other"
+                    return refuse(.key, message, at: entry.value, hint: "leave one of them out")
+                }
+                content = entry
+                guard let read = self.content(entry) else { return nil }
+                response.content = read
+            default: unknownKey(entry, in: "respond", known: known)
+            }
+        }
+        if response.status == 0 {
+            guard response.readsFile else {
+                let message = "\"respond\" has no \"status\""
+                return refuse(.key, message, at: node, hint: "write \(example)")
+            }
+            response.status = 200
+        }
+        let isEmpty = response.content == .none || response.content == .text(Template(""))
+        if let content, !isEmpty, [204, 205, 304].contains(response.status) {
+            let message = "a \(response.status) has no body"
+            error(.range, message, at: content.value, hint: "leave it out")
+        }
+        return response
+    }
+
+    private func content(_ entry: YAMLNode.Entry) -> CannedResponse.Content? {
+        let node = entry.value
+        if entry.key == "body" {
+            guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain)
+            else { return wrongType(node, "a text", write: "\"blocked\"") }
+            return template(raw, role: .body, at: node).map { .text($0) }
+        }
+        let isFolder = entry.key == "folder"
+        let example = isFolder ? "mock" : "mock/users.json"
+        guard let text = text(node, expected: "a path", example: example),
+            let path = path(text, at: node)
+        else { return nil }
+        let isThere = isFolder ? surroundings.isDirectory(path) : surroundings.isFile(path)
+        if !isThere {
+            let message = "there is no \(entry.key) \(path) yet"
+            let hint = isFolder ? "mkdir -p \(path)" : "requests get 502 until it is there"
+            warning(.file, message, at: node, hint: hint)
+        }
+        return isFolder ? .folder(path) : .file(path)
+    }
+
+    private func fields(_ node: YAMLNode) -> [(name: String, value: String)] {
+        let example = "{Content-Type: text/plain}"
+        let entries = entries(node, of: "names and values", example: example) ?? []
+        return entries.compactMap { entry in
+            guard mayChange(entry.key, at: entry),
+                let value = fieldValue(entry.value, role: .setting)
+            else { return nil }
+            guard case .text(let text)? = value.parts.first else { return (entry.key, "") }
+            return (entry.key, text)
+        }
+    }
+}
