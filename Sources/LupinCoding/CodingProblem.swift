@@ -1,16 +1,16 @@
-// Why bytes can't be encoded or decoded, in words for people.
+// Why bytes can't be encoded or decoded, with messages.
 
 /// A failure of a content coding; the sentence completes "the body can't be decoded: …".
 package enum CodingProblem: Error, Sendable, Equatable {
     /// zlib got no memory.
     case memory
-    /// The bytes aren't what the coding makes, or go on behind its end.
+    /// The bytes are not valid for the coding, or continue after its end.
     case corrupt
-    /// The bytes stop before the coding's end.
+    /// The bytes end before the coding's end.
     case truncated
-    /// What comes out is longer than so many bytes.
+    /// The output is longer than the limit in bytes.
     case tooLong(bytesMax: Int)
-    /// What comes out is more than so many times longer than what went in.
+    /// The ratio of output to input exceeds the limit.
     case tooDense(ratioMax: Int)
 
     package var sentence: String {

@@ -1,25 +1,25 @@
-// How a body is decompressed to be looked at, and that a small one can't become a huge one.
+// Decompresses a body for inspection, with limits against decompression bombs.
 
 import CZlib
 package import LupinCore
 
-/// A body being decompressed, with bounds on what comes out of it.
+/// A body being decompressed, with limits on its output.
 ///
-/// `deflate` is read in zlib's format and as bare deflate, which many servers send under that name.
+/// It reads `deflate` in zlib's format and as raw deflate, which many servers send under that name.
 /// Several gzip members in a row are one body (RFC 1952 §2.2). An error is final.
 package struct ContentDecoder: ~Copyable {
-    /// The ratio counts from so many bytes of output on: short bodies may be as dense as they like.
+    /// The ratio is checked from this many bytes of output on: short bodies may have any ratio.
     package static let freeBytes = 64 << 10
     private static let stepBytes = 16 << 10
 
-    /// untouched → inside → ended; ended → inside where another gzip member follows.
+    /// untouched → inside → ended; ended → inside when another gzip member follows.
     private enum State { case untouched, inside, ended }
 
     private let coding: ContentCoding
     private let bytesMax: Int
     private let ratioMax: Int
     private var stream: ZlibStream?
-    /// What came while it takes two bytes to tell the two kinds of deflate.
+    /// The first bytes, until two have arrived to distinguish the two kinds of deflate.
     private var beginning: [UInt8] = []
     private var state = State.untouched
     private var failure: CodingProblem?
@@ -27,20 +27,20 @@ package struct ContentDecoder: ~Copyable {
     private var bytesOut = 0
 
     /// - Parameters:
-    ///   - coding: What the head names.
-    ///   - bytesMax: The longest output.
-    ///   - ratioMax: How many times longer than its input it may be.
+    ///   - coding: The coding named in the head.
+    ///   - bytesMax: The limit on the output.
+    ///   - ratioMax: The limit on the ratio of output to input.
     package init(_ coding: ContentCoding, bytesMax: Int, ratioMax: Int = 200) {
         self.coding = coding
         self.bytesMax = max(0, bytesMax)
         self.ratioMax = max(1, ratioMax)
     }
 
-    /// Appends what `input` decodes to; with `isLast` the body must end with it.
+    /// Decodes `input` and appends to `output`; with `isLast` the body must end there.
     ///
-    /// A body without any byte decodes to nothing: servers send such under every coding.
-    /// - Throws: Any problem. What `output` holds then, at most `bytesMax` in all, is not to be
-    ///   trusted.
+    /// An empty body decodes to nothing: servers send it under every coding.
+    /// - Throws: Any problem. The content of `output`, at most `bytesMax` in all, can't be trusted
+    ///   then.
     package mutating func decode(
         _ input: Span<UInt8>,
         isLast: Bool,
@@ -78,8 +78,8 @@ package struct ContentDecoder: ~Copyable {
         if isLast, state == .inside { throw .truncated }
     }
 
-    /// RFC 1950 §2.2: the first two bytes of zlib's format name deflate and a window, and are a
-    /// multiple of 31.
+    /// RFC 1950 §2.2: the first two bytes of zlib's format encode the method deflate and a window,
+    /// and are a multiple of 31.
     private var windowBits: Int32 {
         if coding == .gzip { return 31 }
         let (method, flags) = (UInt16(beginning[0]), UInt16(beginning[1]))
@@ -99,7 +99,7 @@ package struct ContentDecoder: ~Copyable {
                 stream?.reset()
             }
             state = .inside
-            // One byte beyond the bound tells that there is more.
+            // One byte beyond the limit shows that there is more.
             let room = min(Self.stepBytes - 1, bytesMax - bytesOut) + 1
             let before = output.count
             let step = stream?.run(
@@ -119,7 +119,7 @@ package struct ContentDecoder: ~Copyable {
             case Z_OK:
                 isFull = step.isFull
             case Z_BUF_ERROR:
-                // Nothing left to do with what there is.
+                // The input is used up for now.
                 isFull = false
                 if done < input.count { throw .corrupt }
             case Z_MEM_ERROR: throw .memory

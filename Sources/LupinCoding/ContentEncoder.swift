@@ -1,40 +1,40 @@
-// How a body is compressed piece by piece, into as much room as the caller has.
+// Compresses a body piece by piece, into as much room as the caller has.
 
 import CZlib
 package import LupinCore
 
-/// A body being compressed; some 270 KB of memory until it goes out of scope.
+/// A body being compressed; it uses some 270 KB of memory.
 ///
-/// open → flushing → open, until `finish` has made it ending → ended. A flush or an end that didn't
-/// fit goes on with the next call of the same kind.
+/// open → flushing → open, until a call with `.end` makes it ending → ended. A flush or an end that
+/// didn't fit continues with the next call of the same kind.
 package struct ContentEncoder: ~Copyable {
     /// What follows the input of a call.
     package enum Ending: Sendable {
-        /// More input: the encoder may keep what it has.
+        /// More input: the encoder may buffer data.
         case more
-        /// A pause: all that was taken comes out, and the receiver can decode it (at the price of
-        /// some bytes).
+        /// A pause: all consumed input is written out, and the receiver can decode it (at the cost
+        /// of some bytes).
         case pause
         /// Nothing: the coding's end is written.
         case end
     }
 
-    /// What a call did.
+    /// The result of a call.
     package struct Progress: Sendable, Equatable {
-        /// Bytes of the input that were taken.
+        /// Bytes of the input that were consumed.
         package var consumed: Int
-        /// All input was taken and all that was asked for is in the output; otherwise there was no
-        /// room for it.
+        /// Whether all input was consumed and all requested output written; otherwise the room was
+        /// too small.
         package var isDone: Bool
     }
 
     private var stream: ZlibStream
     /// Whether the coding's end has been written.
     package private(set) var isEnded = false
-    /// Whether the receiver may still lack some of what was taken.
+    /// Whether the receiver may still lack some of the consumed input.
     package private(set) var holdsInput = false
 
-    /// An encoder of zlib's usual level.
+    /// Makes an encoder; zlib's usual level is the default.
     /// - Throws: `memory`.
     package init(_ coding: ContentCoding, level: Int = 6) throws(CodingProblem) {
         stream = try ZlibStream(
@@ -44,9 +44,9 @@ package struct ContentEncoder: ~Copyable {
         )
     }
 
-    /// Compresses as much of `input` as goes into `room` more bytes of `output`.
+    /// Compresses as much of `input` as fits into `room` more bytes of `output`.
     ///
-    /// Behind the end nothing is taken and nothing written.
+    /// After the end nothing is consumed and nothing written.
     package mutating func encode(
         _ input: Span<UInt8>,
         _ ending: Ending = .more,

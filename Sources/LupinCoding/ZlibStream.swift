@@ -1,28 +1,28 @@
-// How one call of zlib gets its input and its room for output: the only unsafe code of this room.
+// Calls zlib with its input and its room for output: the only unsafe code of this module.
 
 import CZlib
 
-/// A z_stream at a fixed place, because zlib keeps a pointer to it.
+/// A z_stream at a fixed address, because zlib keeps a pointer to it.
 @safe
 struct ZlibStream: ~Copyable {
     enum Direction { case deflate, inflate }
 
-    /// What a call did.
+    /// The result of a call.
     struct Step {
         var status: Int32
-        /// Bytes of the input that were taken.
+        /// Bytes of the input that were consumed.
         var consumed: Int
-        /// All the room was used: there may be more to come.
+        /// Whether all the room was used: there may be more output.
         var isFull: Bool
     }
 
-    // Safety: allocated in init, freed in deinit behind zlib's own end, and never given away.
+    // Safety: allocated in init, freed in deinit after zlib's own end, and never given away.
     private let stream: UnsafeMutablePointer<z_stream>
     private let direction: Direction
 
     /// - Parameters:
     ///   - direction: Whether it compresses.
-    ///   - windowBits: 15 for zlib's format, 31 for gzip's, -15 for bare deflate.
+    ///   - windowBits: 15 for zlib's format, 31 for gzip's, -15 for raw deflate.
     ///   - level: 1 (fast) to 9 (small), when it compresses.
     /// - Throws: `memory`.
     init(_ direction: Direction, windowBits: Int32, level: Int32 = 6) throws(CodingProblem) {
@@ -37,7 +37,7 @@ struct ZlibStream: ~Copyable {
     }
 
     deinit {
-        // Safety: both ends accept a stream whose init failed.
+        // Safety: both end functions accept a stream whose init failed.
         switch direction {
         case .deflate: _ = unsafe deflateEnd(stream)
         case .inflate: _ = unsafe inflateEnd(stream)
@@ -45,7 +45,7 @@ struct ZlibStream: ~Copyable {
         unsafe stream.deallocate()
     }
 
-    /// Begins anew, with the settings of the init.
+    /// Starts over with the same settings.
     mutating func reset() {
         // Safety: the stream is initialised and has no input lent.
         switch direction {
@@ -54,7 +54,7 @@ struct ZlibStream: ~Copyable {
         }
     }
 
-    /// One call: appends at most `room` bytes to `output`.
+    /// Makes one call: appends at most `room` bytes to `output`.
     mutating func run(
         _ input: Span<UInt8>,
         flush: Int32,
@@ -69,7 +69,7 @@ struct ZlibStream: ~Copyable {
         guard limit > 0 else { return Step(status: status, consumed: 0, isFull: true) }
         output.append(addingCapacity: Int(limit)) { target in
             // Safety: zlib reads at most avail_in bytes of the input and writes at most avail_out
-            // to the room; both pointers are taken back before their buffers return.
+            // to the room; both pointers are cleared before their buffers' lifetimes end.
             unsafe target.withUnsafeMutableBufferPointer { bytes, count in
                 unsafe lent.withUnsafeBufferPointer { source in
                     unsafe stream.pointee.next_in = source.baseAddress

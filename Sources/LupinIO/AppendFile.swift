@@ -1,4 +1,4 @@
-// Where lines are appended: a file of ours, or one of the process's standard streams.
+// Appends lines to a file, or to one of the process's standard streams.
 import Glibc
 
 /// An open destination for whole lines.
@@ -16,7 +16,7 @@ package struct AppendFile: ~Copyable {
 
     private let descriptor: Descriptor?
     private let raw: Int32
-    /// A regular file: it has a size that can be limited, and writing to it waits for nobody.
+    /// A regular file: its size can be limited, and a write does not wait for a reader.
     package let isRegularFile: Bool
     /// Size of a regular file in bytes.
     package private(set) var size: Int
@@ -24,7 +24,7 @@ package struct AppendFile: ~Copyable {
     /// Opens the place.
     ///
     /// A file is made with mode 0600; a symbolic link is refused.
-    /// - Throws: What open(2) said; ELOOP for a symbolic link.
+    /// - Throws: The error of open(2); ELOOP for a symbolic link.
     package init(_ place: Place) throws(SystemError) {
         switch place {
         case .standardOutput:
@@ -34,7 +34,7 @@ package struct AppendFile: ~Copyable {
             descriptor = nil
             raw = STDERR_FILENO
         case .file(let path):
-            // O_NONBLOCK: opening a FIFO that nobody reads must fail, not hang.
+            // O_NONBLOCK: opening a FIFO without a reader must fail, not hang.
             let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
             let opened = try SystemCall.check {
                 // Safety: the path is NUL-terminated for the call.
@@ -48,9 +48,11 @@ package struct AppendFile: ~Copyable {
         size = isRegularFile ? status?.size ?? 0 : 0
     }
 
-    /// Writes all of `bytes`, and returns how many were written and, if not all were, why.
+    /// Writes all of `bytes`.
     ///
-    /// `mayWait` is asked every 100 ms while a pipe or terminal takes nothing; false gives up.
+    /// Returns how many were written and, if not all were, the error.
+    ///
+    /// While a pipe or terminal takes nothing, it calls `mayWait` every 100 ms; false gives up.
     package mutating func write(
         _ bytes: Span<UInt8>,
         mayWait: () -> Bool
@@ -76,9 +78,9 @@ package struct AppendFile: ~Copyable {
         return (written, nil)
     }
 
-    /// Waits until something can be written.
+    /// Waits until a write is possible.
     ///
-    /// False when `mayWait` lost its patience.
+    /// Returns false when `mayWait` returned false.
     private func hasRoom(_ mayWait: () -> Bool) -> Bool {
         while true {
             var entry = pollfd(fd: raw, events: Int16(POLLOUT), revents: 0)
@@ -94,12 +96,12 @@ package struct AppendFile: ~Copyable {
 package struct FileStatus: Equatable, Sendable {
     package let isRegular: Bool
     package let size: Int
-    /// Whose it is.
+    /// The user who owns it.
     package let user: UInt32
-    /// Device and inode: the file, whatever it is called now.
+    /// Device and inode: they identify the file whatever its name is now.
     package let identity: [UInt64]
 
-    /// nil when the descriptor or path can't be asked.
+    /// Returns nil when fstat(2) fails.
     package init?(_ descriptor: Int32) {
         var status = stat()
         // Safety: fstat fills the struct it is given.
@@ -107,7 +109,7 @@ package struct FileStatus: Equatable, Sendable {
         self.init(status)
     }
 
-    /// The status of what a path leads to; nil when that is nothing.
+    /// The status of what a path leads to; nil when there is nothing.
     package init?(path: String) {
         var status = stat()
         // Safety: the path is NUL-terminated for the call, which fills the struct.
@@ -125,10 +127,8 @@ package struct FileStatus: Equatable, Sendable {
 
 /// Renames that keep old log files.
 package enum FileRename {
-    /// Renames a file, replacing what has the new name.
-    ///
-    /// Atomic.
-    /// - Throws: What rename(2) said.
+    /// Renames a file atomically, and replaces any file with the new name.
+    /// - Throws: The error of rename(2).
     package static func rename(_ from: String, to target: String) throws(SystemError) {
         _ = try SystemCall.check {
             // Safety: both paths are NUL-terminated for the call.
@@ -137,7 +137,7 @@ package enum FileRename {
     }
 
     /// Removes a name.
-    /// - Throws: What unlink(2) said.
+    /// - Throws: The error of unlink(2).
     package static func remove(_ path: String) throws(SystemError) {
         _ = try SystemCall.check {
             // Safety: the path is NUL-terminated for the call.

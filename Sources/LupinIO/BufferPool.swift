@@ -1,4 +1,4 @@
-// Memory for bytes under way: blocks and byte arrays, lent only while they hold something.
+// Memory for bytes in flight: blocks and byte arrays, lent only while they hold something.
 import Glibc
 
 /// A fixed piece of memory for received bytes.
@@ -18,17 +18,17 @@ final class Block {
 
 /// One loop's spare memory.
 ///
-/// Beyond the bounds it goes back to the allocator.
+/// What exceeds the bounds goes back to the allocator.
 final class BufferPool {
     private static let spareMax = 128
     private static let scratchBytesMax = 64 << 10
 
     private var spare: Block?
     private var spareCount = 0
-    /// One array is enough in clear: staged bytes leave within the turn that staged them, as a
-    /// rule.
+    /// One array is enough for plaintext: staged bytes usually leave within the turn that staged
+    /// them.
     private var scratch: [UInt8] = []
-    /// And one for what they become under TLS.
+    /// A second array for the ciphertext under TLS.
     private var second: [UInt8] = []
 
     func lendBlock() -> Block {
@@ -85,13 +85,13 @@ package final class InputBuffer {
     package var isEmpty: Bool { start == end }
     package var isFull: Bool { end - start == Block.capacity }
 
-    /// The bytes, in the order in which they came; lent until the buffer next changes.
+    /// The bytes in order of arrival; lent until the buffer next changes.
     package var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         get {
             guard let block else { return Span() }
-            // Safety: start..<end lies in the block. The loop's one thread runs borrower and
-            // buffer, a span can't cross a suspension, and the borrower keeps to the rule above.
+            // Safety: start..<end lies in the block. Borrower and buffer run on the loop's one
+            // thread, a span can't cross a suspension, and the borrower keeps to the rule above.
             let span = unsafe Span<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
                 count: end - start
@@ -105,7 +105,7 @@ package final class InputBuffer {
         @_lifetime(borrow self)
         get {
             guard let block else { return MutableSpan() }
-            // Safety: as for `bytes`, and nobody else looks at them while they are lent.
+            // Safety: as for `bytes`, and nothing else accesses them while they are lent.
             let span = unsafe MutableSpan<UInt8>(
                 _unsafeStart: (block.base + start).assumingMemoryBound(to: UInt8.self),
                 count: end - start
@@ -124,7 +124,7 @@ package final class InputBuffer {
         if start == end { release() }
     }
 
-    /// Drops `count` bytes that lie behind the first `offset`; those behind them move up.
+    /// Drops `count` bytes after the first `offset`; the bytes after them move up.
     package func discard(_ count: Int, at offset: Int) {
         precondition(
             offset >= 0 && count >= 0 && offset + count <= end - start,
@@ -141,7 +141,9 @@ package final class InputBuffer {
         end -= count
     }
 
-    /// Reads into the free room; the result of `read(2)`, or `-errno`.
+    /// Reads into the free room.
+    ///
+    /// Returns the result of `read(2)`, or `-errno`.
     func fill(from descriptor: Int32) -> (result: Int, room: Int) {
         let block = makeRoom()
         let room = Block.capacity - end
@@ -152,13 +154,12 @@ package final class InputBuffer {
         return (result, room)
     }
 
-    /// Puts bytes behind those that are there: `write` gets the free room and says how much of it
-    /// it filled.
+    /// Appends bytes: `write` gets the free room and returns how much of it it filled.
     package func append<Failure: Error>(
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
         let block = makeRoom()
-        // Safety: end..<capacity lies in the block, and nobody else looks at it meanwhile.
+        // Safety: end..<capacity lies in the block, and nothing else accesses it meanwhile.
         var room = unsafe MutableSpan<UInt8>(
             _unsafeStart: (block.base + end).assumingMemoryBound(to: UInt8.self),
             count: Block.capacity - end
@@ -169,7 +170,7 @@ package final class InputBuffer {
         end += count
     }
 
-    /// Copies as many of `bytes` as there is room for behind those that are there.
+    /// Appends as many of `bytes` as there is room for, and returns how many.
     func take(_ bytes: Span<UInt8>) -> Int {
         guard !isFull else { return 0 }
         let block = makeRoom()
@@ -187,8 +188,8 @@ package final class InputBuffer {
     func takeAll(of other: InputBuffer) {
         precondition(isEmpty, "bytes would be lost")
         release()
-        // Stored one by one: a single `inout` of them would have every look at the buffer checked
-        // for exclusive access, 50 times a request.
+        // Stored one by one: with a single `inout` of the properties, every read of the buffer
+        // would get an exclusivity check, 50 times a request.
         block = other.block
         start = other.start
         end = other.end

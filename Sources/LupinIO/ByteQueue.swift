@@ -1,4 +1,4 @@
-// Bytes that wait for their reader, as many as come: a chain of blocks, lent while they hold any.
+// A byte queue without a bound: a chain of blocks, lent while they hold any bytes.
 
 /// A queue of bytes of any length, first in, first out.
 ///
@@ -6,7 +6,7 @@
 package final class ByteQueue {
     private let pool: BufferPool
     private var first: InputBuffer
-    /// Those behind the first, the oldest at `start`.
+    /// The blocks after the first, the oldest at `start`.
     private var others: [InputBuffer] = []
     private var start = 0
     private var total = 0
@@ -18,21 +18,21 @@ package final class ByteQueue {
 
     package var count: Int { total }
     package var isEmpty: Bool { total == 0 }
-    /// Blocks that are remembered, those that were read and not forgotten yet among them.
+    /// Blocks that are referenced, including those already read and not yet dropped.
     package var places: Int { others.count + 1 }
 
-    /// The oldest bytes, as far as they lie together; none when the queue is empty.
+    /// The oldest contiguous bytes; empty when the queue is empty.
     package var front: Span<UInt8> {
         @_lifetime(borrow self)
         get {
             let span = first.bytes
-            // Safety: the block belongs to the queue; who borrows keeps to the rule of
+            // Safety: the block belongs to the queue; the borrower keeps to the rule of
             // `InputBuffer.bytes`.
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
-    /// Where the oldest bytes lie, as far as they lie together.
+    /// The block with the oldest contiguous bytes.
     package var block: InputBuffer { first }
 
     package func append(_ bytes: Span<UInt8>) {
@@ -68,7 +68,7 @@ package final class ByteQueue {
             others.removeAll(keepingCapacity: true)
             start = 0
         } else if start >= 16, start * 2 >= others.count {
-            // A queue that is never empty must not remember all that went through it.
+            // A queue that is never empty must not keep all blocks that went through it.
             others.removeFirst(start)
             start = 0
         }

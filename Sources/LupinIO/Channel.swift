@@ -11,13 +11,14 @@ package protocol ChannelPump: AnyObject {
 
 /// A connected socket on one loop.
 ///
-/// Every operation is an attempt that never waits. Whoever gets `.blocked` parks in `slot` for
-/// the channel's reasons, or has set `pump` and is called.
+/// Every operation is an attempt that never waits. After `.blocked` the caller parks in `slot` for
+/// the channel's reasons, or sets `pump` and is called.
 ///
-/// Stored properties are the module's own and read through computed ones: what other modules can
-/// see is checked for exclusive access at run time, 90 instructions each time.
+/// Stored properties are internal to the module and read through computed ones: access to a
+/// property that other modules can see costs an exclusivity check at run time, 90 instructions
+/// each.
 package final class Channel {
-    /// What an attempt to receive brought.
+    /// The result of an attempt to receive.
     package enum Received: Equatable { case bytes, blocked, end, full }
 
     package let loop: EventLoop
@@ -26,8 +27,7 @@ package final class Channel {
     package let input: InputBuffer
     private var open = true
     private var hungUp = false
-    /// The connection broke: the kernel tells of it once, and then reading only says that it is
-    /// over.
+    /// The connection was reset: the kernel reports this once; later reads only report the end.
     var isReset = false
     private var broken = false
     var readEnd = false
@@ -46,12 +46,12 @@ package final class Channel {
     // Optimistic until the kernel says EAGAIN.
     var isReadable = true
     private(set) var isWritable = true
-    /// Whether the kernel tells when it takes bytes again.
+    /// Whether the kernel reports when it takes bytes again.
     private var isWatchedForRoom = false
     var staged: [UInt8] = []
     private var stagedSent = 0
     var gathering = Gathering()
-    /// With a filter: what was staged is plain still, and leaves sealed.
+    /// With a filter, staged bytes are plaintext, and are sealed when they are sent.
     var filtered: FilteredBytes?
 
     /// Takes ownership of a connected or connecting socket.
@@ -84,16 +84,16 @@ package final class Channel {
     // MARK: State
 
     package var isOpen: Bool { open }
-    /// The peer has sent FIN, or the connection broke: what is in flight can still be read.
+    /// The peer has sent FIN, or the connection broke: bytes in flight can still be read.
     package var hasHungUp: Bool { hungUp }
     /// The connection broke in both directions.
     package var isBroken: Bool { broken }
-    /// All that the peer sent was read, up to its FIN.
+    /// All that the peer sent has been read, up to its FIN.
     package var hasReadEnd: Bool { readEnd }
     package var bytesReceived: UInt64 { received }
     package var bytesSent: UInt64 { sent }
 
-    /// Whom events wake, for the reasons set here.
+    /// The slot that events wake, for the reasons set here.
     package var slot: ParkingSlot? {
         get { waiter }
         set { waiter = newValue }
@@ -110,7 +110,7 @@ package final class Channel {
         get { reasons.closed }
         set { reasons.closed = newValue }
     }
-    /// Whom events call, before they wake the slot.
+    /// The pump that events call before they wake the slot.
     package var pump: (any ChannelPump)? {
         get { observer }
         set { observer = newValue }
@@ -122,8 +122,7 @@ package final class Channel {
 
     /// Closes the socket.
     ///
-    /// With `reset` the peer sees RST: the way to abort a message that would otherwise look
-    /// complete.
+    /// With `reset` the peer sees RST: this aborts a message that would otherwise look complete.
     package func close(reset: Bool = false) {
         guard open else { return }
         if !reset, let filtered, !filtered.isEnding, !broken { sayGoodbye(filtered) }
@@ -155,7 +154,7 @@ package final class Channel {
         if readiness.isWritable {
             isWritable = true
             found = found | reasons.writable
-            // A filter's own answers have no user who would come back for them.
+            // For a filter's own answers no user of the channel retries, so they are sent here.
             if let filtered, filtered.isEnding || filtered.hasUnsent {
                 _ = try? sendSealed(filtered)
             }
@@ -166,14 +165,14 @@ package final class Channel {
 
     // MARK: Receiving
 
-    /// Leaves what may be there already to the loop, which tells of it in its next turn: on a new
-    /// connection it is too soon, as a rule, to ask for bytes.
+    /// Leaves bytes that may be there already to the loop, which reports them in its next turn: on
+    /// a new connection it is usually too early to read.
     func waitForNews() { isReadable = false }
 
-    /// Has the next attempt to receive ask the kernel, whatever events have told.
+    /// Makes the next attempt to receive ask the kernel, whatever events have reported.
     package func expectBytes() { isReadable = true }
 
-    /// Whether an attempt to receive would bring something: bytes, the end or an error.
+    /// Whether an attempt to receive would return something: bytes, the end or an error.
     package var isReadableNow: Bool {
         if let filtered { return isReadable || holdsReceived(filtered) }
         return isReadable
@@ -194,7 +193,7 @@ package final class Channel {
         let (result, room) = buffer.fill(from: descriptor)
         if result > 0 {
             if buffer === input { received &+= UInt64(result) }
-            // A short read emptied the socket: EPOLLRDHUP tells of an end behind it.
+            // A short read emptied the socket: EPOLLRDHUP reports an end after it.
             if result < room && !hungUp { isReadable = false }
             return .bytes
         }
@@ -207,15 +206,15 @@ package final class Channel {
             isReadable = false
             return .blocked
         }
-        // Whoever reads next has to hear of it too.
+        // The next read must see the reset too.
         isReset = true
         throw SystemError(code: Int32(-result))
     }
 
-    /// Whether an idle connection is as quiet as it must be: nothing to read, not closed.
+    /// Whether an idle connection is quiet, as it must be: nothing to read, not closed.
     ///
-    /// With `asksKernel` the socket is read even if no event announced anything: one call more,
-    /// and no event can be on its way unseen.
+    /// With `asksKernel` the socket is read even if no event announced anything. This costs one
+    /// system call, and sees what an event has not yet reported.
     package func isQuiet(asksKernel: Bool) -> Bool {
         guard open, !hungUp, input.isEmpty else { return false }
         if asksKernel { expectBytes() }
@@ -235,7 +234,7 @@ package final class Channel {
         staged.count - stagedSent + (filtered?.unsentCount ?? 0)
     }
 
-    /// Puts bytes behind those that wait; they leave with the next `send` or `flush`.
+    /// Appends bytes to the staged ones; they leave with the next `send` or `flush`.
     package func stage(_ write: (inout [UInt8]) -> Void) {
         // Moved out and back: no access to the property stays open while `write` runs.
         var bytes: [UInt8] = []
@@ -247,7 +246,7 @@ package final class Channel {
 
     /// Sends what is staged, then `payload`, then `suffix`, in one call to the kernel.
     ///
-    /// With `isBeginning` more is sent at once, and what is staged may wait for it.
+    /// With `isBeginning`, more bytes follow at once, and staged bytes may wait for them.
     /// - Returns: How many bytes of `payload` left. When all of them did, or there were none, what
     ///   is left of `suffix` has been staged.
     package func send(
@@ -279,10 +278,10 @@ package final class Channel {
         return payloadSent
     }
 
-    /// The kernel takes no more for now, and will tell when it does.
+    /// The kernel takes no more for now, and will report when it does.
     ///
-    /// Only from the first time on: most channels never get there, and news of room that nobody
-    /// waits for would wake the loop as often as news of bytes.
+    /// The watch begins at the first such moment: most channels never get there, and events for
+    /// room that no task waits for would wake the loop as often as events for bytes.
     func awaitRoom() {
         isWritable = false
         guard !isWatchedForRoom else { return }
@@ -292,15 +291,15 @@ package final class Channel {
 
     /// Sends what is staged.
     ///
-    /// True when nothing is left of it.
+    /// Returns true when nothing is left of it.
     package func flush() throws(SystemError) -> Bool {
         if hasStaged { _ = try send(Span()) }
         return !hasStaged
     }
 
-    /// Tells the peer that nothing more comes; the other direction stays open.
+    /// Shuts down the sending side (half-close); the other direction stays open.
     ///
-    /// Where that one is over, too, closing the socket will tell.
+    /// If the other direction has ended too, closing the socket is enough.
     package func finishSending() {
         guard let filtered else {
             if !readEnd { _ = shutdown(descriptor, Int32(SHUT_WR)) }
@@ -312,7 +311,7 @@ package final class Channel {
 
     // MARK: Connecting
 
-    /// What became of a connect that was under way: nil while it still is.
+    /// The result of a pending connect; nil while it is still pending.
     package func connectResult() -> Result<Void, SystemError>? {
         guard isWritable else { return nil }
         let code = linux_socket_error(descriptor)
@@ -321,7 +320,7 @@ package final class Channel {
 
     /// TCP keep-alive, for connections that may be silent for hours.
     ///
-    /// Accepted ones have it from their listener. On loopback nobody leaves without a word.
+    /// Accepted sockets inherit it from the listener. On loopback a peer never vanishes silently.
     package func enableKeepAlive() {
         if peer?.address.isLoopback != true { Channel.enableKeepAlive(descriptor) }
     }
@@ -410,7 +409,7 @@ package final class Channel {
         )
     }
 
-    /// Nothing could be sent: the caller keeps a payload, but a suffix alone would be lost.
+    /// Nothing could be sent: the caller keeps the payload, but a suffix alone would be lost.
     private func postpone(_ payload: Span<UInt8>, _ suffix: StaticString?) -> Int {
         if payload.isEmpty, let suffix { stageRest(of: suffix, from: 0) }
         return 0
@@ -421,7 +420,7 @@ package final class Channel {
         stage { $0.append(contentsOf: suffix.description.utf8.dropFirst(offset)) }
     }
 
-    /// Behind a FIN the kernel says EPIPE instead, and what was received is whole.
+    /// After a FIN the kernel reports EPIPE instead, and what was received is whole.
     func noteReset(_ result: Int) {
         if result == -Int(ECONNRESET) { isReset = true }
     }

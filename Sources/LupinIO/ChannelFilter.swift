@@ -1,13 +1,13 @@
-// What lies between a channel's socket and its users: bytes that are ciphertext on the wire.
+// What lies between a channel's socket and its users, such as TLS.
 
-/// Turns what a socket carries into what a channel's users read and write, and back.
+/// Translates between the bytes of a socket and the bytes that a channel's users read and write.
 ///
-/// Without I/O of its own: bytes in, bytes out. A failure is thrown as ``FilterFailure`` and
-/// explained by whoever made the filter.
+/// It does no I/O: bytes in, bytes out. It throws a failure as ``FilterFailure``; the code that
+/// made the filter explains it.
 package protocol ChannelFilter: AnyObject {
-    /// Consumes ciphertext and puts plain bytes into `plain`, as many as there are and fit.
+    /// Consumes ciphertext and appends plaintext to `plain`, as much as is there and fits.
     ///
-    /// What has to be answered at once (alerts, key updates) is appended to `answer`.
+    /// What must be answered at once (alerts, key updates) is appended to `answer`.
     func open(
         _ cipher: InputBuffer,
         into plain: InputBuffer,
@@ -17,20 +17,19 @@ package protocol ChannelFilter: AnyObject {
     /// Appends `plain` to `cipher`, sealed.
     func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure)
 
-    /// Appends what says that nothing more comes.
+    /// Appends the message that ends the stream, such as a TLS close_notify.
     func sealEnd(into cipher: inout [UInt8])
 
-    /// The peer has said that nothing more comes.
+    /// Whether the peer has ended its stream.
     var hasEnded: Bool { get }
 
-    /// Plain bytes may be got without further ciphertext.
+    /// Whether more plaintext may come without further ciphertext.
     var holdsPlain: Bool { get }
 
-    /// The end of the connection is the end of what the peer says, even where `hasEnded` does not
-    /// say so.
+    /// Whether the end of the connection ends the peer's stream even if `hasEnded` is false.
     var mayEndUnannounced: Bool { get }
 
-    /// The filter has got a part of something of which it can't open the rest yet.
+    /// Whether the filter holds part of a record and needs the rest to open it.
     var isWithinRecord: Bool { get }
 }
 
@@ -39,19 +38,20 @@ extension ChannelFilter {
     package var isWithinRecord: Bool { false }
 }
 
-/// A filter gave up; what it met is its maker's to tell.
+/// A filter failed; the code that made the filter knows why.
 package struct FilterFailure: Error {
     package init() {}
 }
 
 /// A filter's place in a channel, with the ciphertext of both directions.
 final class FilteredBytes {
-    /// Unsent ciphertext beyond which nothing more is taken.
+    /// The bound on unsent ciphertext; at this size no more plaintext is taken.
     static let backlogMax = 64 << 10
-    /// What one record holds: more would be sealed in pieces anyway.
+    /// The size of one record: more would be sealed in pieces anyway.
     static let recordBytes = 16 << 10
-    /// Ciphertext that may come in one go without a byte for the users: handshakes have less, and
-    /// a flood that never says anything would keep the loop.
+    /// The most ciphertext received in one go without a byte of plaintext.
+    ///
+    /// Handshakes need less; an endless flood without plaintext would block the loop.
     static let barrenMax = 128 << 10
 
     let filter: any ChannelFilter
@@ -60,7 +60,7 @@ final class FilteredBytes {
     /// Sealed bytes; the first `sent` of them have left.
     var sealed: [UInt8] = []
     var sent = 0
-    /// The socket's sending side closes once everything sealed has left.
+    /// Whether the socket's sending side closes once everything sealed has left.
     var isEnding = false
 
     init(_ filter: any ChannelFilter, pool: BufferPool) {
@@ -76,7 +76,7 @@ final class FilteredBytes {
 final class NestedFilter: ChannelFilter {
     private let outer: any ChannelFilter
     private let inner: any ChannelFilter
-    /// Opened by the outer filter, still sealed for the inner one.
+    /// Bytes that the outer filter opened and the inner one has not.
     private let between: InputBuffer
 
     init(outer: any ChannelFilter, inner: any ChannelFilter, pool: BufferPool) {
@@ -85,7 +85,7 @@ final class NestedFilter: ChannelFilter {
         between = InputBuffer(pool: pool)
     }
 
-    /// What the outer filter opened before there was an inner one.
+    /// Takes what the outer filter opened before there was an inner one.
     func take(_ opened: InputBuffer) { between.takeAll(of: opened) }
 
     func open(
@@ -102,7 +102,7 @@ final class NestedFilter: ChannelFilter {
         }
     }
 
-    /// What the inner filter answers leaves even if it gives up: that is its alert.
+    /// Sends the inner filter's answer even if that filter fails: the answer is its alert.
     private func openInner(
         into plain: InputBuffer,
         answer: inout [UInt8]
@@ -118,13 +118,13 @@ final class NestedFilter: ChannelFilter {
         if let failure { throw failure }
     }
 
-    /// The outer stream has ended and the inner one has not: whoever ends the outer one, a parent
-    /// proxy say, could cut the inner one short.
+    /// The outer stream has ended and the inner one has not: an intermediary that ends the outer
+    /// stream, such as a parent proxy, could truncate the inner one.
     private var isCut: Bool {
         outer.hasEnded && between.isEmpty && !inner.hasEnded && !isInnerWhole
     }
 
-    /// The inner stream may end where it stands.
+    /// Whether the inner stream may end at this point.
     private var isInnerWhole: Bool { inner.mayEndUnannounced && !inner.isWithinRecord }
 
     func seal(_ plain: Span<UInt8>, into cipher: inout [UInt8]) throws(FilterFailure) {
@@ -136,7 +136,7 @@ final class NestedFilter: ChannelFilter {
     func sealEnd(into cipher: inout [UInt8]) {
         var once: [UInt8] = []
         inner.sealEnd(into: &once)
-        // The outer end follows it; a failure here leaves the peer with a truncated stream.
+        // The outer end follows it; after a failure here the peer sees a truncated stream.
         try? outer.seal(once.span, into: &cipher)
         outer.sealEnd(into: &cipher)
     }

@@ -3,12 +3,12 @@ import CLinux
 import Glibc
 
 extension Channel {
-    /// Whether bytes on the wire are not those that users of the channel see.
+    /// Whether a filter translates between the wire and the users of the channel.
     package var isFiltered: Bool { filtered != nil }
 
-    /// Puts a filter between the socket and everybody else; a second one goes inside the first.
+    /// Puts a filter between the socket and its users; a second one goes inside the first.
     ///
-    /// What was received already, and nobody consumed, is taken for ciphertext.
+    /// Bytes that were received and not yet consumed are taken for ciphertext.
     package func insert(_ filter: any ChannelFilter) {
         var next = filter
         if let filtered {
@@ -48,8 +48,8 @@ extension Channel {
                 barren += filtered.received.count - held
                 if barren > FilteredBytes.barrenMax { throw SystemError(code: EPROTO) }
             case .blocked, .full: return .blocked
-            // A connection that ends without the filter's own farewell may have been cut; within
-            // one of its records it certainly was.
+            // A connection that ends without the filter's end message may have been truncated;
+            // within one of its records it certainly was.
             case .end:
                 guard filtered.filter.mayEndUnannounced, filtered.received.isEmpty,
                     !filtered.filter.isWithinRecord
@@ -70,7 +70,8 @@ extension Channel {
         if !answer.isEmpty {
             filtered.sealed.append(contentsOf: answer)
             _ = try sendSealed(filtered)
-            // What users send stays below: only answers that nobody fetches get this far.
+            // Users' data stays below this bound: only answers that the peer does not read exceed
+            // it.
             if filtered.unsentCount > 2 * FilteredBytes.backlogMax {
                 throw SystemError(code: EPROTO)
             }
@@ -78,7 +79,7 @@ extension Channel {
         if failure != nil { throw SystemError(code: EPROTO) }
     }
 
-    /// Seals and sends; what the kernel does not take waits sealed, up to a bound.
+    /// Seals and sends; what the kernel does not take stays sealed in memory, up to a bound.
     func send(
         _ payload: Span<UInt8>,
         _ suffix: StaticString?,
@@ -120,7 +121,7 @@ extension Channel {
         var plain: [UInt8] = []
         swap(&plain, &staged)
         let isSealed = append(plain.span, to: filtered)
-        // Moved: a second reference would have the pool make a copy.
+        // Moved: a second reference would make the pool copy the array.
         loop.memory.giveBack(consume plain)
         if !isSealed { throw SystemError(code: EPROTO) }
     }
@@ -129,7 +130,7 @@ extension Channel {
         guard append(plain, to: filtered) else { throw SystemError(code: EPROTO) }
     }
 
-    /// Seals bytes behind those that wait; false when the filter can't.
+    /// Seals bytes and appends them to the unsent ones; returns false when the filter can't.
     private func append(_ plain: Span<UInt8>, to filtered: FilteredBytes) -> Bool {
         guard !plain.isEmpty else { return true }
         var sealed: [UInt8] = []
@@ -147,7 +148,7 @@ extension Channel {
 
     /// Sends what is sealed.
     ///
-    /// True when nothing is left of it.
+    /// Returns true when nothing is left of it.
     func sendSealed(_ filtered: FilteredBytes) throws(SystemError) -> Bool {
         while filtered.hasUnsent {
             guard isWritable else { return false }
@@ -160,7 +161,7 @@ extension Channel {
             }
             if count < filtered.unsentCount { awaitRoom() }
             filtered.sent += count
-            // A reader that never quite catches up would have us keep all that it has read.
+            // If the peer never quite catches up, sent bytes would accumulate; drop them here.
             if filtered.sent >= FilteredBytes.backlogMax, filtered.hasUnsent {
                 filtered.sealed.removeFirst(filtered.sent)
                 filtered.sent = 0
@@ -187,11 +188,11 @@ extension Channel {
         }
     }
 
-    /// Says that nothing more comes, and closes our direction when that has left.
+    /// Seals the end message, and closes the sending side when it has left.
     func sayGoodbye(_ filtered: FilteredBytes) {
         filtered.filter.sealEnd(into: &filtered.sealed)
         filtered.isEnding = true
-        // Nobody is left to hear of a failure.
+        // At this point a failure can't be reported to any caller.
         _ = try? sendSealed(filtered)
     }
 }

@@ -1,9 +1,10 @@
-// How a channel moves bytes through a pipe, unseen.
+// How a channel moves bytes through a pipe, without a copy to user space.
 import CLinux
 import Glibc
 
 extension Channel {
-    /// Moves up to `count` bytes from the socket into `pipe`; no more than that will be moved.
+    /// Moves up to `count` bytes from the socket into `pipe`; the caller will want no more than
+    /// that.
     package func splice(into pipe: SplicePipe, _ count: Int) throws(SystemError) -> Received {
         guard isReadable else { return .blocked }
         let wanted = min(count, pipe.room)
@@ -22,7 +23,8 @@ extension Channel {
             return .end
         }
         if moved == -Int(EAGAIN) {
-            // With bytes in the pipe EAGAIN may mean that the pipe is full: no drained edge.
+            // With bytes in the pipe, EAGAIN may mean that the pipe is full, not that the socket is
+            // empty.
             if pipe.held > 0 { return .full }
             isReadable = false
             decideGathering(count)
@@ -33,7 +35,7 @@ extension Channel {
 
     /// Moves what `pipe` holds to the socket.
     ///
-    /// True when the pipe is empty.
+    /// Returns true when the pipe is empty.
     package func splice(from pipe: SplicePipe) throws(SystemError) -> Bool {
         while pipe.held > 0 {
             guard isWritable else { return false }
@@ -50,19 +52,19 @@ extension Channel {
         return true
     }
 
-    /// Sends what is staged, then a range of `bytes`, from where they lie if that is worth it.
+    /// Sends what is staged, then a range of `bytes`, without a copy if that is worth it.
     /// - Returns: How many of them left.
     package func send(_ bytes: MappedBytes, _ range: Range<Int>) throws(SystemError) -> Int {
         guard range.count >= MappedBytes.countMin, !isFiltered, isWritable,
             let pipe = loop.pipes.borrow()
         else { return try send(bytes.span.extracting(range)) }
-        // What the socket did not take is in the pipe still, which is closed then.
+        // The pipe still holds what the socket did not take; the pool then closes it.
         defer { loop.pipes.giveBack(pipe) }
         _ = try send(Span(), isBeginning: true)
         var rest = range
         while !hasStaged, !rest.isEmpty {
             let filled = pipe.fill(with: bytes, rest)
-            // Not everybody may: a sandbox can forbid it.
+            // The call may be forbidden, for example by a sandbox.
             guard filled > 0 else {
                 return range.count - rest.count + (try send(bytes.span.extracting(rest)))
             }

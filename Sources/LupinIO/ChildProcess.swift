@@ -1,22 +1,22 @@
-// How another program is started, and what became of it.
+// How another program is started, and how it ended.
 import CLinux
 import Glibc
 
-/// What is to be started, and with what.
+/// What program to start, and with which arguments, environment and streams.
 package struct ChildLaunch: Sendable {
-    /// A path, or a name to be searched for in PATH.
+    /// A path, or a name to search for in PATH.
     package var program: String
     /// Without the program's own name.
     package var arguments: [String]
     /// `NAME=value` lines; the whole environment.
     package var environment: [String]
-    /// A file for standard output and standard error, made anew; nil inherits all three streams.
+    /// A new file for standard output and standard error; nil inherits all three streams.
     ///
     /// With a file, standard input is empty.
     package var outputFile: String?
-    /// A descriptor for standard output alone; standard input and standard error lead nowhere.
+    /// A descriptor for standard output alone; standard input and standard error are /dev/null.
     package var outputDescriptor: Int32?
-    /// Whether it leads a process group of its own, which signals then reach as a whole.
+    /// Whether it leads its own process group, so that signals reach the group as a whole.
     package var leadsGroup = false
 
     package init(_ program: String, _ arguments: [String], environment: [String]) {
@@ -31,7 +31,7 @@ package final class ChildProcess {
     /// What a child is doing.
     package enum State: Equatable, Sendable {
         case running, stopped
-        /// Its exit code; 128 and the signal if one ended it, as shells say it.
+        /// Its exit code; 128 plus the signal number if a signal ended it, as in shells.
         case ended(code: Int32)
     }
 
@@ -46,7 +46,7 @@ package final class ChildProcess {
         identifier = try ChildProcess.spawn(launch, signals)
     }
 
-    /// What it is doing now; never waits.
+    /// Its state now; never waits.
     package func state() -> State {
         if let ending { return ending }
         var status: Int32 = 0
@@ -57,7 +57,7 @@ package final class ChildProcess {
         let signal = status & 0x7F
         let state: State
         if found < 0 {
-            // Somebody else reaped it, so nobody will ever know.
+            // Other code reaped the child, so its exit code is lost.
             state = .ended(code: 1)
         } else if status & 0xFF == 0x7F {
             return .stopped
@@ -70,19 +70,19 @@ package final class ChildProcess {
         return state
     }
 
-    /// Sends a signal, unless the child has ended and its number may be another's.
+    /// Sends a signal, unless the child has ended and its process ID may be reused.
     package func send(signal number: Int32) {
         guard ending == nil else { return }
         _ = kill(leadsGroup ? -identifier : identifier, number)
     }
 
-    /// Ends what is left of the group that the child led, the child itself included.
+    /// Kills what is left of the group that the child led, including the child.
     package func killGroup() {
         guard leadsGroup else { return }
         _ = kill(-identifier, SIGKILL)
     }
 
-    /// Stops this process as the child was stopped, and wakes the child when it goes on.
+    /// Stops this process as the child was stopped, and continues the child when it is continued.
     ///
     /// Only for a child in another group: within one the terminal stops both by itself.
     package func stopAlong() {
@@ -102,7 +102,8 @@ package final class ChildProcess {
         var defaults = signals.defaults
         var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
         if launch.leadsGroup { flags |= POSIX_SPAWN_SETPGROUP }
-        // Safety: both are initialised here and destroyed below; what they are given is copied.
+        // Safety: both are initialised here and destroyed below; the calls copy what they are
+        // given.
         unsafe posix_spawnattr_init(&attributes)
         unsafe posix_spawn_file_actions_init(&actions)
         defer {

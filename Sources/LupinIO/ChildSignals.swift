@@ -1,5 +1,5 @@
-// The signals of a process that runs another one for somebody: what to pass on, and what tells of
-// the child.
+// The signals of a process that runs a child on behalf of its own caller: signals to pass on, and
+// signals about the child.
 import CLinux
 import Glibc
 
@@ -12,13 +12,13 @@ package struct SignalsBefore: Sendable {
 
 /// A stream of signals on one loop, for a process with a child.
 package final class ChildSignals {
-    /// What a signal asks for.
+    /// What a signal means.
     package enum Event: Equatable, Sendable {
         /// A child ended, stopped or went on.
         case childChanged
-        /// The kernel sent it, which means the terminal: the child has it too.
+        /// The kernel sent it, so it comes from the terminal: the child has received it too.
         case fromTerminal(Int32)
-        /// Somebody sent it to this process alone.
+        /// Another process sent it to this process alone.
         case sent(Int32)
     }
 
@@ -28,7 +28,7 @@ package final class ChildSignals {
     private let loop: EventLoop
     private let slot: ParkingSlot
 
-    /// Keeps the signals from their default action in this thread and all threads made after it.
+    /// Blocks the signals' default action in this thread and all threads made after it.
     ///
     /// Call on the main thread before any other thread is started.
     package static func block() -> SignalsBefore {
@@ -46,8 +46,8 @@ package final class ChildSignals {
         )
     }
 
-    /// Reads the signals that `block` keeps, on the calling thread's loop.
-    /// - Throws: What signalfd(2) or epoll_ctl(2) said.
+    /// Reads the blocked signals, on the calling thread's loop.
+    /// - Throws: The error of signalfd(2) or epoll_ctl(2).
     package init(on loop: EventLoop) throws(SystemError) {
         var mask = ChildSignals.mask(of: ChildSignals.numbers)
         // Safety: the mask is only read.

@@ -1,12 +1,12 @@
-// How a small command is run to its end: with what output, exit code, and for how long at most.
+// Runs a small command to its end, within a time limit, and returns its output and exit code.
 import Glibc
 import LupinCore
 
-/// A program that is run for what it does or says, never for a person to talk with.
+/// Runs programs without interaction, for their effect or output.
 package struct CommandRun: Sendable {
-    /// What a program came to.
+    /// The result of a run.
     package struct Outcome: Sendable {
-        /// Its exit code; 128 and the signal if one ended it.
+        /// Its exit code; 128 plus the signal number if a signal ended it.
         package let code: Int32
         /// What it wrote to standard output and standard error.
         package let output: String
@@ -15,9 +15,9 @@ package struct CommandRun: Sendable {
         package var hasSucceeded: Bool { code == 0 && !hasTimedOut }
     }
 
-    /// Output behind this is dropped: nobody reads more of it.
+    /// Output beyond this is dropped.
     private static let outputBytesMax = 4 << 20
-    /// The time between two looks at the child grows up to this.
+    /// The time between two checks of the child grows up to this.
     private static let pauseMillisecondsMax: Int32 = 20
 
     private let environment: [String]
@@ -36,11 +36,11 @@ package struct CommandRun: Sendable {
 
     /// Runs a program with empty standard input and waits for its end.
     ///
-    /// A program whose time is over is killed together with all that it started.
+    /// A program that exceeds the time limit is killed together with all that it started.
     /// - Parameters:
-    ///   - program: A path, or a name to be searched for in PATH.
+    /// - program: A path, or a name to search for in PATH.
     ///   - arguments: Without the program's own name.
-    /// - Returns: What came of it.
+    /// - Returns: Its outcome.
     /// - Throws: Why it can't be started.
     package func run(
         _ program: String,
@@ -75,9 +75,9 @@ package struct CommandRun: Sendable {
 }
 
 extension SignalsBefore {
-    /// Signals as programs expect them: none is blocked, and a broken pipe ends them.
+    /// The signal state that programs expect: none is blocked, and a broken pipe ends them.
     ///
-    /// This process treats them otherwise.
+    /// This process has another one.
     static var ofAnyProgram: SignalsBefore {
         var (none, pipe) = (sigset_t(), sigset_t())
         // Safety: the calls fill the sets they are given.

@@ -1,22 +1,22 @@
-// How a connection comes about: addresses tried in the manner of Happy Eyeballs (RFC 8305).
+// Connects to one of several addresses with Happy Eyeballs (RFC 8305).
 import CLinux
 import Glibc
 package import LupinCore
 
 /// Why no address could be connected to.
 package struct ConnectFailure: Error {
-    /// What each tried address answered, in the order tried; empty when time ran out before any.
+    /// The error of each tried address, in the order tried; empty when time ran out before any.
     package var errors: [SystemError]
     package var isTimeout: Bool
-    /// The reasons that interrupted the wait, such as the client's leaving.
+    /// The reasons that interrupted the wait, such as the client's disconnect.
     package var interruption: WakeReasons
 
-    /// Whether every address said no, so that asking again at once is pointless.
+    /// Whether every address refused, so that an immediate retry is pointless.
     package var isEveryAddressRefused: Bool {
         !isTimeout && interruption.isEmpty && errors.allSatisfy { $0.code == ECONNREFUSED }
     }
 
-    /// Whether the kernel knew no way to any of the addresses.
+    /// Whether the kernel had no route to any of the addresses.
     package var isUnroutable: Bool {
         !errors.isEmpty
             && errors.allSatisfy { $0.code == ENETUNREACH || $0.code == EHOSTUNREACH }
@@ -32,7 +32,7 @@ package struct ConnectFailure: Error {
 
 /// Connects to the first of several addresses that answers.
 package struct Connector {
-    /// RFC 8305 §8: how long an attempt is alone before the next one starts beside it.
+    /// RFC 8305 §8: how long an attempt runs alone before the next one starts beside it.
     package static let attemptDelay = Duration.milliseconds(250)
 
     private let loop: EventLoop
@@ -47,7 +47,7 @@ package struct Connector {
 
     /// Connects to `port` at one of `addresses`.
     ///
-    /// The addresses come in the resolver's order (RFC 6724); families are interleaved here.
+    /// The addresses come in the resolver's order (RFC 6724); this method interleaves the families.
     /// `deadline` is in microseconds of the loop's clock; `interruptions` are reasons that end the
     /// attempt besides time.
     package mutating func connect(
@@ -74,7 +74,7 @@ package struct Connector {
             )
             let stops = woken.intersection(interruptions)
             if let channel = takeConnected() {
-                // Parking took these reasons; the caller has yet to hear of them.
+                // `park` has cleared these reasons; the caller must still see them.
                 slot.wake(stops)
                 return channel
             }
@@ -97,7 +97,7 @@ package struct Connector {
         return result
     }
 
-    /// Starts one attempt; on loopback it is connected at once.
+    /// Starts one attempt; on loopback it connects at once.
     private mutating func start(_ address: SocketAddress) -> Channel? {
         do throws(SystemError) {
             let owned = Descriptor(owning: try SystemCall.check { linux_socket(address.family) })
@@ -105,7 +105,7 @@ package struct Connector {
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
             address.sendUnpaced(by: raw)
             var result = Connector.connect(raw, to: address)
-            // There the handshake is over by now, and the second call says so.
+            // On loopback the handshake is complete by now, and the second call reports it.
             if result == -Int(EINPROGRESS), address.address.isLoopback {
                 result = Connector.connect(raw, to: address)
             }
@@ -137,7 +137,7 @@ package struct Connector {
         }
     }
 
-    /// The first attempt that has succeeded, taken out; failed ones are closed.
+    /// Removes and returns the first attempt that has succeeded; closes failed ones.
     private mutating func takeConnected() -> Channel? {
         var i = 0
         while i < attempts.count {

@@ -1,4 +1,4 @@
-// Who owns a file descriptor: one value, which closes it exactly once.
+// Ownership of a file descriptor: one value, which closes it exactly once.
 import Glibc
 
 /// An open file descriptor.
@@ -11,7 +11,7 @@ package struct Descriptor: ~Copyable {
     /// Closes it now instead of at the end of its life.
     package consuming func close() {}
 
-    /// Gives the descriptor up unclosed, to an owner that closes it in its own time.
+    /// Gives up the descriptor without closing it; the new owner closes it.
     package consuming func release() -> Int32 {
         let descriptor = raw
         discard self

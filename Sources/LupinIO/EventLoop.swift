@@ -1,4 +1,4 @@
-// One thread's life: run what is ready, wait for events, hand them to channels, wake who is due.
+// One thread's loop: run what is ready, wait for events, pass them to channels, wake due tasks.
 
 /// An epoll loop.
 ///
@@ -18,23 +18,23 @@ package final class EventLoop {
     private var closed = (first: none, last: none)
     private var isStopping = false
     private var postponed: [() -> Void] = []
-    /// Channels whose bytes gather in the kernel.
+    /// Channels whose bytes accumulate in the kernel.
     private var gathering: [Channel] = []
-    /// Whether there is work that no event announces: something postponed, or a channel to look at.
+    /// Whether there is work that no event announces: postponed work, or a channel to poll.
     private var hasUnannounced = false
     let memory = BufferPool()
     package let pipes = PipePool()
 
     private struct Entry {
         var channel: Channel?
-        /// For descriptors that are no channel: the slot to wake with `.ready`.
+        /// For descriptors without a channel: the slot to wake with `.ready`.
         var watcher: ParkingSlot?
         var generation: UInt32 = 0
-        /// The next one that is free, or was closed during this batch.
+        /// The next entry in the list of free entries, or of those closed during this batch.
         var next = none
     }
 
-    /// No entry's place.
+    /// The index that means "no entry".
     private static let none = -1
 
     private static let mailToken = UInt64.max
@@ -81,7 +81,7 @@ package final class EventLoop {
         return isOverflow ? .max : deadline
     }
 
-    /// Runs `work` after the next batch of events: for whoever has had its turn.
+    /// Runs `work` after the next batch of events, so that others get their turn first.
     package func later(_ work: @escaping () -> Void) {
         var works: [() -> Void] = []
         swap(&works, &postponed)
@@ -107,7 +107,7 @@ package final class EventLoop {
         register { $0.watcher = watcher }
     }
 
-    /// Has `watcher` woken whenever there is something to read from a descriptor.
+    /// Wakes `watcher` whenever a descriptor is readable.
     func register(
         watcher: ParkingSlot,
         reading descriptor: Int32
@@ -124,7 +124,7 @@ package final class EventLoop {
 
     /// Forgets a channel or a watcher.
     ///
-    /// Late events find another generation; its place is free after this batch.
+    /// The generation changes, so late events find nothing; the entry is free after this batch.
     func unregister(_ token: UInt64) {
         let index = Int(token & 0xFFFF_FFFF)
         let next = closed.first
@@ -135,11 +135,11 @@ package final class EventLoop {
         }
         if closed.first < 0 { closed.last = index }
         closed.first = index
-        // Let go of only now that everything is in its place: others may be closed by that.
+        // Released only now that the state is consistent: the release may close other channels.
         _ = consume former
     }
 
-    /// Looks at a channel every millisecond while its bytes gather.
+    /// Polls a channel every millisecond while its bytes accumulate.
     func look(at channel: Channel) {
         var channels: [Channel] = []
         swap(&channels, &gathering)
@@ -174,7 +174,7 @@ package final class EventLoop {
         for channel in channels where channel.lookAtGathered() { look(at: channel) }
     }
 
-    /// Moves the entries out and back, which spares run-time checks of exclusivity.
+    /// Moves the entries out and back, which saves exclusivity checks at run time.
     @inline(__always)
     private func change<Result>(_ change: (inout [Entry]) -> Result) -> Result {
         var entries: [Entry] = []
@@ -228,7 +228,7 @@ package final class EventLoop {
 }
 
 extension Duration {
-    /// Whole microseconds, at least 0; for ever is `.max`.
+    /// Whole microseconds, at least 0; an unbounded duration is `.max`.
     package var microseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Runs jobs on one event loop's thread, both as an actor's and as a task's executor.
 ///
-/// With an actor executor alone every resumed continuation travels through the global pool and
-/// comes back by eventfd; being the task executor too keeps it on the thread.
+/// With an actor executor alone, every resumed continuation goes through the global pool and comes
+/// back by eventfd. As the task executor too, it keeps them on the thread.
 package final class LoopExecutor: SerialExecutor, TaskExecutor {
     package let mailbox = Mailbox()
     /// pthread_self of the thread that runs the loop; 0 before it runs.
@@ -19,13 +19,13 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 
     package init() {}
 
-    /// The reference that an actor on this loop hands to the runtime.
+    /// The executor reference that an actor on this loop gives to the runtime.
     package var unowned: UnownedSerialExecutor {
-        // Safety: whoever asks keeps the executor for as long as it keeps the reference.
+        // Safety: the caller keeps the executor alive for as long as it keeps the reference.
         unsafe asUnownedSerialExecutor()
     }
 
-    /// How many jobs came from other threads so far: zero growth in steady state is asserted.
+    /// How many jobs came from other threads so far: tests assert no growth in steady state.
     package var foreignEnqueues: Int { foreign.load(ordering: .relaxed) }
 
     /// Whether the caller is on the loop's thread.
@@ -66,7 +66,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 
     var isIdle: Bool { unsafe ready.isEmpty }
 
-    /// Runs every job that is ready, and those that they make ready.
+    /// Runs every job that is ready, including those that become ready meanwhile.
     func runReady() {
         let serial = unsafe asUnownedSerialExecutor()
         let task = unsafe asUnownedTaskExecutor()
@@ -76,9 +76,9 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     }
 }
 
-/// A FIFO of jobs: a ring of a power of two that grows and never shrinks.
+/// A FIFO of jobs: a ring with a power of two of places, which grows and never shrinks.
 ///
-/// The ring is moved out and back when it changes, which spares run-time checks of exclusivity.
+/// A change moves the ring out and back, which saves exclusivity checks at run time.
 private final class JobQueue {
     private var ring: [UnownedJob?] = Array(repeating: nil, count: 1024)
     private var head = 0
@@ -109,10 +109,10 @@ private final class JobQueue {
     }
 }
 
-/// A loop-confined value on its way through another thread, to be opened at home only.
+/// A loop-confined value that passes through another thread, to be read on its loop only.
 package struct LoopLocal<Value>: Sendable {
     private let executor: LoopExecutor
-    // Safety: `value` is the only way in, and it checks the thread.
+    // Safety: `value` is the only access, and it checks the thread.
     nonisolated(unsafe) private let content: Value
 
     package init(_ value: Value, of executor: LoopExecutor) {

@@ -1,7 +1,7 @@
-// What a small file holds, and whether it has changed since. It blocks: for helper threads.
+// The content of a small file, and whether it has changed since. It blocks: for helper threads.
 import Glibc
 
-/// What tells one version of a file from another.
+/// Distinguishes one version of a file from another.
 package struct FileVersion: Equatable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -10,7 +10,7 @@ package struct FileVersion: Equatable, Sendable {
     private let modified: Int64
     private let changed: Int64
 
-    /// The version of what a path leads to; nil when that is nothing.
+    /// The version of what a path leads to; nil when there is nothing.
     package init?(path: String) {
         var status = stat()
         // Safety: the path is NUL-terminated for the call, which fills the struct.
@@ -33,8 +33,10 @@ package struct FileVersion: Equatable, Sendable {
         changed = Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec)
     }
 
-    /// Whether another change would show: the kernel's file times move in steps, so a file that was
-    /// changed just before `now` (microseconds since 1970) may be changed again without a trace.
+    /// Whether a later change would show.
+    ///
+    /// File times advance in steps, so a file that was changed just before `now` (microseconds
+    /// since 1970) may change again without a new time.
     package func isSettled(at now: Int64 = SystemCall.wallMicroseconds()) -> Bool {
         now &- changed / 1000 > Self.stepMicroseconds
     }
@@ -46,14 +48,15 @@ package struct FileVersion: Equatable, Sendable {
 /// A file that was read whole.
 package struct FileContent: Sendable {
     package let bytes: [UInt8]
-    /// As the file was when reading began.
+    /// The version when reading began.
     package let version: FileVersion?
 
-    /// Reads a file; of a longer one than `bytesMax` it is one byte more.
-    /// - Throws: What open(2) or read(2) said.
+    /// Reads a file; a file longer than `bytesMax` yields one byte more than that.
+    /// - Throws: The error of open(2) or read(2).
     package init(path: String, bytesMax: Int) throws(SystemError) {
         let raw = try SystemCall.check {
-            // Safety: the path is NUL-terminated for the call. Not blocking, lest a FIFO do.
+            // Safety: the path is NUL-terminated for the call. O_NONBLOCK, since a FIFO would
+            // block.
             unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         }
         let descriptor = Descriptor(owning: raw)

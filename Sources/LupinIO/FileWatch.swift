@@ -1,17 +1,17 @@
-// Whether a file has changed, by watching the directories that its name leads through.
+// Reports whether a file has changed, by watching the directories on its path.
 import CLinux
 import Glibc
 import LupinCore
 
-/// Tells when the file behind a name is another one, or has other content.
+/// Reports when a path leads to another file, or its file has other content.
 ///
-/// Editors write a new file and rename it, and others swap a symbolic link: who watches the file
-/// itself keeps watching the old one. So the directory of the name is watched, and those of all
-/// symbolic links on the way; what is missing is waited for where it is missing.
+/// Editors write a new file and rename it, and deployments swap a symbolic link: a watch on the
+/// file itself would stay with the old file. So this watches the file's directory and those of all
+/// symbolic links on the path. A missing component is waited for in its directory.
 ///
 /// Not Sendable: it belongs to its loop.
 package final class FileWatch {
-    /// A place where something may happen that changes what the name means.
+    /// A directory entry whose change may change what the path leads to.
     private struct Step {
         let directory: String
         let name: String
@@ -23,22 +23,22 @@ package final class FileWatch {
     private let quiet: Duration
     private let descriptor: Int32
     private let token: UInt64
-    /// The names that matter, by the kernel's number of the directory.
+    /// The relevant names, by the watch descriptor of their directory.
     private var names: [Int32: Set<String>] = [:]
     private var version: FileVersion?
-    /// Something happened to one of the names.
+    /// Whether an event named one of them.
     private var isNamed = false
     private var isOpen = true
 
-    /// Silence after which a burst of changes counts as over.
+    /// The quiet time after which a burst of changes counts as over.
     package static let quiet = Duration.milliseconds(50)
-    /// A file that never comes to rest is reported after so many times that silence.
+    /// A file that never comes to rest is reported after this many quiet times.
     private static let quietsMax = 20
-    /// As many symbolic links as the kernel follows.
+    /// The same bound on symbolic links as the kernel's.
     private static let linksMax = 40
 
     /// Begins to watch; what happens from now on is reported.
-    /// - Throws: When the kernel gives no descriptor for it.
+    /// - Throws: When the kernel provides no descriptor for it.
     package init(
         path: String,
         on loop: EventLoop,
@@ -57,7 +57,7 @@ package final class FileWatch {
 
     deinit { assert(!isOpen, "a file watch was dropped without close()") }
 
-    /// Ends the watch; a task in `next` gets false.
+    /// Ends the watch; a pending `next` returns false.
     package func close() {
         guard isOpen else { return }
         isOpen = false
@@ -68,9 +68,9 @@ package final class FileWatch {
         slot.retire()
     }
 
-    /// Waits until the file has changed and was then left alone for a moment.
+    /// Waits until the file has changed and then stayed unchanged for the quiet time.
     ///
-    /// False when the watch was closed.
+    /// Returns false when the watch was closed.
     package func next() async -> Bool {
         while isOpen {
             guard takeEvents() else {
@@ -103,13 +103,13 @@ package final class FileWatch {
 
     // MARK: What is watched
 
-    /// Watches what the name leads through now, and nothing else.
+    /// Watches what the path leads through now, and nothing else.
     private func arm() {
         var wanted: [Int32: Set<String>] = [:]
         for step in route {
             // Safety: the path is NUL-terminated for the call.
             let watch = unsafe linux_watch_add(descriptor, step.directory)
-            // A directory that has gone meanwhile was told by the one above it.
+            // The watch on the parent directory reported that this directory is gone.
             if watch >= 0 { wanted[watch, default: []].insert(step.name) }
         }
         for watch in names.keys where wanted[watch] == nil {
@@ -118,7 +118,7 @@ package final class FileWatch {
         names = wanted
     }
 
-    /// The symbolic links on the way to the file, and the file or what is missing of the way.
+    /// The symbolic links on the path, and the file or the missing component.
     private var route: [Step] {
         var steps: [Step] = []
         var rest = Array(path.split(separator: "/").map(String.init).reversed())
@@ -144,7 +144,7 @@ package final class FileWatch {
         return steps
     }
 
-    /// Where a symbolic link points; nil when there is none.
+    /// The target of a symbolic link; nil when there is no link.
     private static func target(ofLink path: String) -> String? {
         var link = [CChar](repeating: 0, count: Int(PATH_MAX))
         // Safety: the kernel writes `PATH_MAX` bytes at most, which the array has.
@@ -155,7 +155,7 @@ package final class FileWatch {
 
     // MARK: What happened
 
-    /// Reads all events there are; false when there are none.
+    /// Reads all pending events; returns false when there are none.
     private func takeEvents() -> Bool {
         var isAny = false
         var block = [UInt8](repeating: 0, count: 16 << 10)
@@ -172,8 +172,8 @@ package final class FileWatch {
         }
     }
 
-    /// Looks for our names in `struct inotify_event`s: four numbers of 4 bytes, the last of them
-    /// the length of the name behind them.
+    /// Searches `struct inotify_event`s for the watched names: four numbers of 4 bytes, the last of
+    /// which is the length of the name that follows.
     private func note(_ events: Span<UInt8>) {
         var start = 0
         while start + 16 <= events.count {

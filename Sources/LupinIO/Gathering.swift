@@ -1,21 +1,21 @@
-// How the bytes of a fast sender are waited for: many at a time.
+// How a channel waits for the bytes of a fast sender: many at a time.
 import CLinux
 import Glibc
 
-/// What a channel whose bytes are spliced does not want to be woken for.
+/// Saves wake-ups for a channel whose bytes are spliced.
 ///
-/// The kernel wakes whoever waits for every segment or two, and each costs more than moving the
-/// bytes. While they come fast, SO_RCVLOWAT has it wait for many, and the loop looks every
-/// millisecond at what came, so nothing waits longer than that.
+/// The kernel wakes a waiting task for every segment or two, and a wake-up costs more than moving
+/// the bytes. While bytes arrive fast, SO_RCVLOWAT makes the kernel wait for many, and the loop
+/// polls the channel every millisecond, so no byte waits longer than that.
 struct Gathering {
-    /// Bytes that were spliced since `since`, in microseconds of the loop's clock.
+    /// Bytes spliced since `since`, in microseconds of the loop's clock.
     fileprivate var bytes = 0
     fileprivate var since: UInt64 = 0
-    /// SO_RCVLOWAT as it is set.
+    /// The current SO_RCVLOWAT.
     fileprivate(set) var mark: Int32 = 1
-    /// Looks in a row that found little: senders with many connections serve them in turns.
+    /// Consecutive polls that found little: senders with many connections serve them in turns.
     fileprivate var leanLooks = 0
-    /// When the loop looks again.
+    /// When the loop polls next.
     fileprivate var due: UInt64 = 0
     fileprivate var isListed = false
 
@@ -23,17 +23,17 @@ struct Gathering {
 
     /// The largest mark, in bytes.
     fileprivate static let markMax = 256 << 10
-    /// So much has to come before a sender is thought fast.
+    /// A sender counts as fast only after this many bytes.
     fileprivate static let judgedBytes = 1 << 20
     /// In bytes per microsecond.
     fileprivate static let fastRate: UInt64 = 32
     fileprivate static let leanLooksMax = 32
-    /// Time between two looks, in microseconds.
+    /// Time between two polls, in microseconds.
     fileprivate static let lookTime: UInt64 = 1_000
 }
 
 extension Channel {
-    /// Whether the kernel waits for many bytes before it tells of them.
+    /// Whether the kernel waits for many bytes before it reports them.
     package var isGathering: Bool { gathering.isOn }
 
     /// Counts bytes that were spliced.
@@ -43,10 +43,11 @@ extension Channel {
         gathering.bytes += count
     }
 
-    /// Decides how the next bytes are waited for: nothing is left to splice, and no more than
-    /// `wanted` bytes will be.
+    /// Decides how to wait for the next bytes.
+    ///
+    /// Nothing is left to splice, and the caller wants at most `wanted` more bytes.
     func decideGathering(_ wanted: Int) {
-        // Where a test moves the time, nobody would look.
+        // With a test's virtual clock the loop does not poll.
         guard !loop.clock.isVirtual else { return }
         let now = loop.now
         let count = gathering.bytes
@@ -68,16 +69,16 @@ extension Channel {
         gathering.isListed = true
     }
 
-    /// Has the kernel tell of every byte again; if there are some it does so at once.
+    /// Makes the kernel report every byte again; bytes already there are reported at once.
     func endGathering() {
         guard gathering.isOn else { return }
         set(mark: 1)
         gathering.bytes = 0
     }
 
-    /// Looks at what came, if it is time to; false when nobody need look again.
+    /// Polls the channel if it is due; returns false when it needs no more polls.
     func lookAtGathered() -> Bool {
-        // Who has not taken what is there is not waited for.
+        // Stop while the owner has not taken what is there.
         guard isOpen, gathering.isOn, !isReadable else {
             gathering.isListed = false
             return false

@@ -1,14 +1,14 @@
-// A named thread for work that blocks: name look-ups, writing records, disk. It decides nothing.
+// A named thread for work that blocks: name look-ups, writing records, disk I/O.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// One thread with a bounded queue of jobs, run one after the other in the order of `submit`.
+/// One thread with a bounded queue of jobs, which run one after the other in submission order.
 ///
-/// Jobs come back to a worker through its mailbox; the thread itself never resumes anybody.
+/// Results return to a worker through its mailbox; the thread itself resumes no task.
 package final class HelperThread: Sendable {
-    /// The thread could not be made; `code` is an errno value.
+    /// The thread could not be started; `code` is an errno value.
     package struct CannotStart: Error, Sendable {
         package let code: Int32
     }
@@ -32,7 +32,7 @@ package final class HelperThread: Sendable {
         let code = unsafe pthread_create(&thread, nil, runJobs, context)
         unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
         guard code == 0 else {
-            // Safety: no thread took the retain count over.
+            // Safety: no thread took over the retain count.
             unsafe Unmanaged<JobQueue>.fromOpaque(context).release()
             throw CannotStart(code: code)
         }
@@ -42,9 +42,9 @@ package final class HelperThread: Sendable {
 
     deinit { abandon() }
 
-    /// Hands a job over; never blocks.
+    /// Submits a job; never blocks.
     ///
-    /// False when the queue is full or the thread is ending: then the job is not run.
+    /// Returns false when the queue is full or the thread is ending: then the job is not run.
     @discardableResult
     package func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
         queue.append(job)
@@ -55,15 +55,16 @@ package final class HelperThread: Sendable {
     /// Later submits are refused. Must not be called from a job.
     package func join() {
         guard queue.close(discarding: false) else { return }
-        // `close` says true once only, so the handle is joined once.
+        // `close` returns true once only, so the handle is joined once.
         pthread_join(thread, nil)
     }
 
-    /// Drops the jobs that wait and leaves the running one to itself, for work that may take
-    /// longer than anybody wants to wait.
+    /// Drops the waiting jobs and does not wait for the running one.
+    ///
+    /// For work that may take longer than the caller wants to wait.
     ///
     /// The thread detaches itself when it ends: glibc's pthread_detach, called from another thread,
-    /// looks at a thread that may have ended and gone meanwhile (its bug 19951).
+    /// accesses a thread that may have ended and been freed meanwhile (its bug 19951).
     package func abandon() { _ = queue.close(discarding: true) }
 }
 
@@ -75,15 +76,15 @@ private func runJobs(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     let queue = unsafe Unmanaged<JobQueue>.fromOpaque(context).takeRetainedValue()
     nameThisThread(queue.name)
     while let job = queue.next() { job() }
-    // Nobody joins it: `close` says true once only.
+    // No thread joins it: `close` returns true once only.
     if queue.isAbandoned { pthread_detach(pthread_self()) }
     return nil
 }
 
 /// Names the calling thread for `ps -L` and debuggers.
 ///
-/// Glibc's module lacks pthread_setname_np, and this file does the same; that it may fail harms
-/// nobody.
+/// Glibc's module lacks pthread_setname_np; writing this file has the same effect. A failure is
+/// harmless.
 private func nameThisThread(_ name: String) {
     // Safety: the literal is NUL-terminated and outlives the call.
     let descriptor = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
@@ -94,7 +95,7 @@ private func nameThisThread(_ name: String) {
     close(descriptor)
 }
 
-/// The jobs that wait, and the semaphore on which the thread sleeps while there are none.
+/// The waiting jobs, and the semaphore on which the thread sleeps while there are none.
 private final class JobQueue: Sendable {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
@@ -102,10 +103,10 @@ private final class JobQueue: Sendable {
         var taken = 0
         var isAsleep = false
         var isClosed = false
-        /// Nobody waits for the end.
+        /// Whether no caller waits for the end.
         var isAbandoned = false
 
-        /// The next job; without one, whether there will never be one.
+        /// The next job; without one, whether the queue is closed.
         mutating func take() -> (job: (@Sendable () -> Void)?, isOver: Bool) {
             guard taken < jobs.count else {
                 isAsleep = !isClosed
@@ -147,7 +148,7 @@ private final class JobQueue: Sendable {
 
     /// Refuses later jobs.
     ///
-    /// True for the first caller only.
+    /// Returns true for the first caller only.
     func close(discarding: Bool) -> Bool {
         // Discarded jobs are released outside the lock: their captures may run any deinit.
         var discarded: [@Sendable () -> Void] = []
@@ -168,7 +169,7 @@ private final class JobQueue: Sendable {
 
     var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
-    /// The next job, waiting for one; nil when there will be none.
+    /// Waits for the next job and returns it; nil when the queue is closed.
     func next() -> (@Sendable () -> Void)? {
         while true {
             let (job, isOver) = state.withLock { state in state.take() }
@@ -183,8 +184,8 @@ private final class JobQueue: Sendable {
 ///
 /// Spurious wake-ups are possible; callers look again.
 private final class Semaphore: Sendable {
-    /// Address of the `sem_t`, as a number: an address alone may cross threads, and what it
-    /// points to is only ever touched by the sem_* functions, which are thread-safe.
+    /// Address of the `sem_t`, as a number: an address may cross threads, and only the sem_*
+    /// functions access the memory, which are thread-safe.
     private let address: UInt
 
     init() {
@@ -195,7 +196,7 @@ private final class Semaphore: Sendable {
     }
 
     deinit {
-        // Safety: nobody waits, since every waiter holds a reference to this object.
+        // Safety: no thread waits, since every waiter holds a reference to this object.
         guard let pointer = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address) else { return }
         unsafe sem_destroy(pointer)
         unsafe pointer.deallocate()

@@ -7,11 +7,11 @@ import Synchronization
 package final class ListeningSocket: Sendable {
     private let descriptor: Int32
     private let isOpen = Atomic(true)
-    /// The address it is bound to, with the port that the kernel chose where 0 was asked for.
+    /// The bound address, with the port that the kernel chose if 0 was requested.
     package let address: SocketAddress
 
     /// Binds and listens.
-    /// - Throws: What the kernel said, such as EADDRINUSE.
+    /// - Throws: The kernel's error, such as EADDRINUSE.
     package init(_ wanted: SocketAddress) throws(SystemError) {
         let owned = Descriptor(owning: try SystemCall.check { linux_socket(wanted.family) })
         let raw = owned.raw
@@ -32,8 +32,9 @@ package final class ListeningSocket: Sendable {
 
     deinit { close() }
 
-    /// Refuses connections from now on, those that wait among them; to be called when no loop
-    /// watches the socket any more.
+    /// Refuses connections from now on, including those that wait.
+    ///
+    /// Call it when no loop watches the socket any more.
     package func close() {
         guard isOpen.exchange(false, ordering: .relaxed) else { return }
         _ = Glibc.close(descriptor)
@@ -44,17 +45,17 @@ package final class ListeningSocket: Sendable {
 
 /// One loop's watch on a listening socket.
 package final class Listener {
-    /// What an attempt to accept brought.
+    /// The result of an attempt to accept.
     package enum Accepted {
         case connection(Channel)
         case blocked
-        /// No descriptor or memory is left: stop asking for a while.
+        /// No descriptor or memory is left: stop accepting for a while.
         case exhausted
     }
 
     private let socket: ListeningSocket
     private let loop: EventLoop
-    /// Whether other loops watch the same socket, and turns must be taken.
+    /// Whether other loops watch the same socket, so that they must take turns.
     private let isShared: Bool
     private let token: UInt64
     private var isWatching = false
@@ -75,14 +76,14 @@ package final class Listener {
 
     package var address: SocketAddress { socket.address }
 
-    /// Stops taking connections; those that wait stay in the kernel's queue.
+    /// Stops accepting connections; waiting ones stay in the kernel's queue.
     package func pause() {
         guard isWatching else { return }
         isWatching = false
         loop.poller.remove(socket.raw)
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     package func resume() throws(SystemError) {
         guard !isWatching else { return }
         if isShared {
@@ -107,8 +108,8 @@ package final class Listener {
 
     /// Accepts one connection.
     ///
-    /// With several loops the watch is taken off and put back after each: the kernel then offers
-    /// the next connection to another loop, where it would otherwise favour one for ever.
+    /// With several loops the watch is removed and added again after each connection: the kernel
+    /// then offers the next one to another loop. Otherwise it would always favour the same loop.
     package func accept() throws(SystemError) -> Accepted {
         var storage = sockaddr_storage()
         var length: socklen_t = 0
@@ -126,7 +127,7 @@ package final class Listener {
         }
         let code = Int32(-result)
         if SystemError.descriptorsExhausted.contains(code) { return .exhausted }
-        // Everything else is about the one connection that is gone: there may be others.
+        // All other errors concern one connection that is gone: there may be others.
         if code == EAGAIN { return .blocked }
         if code == EBADF || code == EINVAL || code == ENOTSOCK { throw SystemError(code: code) }
         return .blocked

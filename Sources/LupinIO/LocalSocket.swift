@@ -1,4 +1,4 @@
-// Sockets with a path: listening for this user alone, knowing who connects, and connecting.
+// Sockets with a path: listen for this user alone, identify the peer's user, and connect.
 import CLinux
 import Glibc
 
@@ -6,13 +6,13 @@ import Glibc
 package enum LocalSocketProblem: Error, Equatable, Sendable {
     /// A process listens there already.
     case inUse
-    /// What has the name is no socket of ours, and is left alone.
+    /// The name exists, and is not a socket of this user; it is left alone.
     case occupied
-    /// Others may exchange the directory's files.
+    /// Other users may replace files in the directory.
     case unsafeDirectory
     case system(SystemError)
 
-    /// In words for people.
+    /// A message for users.
     package var message: String {
         switch self {
         case .inUse: "another process listens there"
@@ -32,12 +32,12 @@ package enum LocalSocketProblem: Error, Equatable, Sendable {
 
 /// A listening socket at a path, for the user who runs this process, on one loop.
 package final class LocalListener {
-    /// What an attempt to accept brought.
+    /// The result of an attempt to accept.
     package enum Accepted {
-        /// A connection and the user who made it, where the kernel tells.
+        /// A connection and the user who made it, where the kernel reports the user.
         case connection(Channel, user: UInt32?)
         case blocked
-        /// No descriptor or memory is left: stop asking for a while.
+        /// No descriptor or memory is left: stop accepting for a while.
         case exhausted
     }
 
@@ -45,25 +45,25 @@ package final class LocalListener {
     private let loop: EventLoop
     private let descriptor: Int32
     private let token: UInt64
-    /// The socket's file, by which it is told from a later one of the same name.
+    /// Identifies the socket's file, to distinguish it from a later one of the same name.
     private let identity: [UInt64]
     private var isOpen = true
 
-    /// How often a directory that somebody has locked is tried again, 10 ms each.
+    /// How often a locked directory is tried again, 10 ms each.
     private static let lockAttempts = 200
     /// Connections that wait in the kernel's queue until they are accepted.
     private static let backlog: Int32 = 1024
 
     /// Listens at `path`; wakes `slot` with `.ready` when a connection waits.
     ///
-    /// The socket's file has mode 0600 from the moment that it is there. A file of that name gives
-    /// way only if it is a socket of ours that nobody listens on any more.
+    /// The socket's file has mode 0600 from its creation. It replaces an existing file of that name
+    /// only if that is a socket of this user on which no process listens any more.
     /// - Parameters:
-    ///   - path: Where; 107 bytes at most.
-    ///   - makingDirectory: Whether missing directories are made, for us alone.
+    ///   - path: The socket's path; 107 bytes at most.
+    ///   - makingDirectory: Whether to make missing directories, for this user alone.
     ///   - loop: The loop of the calling thread.
-    ///   - slot: Whom to wake.
-    /// - Throws: Why not, with nothing changed.
+    ///   - slot: The slot to wake.
+    /// - Throws: The reason; nothing has changed then.
     package init(
         path: String,
         makingDirectory: Bool = false,
@@ -77,14 +77,14 @@ package final class LocalListener {
         } catch {
             throw LocalSocketProblem(error)
         }
-        // Two who find a dead socket at once must not remove each other's new one.
+        // Two processes that find a dead socket at once must not remove each other's new one.
         try Self.lock(directory.raw)
         try Self.clear(path, name, in: directory.raw)
         do throws(SystemError) {
             let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
             let raw = owned.raw
-            // The file that bind makes takes the socket's own mode, so no umask needs to be set,
-            // which all threads would feel.
+            // The file that bind makes takes the socket's own mode. So this needs no umask, which
+            // would affect all threads.
             try SystemCall.check { fchmod(raw, 0o600) }
             try unsafe LocalSocket.call(path) { unsafe linux_bind(raw, $0, $1) }
             try SystemCall.check { listen(raw, Self.backlog) }
@@ -100,7 +100,7 @@ package final class LocalListener {
 
     deinit { assert(!isOpen, "a local listener was dropped without close()") }
 
-    /// Refuses connections from now on, and takes the file away if it is still this socket's.
+    /// Refuses connections from now on, and removes the file if it is still this socket's.
     package func close() {
         guard isOpen else { return }
         isOpen = false
@@ -140,14 +140,14 @@ package final class LocalListener {
     fileprivate static func lock(_ directory: Int32) throws(LocalSocketProblem) {
         for _ in 0..<lockAttempts {
             let code = SystemCall.value { Int(flock(directory, LOCK_EX | LOCK_NB)) }
-            // Some file systems can't lock; then two starts in the same moment are nobody's worry.
+            // Some file systems can't lock; then two simultaneous starts are not guarded against.
             if code != -Int(EWOULDBLOCK) { return }
             poll(nil, 0, 10)
         }
         throw .system(SystemError(code: EWOULDBLOCK))
     }
 
-    /// Removes a dead socket of ours.
+    /// Removes a dead socket of this user.
     private static func clear(
         _ path: String,
         _ name: String,
@@ -188,7 +188,7 @@ package final class LocalListener {
 /// The client's side of a socket with a path.
 package enum LocalSocket {
     /// Connects at once, or not at all.
-    /// - Throws: What the kernel said: ENOENT for no socket, ECONNREFUSED for a dead one.
+    /// - Throws: The kernel's error: ENOENT for no socket, ECONNREFUSED for a dead one.
     package static func connect(
         to path: String,
         on loop: EventLoop
@@ -197,7 +197,7 @@ package enum LocalSocket {
     }
 
     /// The same without a loop: a connected socket that does not block.
-    /// - Throws: What the kernel said.
+    /// - Throws: The kernel's error.
     package static func open(_ path: String) throws(SystemError) -> Descriptor {
         let owned = Descriptor(owning: try SystemCall.check { linux_local_socket() })
         let raw = owned.raw
@@ -205,14 +205,14 @@ package enum LocalSocket {
         return owned
     }
 
-    /// The user at the other end, where the kernel tells.
+    /// The user at the other end, where the kernel reports it.
     package static func user(of channel: Channel) -> UInt32? {
         var user: UInt32 = 0
         // Safety: the call fills the number it is given.
         return unsafe linux_peer_user(channel.descriptor, &user) == 0 ? user : nil
     }
 
-    /// Whether the path is a directory that this user has, and nobody else can change.
+    /// Whether the path is a directory that this user owns and no other user can change.
     package static func isOwnFolder(_ path: String) -> Bool {
         var status = stat()
         // Safety: the path is NUL-terminated for the call, which fills the struct.
@@ -221,8 +221,8 @@ package enum LocalSocket {
             && status.st_mode & 0o022 == 0
     }
 
-    /// The names in a directory; none where there is none, or this user may not see it.
-    /// - Throws: Why they are not known, such as that no descriptor is left.
+    /// The names in a directory; empty where there is none, or this user may not read it.
+    /// - Throws: Why the names can't be read, such as that no descriptor is left.
     package static func names(in folder: String) throws(SystemError) -> [String] {
         do throws(SystemError) {
             return try ProcessFiles.names(in: folder).sorted()
@@ -232,15 +232,15 @@ package enum LocalSocket {
         }
     }
 
-    /// File systems whose directories are read without a wait: no server is asked.
+    /// File systems whose directories are read without a wait for a server.
     private static let localFileSystems: Set<UInt32> = [
         UInt32(EXT4_SUPER_MAGIC), UInt32(XFS_SUPER_MAGIC), UInt32(BTRFS_SUPER_MAGIC),
         UInt32(F2FS_SUPER_MAGIC), UInt32(TMPFS_MAGIC), UInt32(OVERLAYFS_SUPER_MAGIC),
-        // ZFS, which is not one of the kernel's own.
+        // ZFS, which is not part of the kernel.
         0x2FC1_2FC1,
     ]
 
-    /// Whether a path lies on one of them; as much of it as there is counts.
+    /// Whether a path lies on one of them; its longest existing part decides.
     package static func isOnLocalDisk(_ path: String) -> Bool {
         var rest = path
         var type: UInt32 = 0
@@ -253,13 +253,13 @@ package enum LocalSocket {
         }
     }
 
-    /// Removes the sockets in a folder on which nobody listens any more.
-    /// - Returns: What of them was removed, and when each was made, in seconds since 1970.
+    /// Removes those sockets of a folder on which no process listens any more.
+    /// - Returns: The paths of the removed sockets, and when each was made, in seconds since 1970.
     package static func removeDead(
         _ paths: [String],
         in folder: String
     ) -> [(path: String, madeAt: Int64)] {
-        // While one is being made, and nobody listens on it yet, its maker holds the lock.
+        // A process that makes a socket holds the lock until it listens on the socket.
         guard let directory = try? ProtectedFile.openDirectory(folder, makingIt: false),
             (try? LocalListener.lock(directory.raw)) != nil
         else { return [] }
@@ -279,7 +279,7 @@ package enum LocalSocket {
         }
     }
 
-    /// Calls the kernel with the form that it wants of a path.
+    /// Calls a kernel function with the kernel's form of a path.
     fileprivate static func call(
         _ path: String,
         _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32

@@ -2,13 +2,13 @@
 import CLinux
 import Glibc
 
-/// Starts a loop on a thread of its own and waits for its end.
+/// Runs a loop on its own thread, and waits for its end.
 package final class LoopThread: Sendable {
     package let executor: LoopExecutor
     private let thread: HelperThread
 
     /// Starts a thread called `name` that runs a loop; returns when the loop exists.
-    /// - Throws: When the kernel gives no thread or no epoll instance.
+    /// - Throws: When the kernel provides no thread or no epoll instance.
     package init(name: String, clock: LoopClock = .system) throws(SystemError) {
         let executor = LoopExecutor()
         self.executor = executor
@@ -17,7 +17,7 @@ package final class LoopThread: Sendable {
         } catch {
             throw SystemError(code: error.code)
         }
-        // Carries one number back: 1 for a loop, 1 + errno for none. Reading it blocks.
+        // Carries one number back: 1 for a loop, 1 + errno for a failure. Reading it blocks.
         let answer = Descriptor(owning: try SystemCall.check { eventfd(0, Int32(O_CLOEXEC)) })
         let bell = answer.raw
         thread.submit {

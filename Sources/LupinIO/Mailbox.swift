@@ -1,4 +1,4 @@
-// How other threads speak to a loop: a locked queue and a doorbell.
+// How other threads send work to a loop: a locked queue and an eventfd.
 import CLinux
 import Glibc
 import Synchronization
@@ -17,13 +17,13 @@ package final class Mailbox: Sendable {
 
     /// Runs `letter` on the loop's thread soon.
     ///
-    /// Never blocks for longer than an append.
+    /// Blocks for no longer than an append takes.
     package func post(_ letter: @escaping @Sendable () -> Void) {
         letters.withLock { $0.append(letter) }
         ring()
     }
 
-    /// Wakes the loop without anything to do, as a test's clock does.
+    /// Wakes the loop without any work, as a test's clock does.
     package func ring() { _ = eventfd_write(bell, 1) }
 
     func post(job: UnownedJob) {
@@ -33,7 +33,7 @@ package final class Mailbox: Sendable {
 
     /// Empties the queue.
     ///
-    /// Call on the loop's thread after the bell rang.
+    /// Call it on the loop's thread after the eventfd was signalled.
     func collect() -> (letters: [@Sendable () -> Void], jobs: [UnownedJob]) {
         var count: UInt64 = 0
         // Safety: eventfd_read fills the integer it is given.

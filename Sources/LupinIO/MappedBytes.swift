@@ -1,27 +1,27 @@
-// Bytes that can be sent without being copied: they lie in pages that are nobody else's.
+// Bytes that can be sent without a copy: they lie in pages of their own.
 import CLinux
 import Glibc
 
-/// Bytes that never change, in pages of their own.
+/// Immutable bytes in pages of their own.
 ///
-/// The kernel can send them from where they lie (`Channel.send`). What it has not delivered yet
-/// keeps its pages after the bytes are gone here: pages go back to the kernel, where an allocator
-/// would give them to somebody who writes into them.
+/// The kernel can send them in place (`Channel.send`). Bytes that it has not delivered yet keep
+/// their pages after this object is freed: the pages go back to the kernel, whereas an allocator
+/// would reuse them for other data.
 @safe
 package final class MappedBytes: Sendable {
     package let count: Int
-    /// Where they begin; a number, since threads may share it.
+    /// Their address; a number, since threads may share it.
     private let address: UInt
 
-    /// Fewer are cheaper to copy than to lend to the kernel.
+    /// For fewer bytes, a copy is cheaper than lending pages to the kernel.
     package static let countMin = 32 << 10
 
-    /// Bytes that `fill` appends in their order; nil where the kernel has no memory to give.
+    /// Makes bytes that `fill` appends in order; nil where the kernel has no memory.
     ///
-    /// There are `count` of them, at least one; what is not filled is 0.
+    /// There are `count` of them, at least one; bytes that `fill` leaves out are 0.
     package init?(count: Int, _ fill: (inout Room) -> Void) {
         precondition(count > 0, "nothing to be mapped")
-        // Safety: the kernel chooses the place, so nothing that is there is overwritten.
+        // Safety: the kernel chooses the address, so nothing is overwritten.
         let base = unsafe mmap(
             nil,
             count,
@@ -39,14 +39,14 @@ package final class MappedBytes: Sendable {
         fill(&room)
     }
 
-    // Safety: nobody holds a span of them any more, and what the kernel lent of them it keeps.
+    // Safety: no span of them exists any more, and the kernel keeps the pages that it still sends.
     deinit { unsafe munmap(UnsafeMutableRawPointer(bitPattern: address), count) }
 
     package var span: Span<UInt8> {
         @_lifetime(borrow self)
         get {
-            // Safety: `count` bytes are mapped there for as long as `self` lives, and none of them
-            // changes any more.
+            // Safety: `count` bytes are mapped there for as long as `self` lives, and they no
+            // longer change.
             let span = unsafe Span<UInt8>(_unsafeStart: start(0), count: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
@@ -54,7 +54,7 @@ package final class MappedBytes: Sendable {
 
     /// Puts bytes of `range` into a pipe, without a copy.
     ///
-    /// The result of `vmsplice(2)`, or `-errno`.
+    /// Returns the result of `vmsplice(2)`, or `-errno`.
     func fill(_ pipe: Int32, with range: Range<Int>) -> Int {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "out of the bytes")
         // Safety: the range lies in the bytes, which the call only reads.
@@ -68,7 +68,7 @@ package final class MappedBytes: Sendable {
         unsafe UnsafePointer(bitPattern: address + UInt(offset)).unsafelyUnwrapped
     }
 
-    /// What there is to be filled.
+    /// The part still to be filled.
     package struct Room: ~Copyable {
         private var address: UInt
         private var left: Int
@@ -78,10 +78,10 @@ package final class MappedBytes: Sendable {
             self.left = left
         }
 
-        /// Puts bytes behind those that are there.
+        /// Appends bytes to those that are there.
         package mutating func append(_ bytes: Span<UInt8>) {
             precondition(bytes.count <= left, "more bytes than there is room for")
-            // Safety: as many bytes are mapped behind `address` as are left, for this alone.
+            // Safety: `left` bytes are mapped behind `address`, and only this value writes to them.
             unsafe bytes.withUnsafeBytes { source in
                 guard let from = source.baseAddress else { return }
                 unsafe UnsafeMutableRawPointer(bitPattern: address)?

@@ -1,17 +1,18 @@
-// Whether this machine has a way out: default routes in the tables of /proc/net.
+// Whether this machine has a default route: reads the tables of /proc/net.
 import LupinCore
 
 /// What the kernel's routing tables say.
 ///
-/// `/proc/net/route` lists the main table only, so a machine whose IPv4 default route stands in
-/// another one passes for offline.
+/// `/proc/net/route` lists the main table only: a machine whose IPv4 default route is in another
+/// table counts as offline.
 package enum NetworkRoutes {
-    /// Longer tables, of thousands of routes, are those of a router, and not read to their end.
+    /// Longer tables, with thousands of routes, belong to routers and are not read to their end.
     package static let tableBytesMax = 1 << 20
 
-    /// Whether packets for anywhere have a route, by IPv4 or IPv6.
+    /// Whether there is a route for public addresses, by IPv4 or IPv6.
     ///
-    /// True where that cannot be known. It reads two small files of /proc, which waits for nothing.
+    /// Returns true where that cannot be known. It reads two small files of /proc, which never
+    /// block.
     package static func hasDefault() -> Bool {
         hasDefault(
             ipv4: ProcessFiles.content(of: "/proc/net/route", bytesMax: tableBytesMax),
@@ -19,16 +20,16 @@ package enum NetworkRoutes {
         )
     }
 
-    /// What `hasDefault()` makes of two tables.
+    /// The result of `hasDefault()` for two given tables.
     ///
-    /// A machine without IPv6 has no table of it. Without that of IPv4 nothing is known: it is
-    /// there unless /proc is hidden from us.
+    /// A machine without IPv6 has no IPv6 table. Without an IPv4 table nothing is known: it exists
+    /// unless /proc is hidden from this process.
     /// - Parameters:
     ///   - ipv4: The content of `/proc/net/route`; nil where it cannot be read.
     ///   - ipv6: The content of `/proc/net/ipv6_route`.
-    /// - Returns: Whether there is a way out, or may be one.
+    /// - Returns: Whether there is a default route, or may be one.
     package static func hasDefault(ipv4: [UInt8]?, ipv6: [UInt8]?) -> Bool {
-        // Empty, without its heading, where nobody has set up any network yet.
+        // The table is empty, without its heading, before any network is set up.
         guard let ipv4, ipv4.isEmpty || ipv4.starts(with: "Iface".utf8) else { return true }
         let ipv6 = ipv6 ?? []
         guard max(ipv4.count, ipv6.count) < tableBytesMax else { return true }
@@ -38,8 +39,8 @@ package enum NetworkRoutes {
 
     /// Whether the usable routes of a table together cover `wanted`.
     ///
-    /// VPNs lay two or more routes over the default one (0.0.0.0/1 and 128.0.0.0/1), and may be
-    /// all there is.
+    /// VPNs add two or more routes that override the default one (0.0.0.0/1 and 128.0.0.0/1), and
+    /// these may be the only routes.
     private static func hasDefault<Route: ListedRoute>(
         in table: [UInt8],
         by read: ([ArraySlice<UInt8>]) -> Route?,
@@ -55,7 +56,8 @@ package enum NetworkRoutes {
         return false
     }
 
-    /// The sixteenths of all addresses that a prefix covers, a bit each; none for a smaller one.
+    /// The sixteenths of the address space that a prefix covers, one bit each; none for a smaller
+    /// prefix.
     private static func sixteenths(of firstByte: UInt8, length: Int) -> UInt16 {
         guard (0...4).contains(length) else { return 0 }
         let width = 16 >> length
@@ -68,13 +70,13 @@ package enum NetworkRoutes {
 private protocol ListedRoute {
     var interface: ArraySlice<UInt8> { get }
     var flags: UInt32 { get }
-    /// The first byte of the destination; the others don't matter for a short prefix.
+    /// The first byte of the destination; the others are irrelevant for a short prefix.
     var firstByte: UInt8 { get }
     var prefixLength: Int { get }
 }
 
 extension ListedRoute {
-    /// Whether it leads anywhere: what the machine refuses to send has `lo` or no interface.
+    /// Whether it leads anywhere: routes that refuse packets have `lo` or no interface.
     fileprivate var isUsable: Bool {
         let (up, reject): (UInt32, UInt32) = (0x0001, 0x0200)
         return flags & up != 0 && flags & reject == 0
@@ -82,10 +84,11 @@ extension ListedRoute {
     }
 }
 
-/// Interface, destination, gateway, flags, three counters, mask: numbers of 32 bits as they lie in
-/// memory, so in the machine's byte order.
+/// Interface, destination, gateway, flags, three counters, mask.
+///
+/// The numbers have 32 bits and show memory content, so they are in the machine's byte order.
 private struct IPv4Route: ListedRoute {
-    /// 0.0.0.0 to 223.255.255.255: multicast and reserved addresses are above.
+    /// 0.0.0.0 to 223.255.255.255: multicast and reserved addresses lie above.
     static let ordinary: UInt16 = 0x3FFF
 
     let interface: ArraySlice<UInt8>
@@ -105,10 +108,11 @@ private struct IPv4Route: ListedRoute {
     }
 }
 
-/// Destination and length, source and length, gateway, metric, two counters, flags, interface: all
-/// numbers in hexadecimal, addresses as they are written.
+/// Destination and length, source and length, gateway, metric, two counters, flags, interface.
 ///
-/// A default route for some source addresses counts: whoever has such an address can send.
+/// All numbers are hexadecimal, addresses in written order.
+///
+/// A default route for some source addresses counts: a socket with such an address can send.
 private struct IPv6Route: ListedRoute {
     /// 2000::/3, the global unicast addresses (RFC 4291 §2.4 and its registry).
     static let ordinary: UInt16 = 0x000C

@@ -1,13 +1,13 @@
-// Whether this machine's network has changed: the kernel says so on a netlink socket.
+// Reports that this machine's network has changed, from a netlink socket.
 import CLinux
 import Glibc
 import LupinCore
 
-/// Tells when a route, an address or a link of this machine comes, goes or changes.
+/// Reports when a route, an address or a link of this machine is added, removed or changed.
 ///
-/// What has changed is not told: one change of a network is dozens of messages, some are of no
-/// consequence (a router that repeats what it said before), and messages that come too fast are
-/// lost. So whoever is told looks again at what matters, `NetworkRoutes` for one.
+/// It does not report what has changed: one change of a network causes dozens of messages, some
+/// have no consequence (a router that repeats an announcement), and messages that arrive too fast
+/// are lost. So the caller must check what it depends on, for example with `NetworkRoutes`.
 ///
 /// Not Sendable: it belongs to its loop, and lives until `close`.
 package final class NetworkWatch {
@@ -20,16 +20,16 @@ package final class NetworkWatch {
 
     /// The least time from one call to the next.
     package static let spacing = Duration.milliseconds(250)
-    /// Messages taken in one go; others have their turn before the rest.
+    /// Messages read in a row before the loop serves others.
     private static let turnMessagesMax = 256
 
-    /// Begins to watch; what happens from now on is told.
+    /// Begins to watch; changes from now on are reported.
     /// - Parameters:
-    ///   - loop: Where it is told.
-    ///   - spacing: The first change is told at once, those that follow within this time together
-    ///     at its end.
+    ///   - loop: The loop of the watch.
+    ///   - spacing: The first change is reported at once; changes within this time after it are
+    ///     reported together at its end.
     ///   - changed: Called on the loop; it may call `close`.
-    /// - Throws: Where the kernel, or whoever confines this process, gives no such socket.
+    /// - Throws: When the kernel, or a sandbox, refuses such a socket.
     package convenience init(
         on loop: EventLoop,
         spacing: Duration = NetworkWatch.spacing,
@@ -55,7 +55,7 @@ package final class NetworkWatch {
         Task.immediate(executorPreference: loop.executor) { await local.value.run() }
     }
 
-    /// Ends the watch; nothing is told any more.
+    /// Ends the watch; nothing is reported any more.
     package func close() {
         guard changed != nil else { return }
         changed = nil
@@ -66,8 +66,8 @@ package final class NetworkWatch {
         slot.retire()
     }
 
-    /// A socket on which the kernel tells of changes in the network namespace of this thread.
-    /// - Throws: What socket(2) or bind(2) said.
+    /// Opens a socket on which the kernel reports changes in this thread's network namespace.
+    /// - Throws: The error of socket(2) or bind(2).
     package static func openSocket() throws(SystemError) -> Descriptor {
         let socket = Descriptor(owning: try SystemCall.check { linux_route_socket() })
         let raw = socket.raw
@@ -90,19 +90,19 @@ package final class NetworkWatch {
         }
     }
 
-    /// Lets the spacing pass; says whether something came meanwhile.
+    /// Waits for the spacing; returns whether a change came meanwhile.
     private func rest() async -> Bool {
         let end = loop.deadline(in: spacing)
         var isChange = false
         while isOpen, loop.now < end {
             let woken = await slot.park(for: .ready | .cut, until: end)
-            // Taken as they come: a socket that is left full wakes the loop again and again.
+            // Read at once: unread messages would wake the loop again and again.
             if woken.meets(.ready), takeMessages() { isChange = true }
         }
         return isChange
     }
 
-    /// Drops the messages there are; false when there were none.
+    /// Drops all pending messages; returns false when there were none.
     private func takeMessages() -> Bool {
         var isAny = false
         for _ in 0..<Self.turnMessagesMax where isOpen {
@@ -112,7 +112,7 @@ package final class NetworkWatch {
                 unsafe recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT))
             }
             if result == -Int(EAGAIN) { return isAny }
-            // A failure says that messages were lost (ENOBUFS), and the kernel tells of it once.
+            // A failure means that messages were lost (ENOBUFS); the kernel reports that once.
             isAny = true
         }
         return isAny

@@ -1,11 +1,11 @@
 // Where a task stops: the only suspension point of connection code.
 
-/// Why a parked task goes on.
+/// Why a parked task continues.
 ///
-/// Several may hold at once.
+/// Several reasons may hold at once.
 ///
-/// Everything is inlinable: sets of reasons are made several times for every request, and across
-/// modules each would otherwise be a generic call (6 % of a forwarded request's user time).
+/// Everything is inlinable: every request makes several sets of reasons, and across modules each
+/// would otherwise be a generic call (6 % of a forwarded request's user time).
 @usableFromInline
 package struct WakeReasons: OptionSet, Sendable {
     @usableFromInline package let rawValue: UInt16
@@ -17,21 +17,21 @@ package struct WakeReasons: OptionSet, Sendable {
     @inlinable package static var downstreamClosed: Self { Self(rawValue: 1 << 2) }
     @inlinable package static var upstreamReadable: Self { Self(rawValue: 1 << 3) }
     @inlinable package static var upstreamWritable: Self { Self(rawValue: 1 << 4) }
-    /// A relay that runs while the task is parked came to its end, good or bad.
+    /// A relay that runs while the task is parked has ended, with success or failure.
     @inlinable package static var relayEnded: Self { Self(rawValue: 1 << 5) }
     /// A helper thread or another task on this loop has an answer.
     @inlinable package static var answered: Self { Self(rawValue: 1 << 6) }
     @inlinable package static var timedOut: Self { Self(rawValue: 1 << 7) }
-    /// The proxy is stopping: finish what runs, take nothing new.
+    /// The proxy is stopping: finish running work, accept nothing new.
     @inlinable package static var draining: Self { Self(rawValue: 1 << 8) }
-    /// The drain time is over: cut.
+    /// The drain time is over: stop at once.
     @inlinable package static var cut: Self { Self(rawValue: 1 << 9) }
-    /// Another task came first with what this one is after.
+    /// Another task was first to get what this one wants.
     @inlinable package static var outrun: Self { Self(rawValue: 1 << 11) }
     /// A channel that no other reason names (listeners, tests).
     @inlinable package static var ready: Self { Self(rawValue: 1 << 10) }
 
-    /// Both sets; an array literal would go through a generic sequence.
+    /// The union of both sets; an array literal would go through a generic sequence.
     @inlinable package static func | (a: Self, b: Self) -> Self {
         Self(rawValue: a.rawValue | b.rawValue)
     }
@@ -42,8 +42,8 @@ package struct WakeReasons: OptionSet, Sendable {
 
 /// One task's place to wait, confined to its loop; any number of channels may wake it.
 ///
-/// Reasons that arrive while the task runs are kept and end the next `park` at once, so nothing is
-/// lost between a failed attempt and the wait for it.
+/// Reasons that arrive while the task runs are kept and end the next `park` at once, so no wake-up
+/// is lost between a failed attempt and the wait.
 @safe
 package final class ParkingSlot {
     package let loop: EventLoop
@@ -51,7 +51,7 @@ package final class ParkingSlot {
     private var pending: WakeReasons = []
     private var awaited: WakeReasons = []
 
-    // The timer wheel's notes; see TimerWheel.
+    // State of the timer wheel; see TimerWheel.
     private var due = UInt64.max
     var filedDeadline = UInt64.max
     var bucket = -1
@@ -65,9 +65,10 @@ package final class ParkingSlot {
         set { due = newValue }
     }
 
-    /// Stops the task until one of `reasons` or `deadline` (microseconds of the loop's clock).
+    /// Parks the task until one of `reasons` or `deadline` (microseconds of the loop's clock).
     ///
-    /// - Returns: Those of `reasons` that hold, `.timedOut` among them when time is up.
+    /// - Returns: The members of `reasons` that hold, with `.timedOut` when the deadline has
+    ///   passed.
     package func park(
         for reasons: WakeReasons,
         until deadline: UInt64 = .max
@@ -88,7 +89,7 @@ package final class ParkingSlot {
         return result
     }
 
-    /// Lets the loop serve others, then goes on.
+    /// Yields to other work on the loop, then continues.
     package func giveWay() async {
         loop.later { [self] in wake(.answered) }
         _ = await park(for: .answered)
@@ -111,20 +112,20 @@ package final class ParkingSlot {
         with waiting: UnsafeContinuation<Void, Never>,
         for wanted: WakeReasons
     ) {
-        // The runtime may have let others run between the first look and this one.
+        // The runtime may have run other code between the first check and this one.
         guard !pending.meets(wanted) else { return unsafe waiting.resume() }
         unsafe continuation = waiting
     }
 
-    /// Forgets reasons that are about something already dealt with.
+    /// Clears reasons that concern work already done.
     package func forget(_ reasons: WakeReasons) { pending.subtract(reasons) }
 
-    /// Whether a reason is there that nobody has taken yet.
+    /// Whether a reason is pending that no `park` has returned yet.
     package func has(_ reasons: WakeReasons) -> Bool { pending.meets(reasons) }
 
-    /// Moves the deadline of a task that is parked, as relays do when bytes move: one store.
+    /// Moves the deadline of a parked task, as relays do when bytes move; it costs one store.
     ///
-    /// A task that runs has no deadline, so that no wait to come ends by one of the past.
+    /// Does nothing for a running task, so that an old deadline can't end a later wait.
     @inline(__always)
     package func extend(to deadline: UInt64) {
         guard !awaited.isEmpty else { return }
@@ -132,7 +133,7 @@ package final class ParkingSlot {
         if bucket < 0 || filedDeadline > deadline { loop.fileTimer(self) }
     }
 
-    /// Takes the slot out of the wheel; its owner ends.
+    /// Removes the slot from the wheel; call it when the slot's owner ends.
     package func retire() {
         due = .max
         loop.removeTimer(self)

@@ -1,11 +1,11 @@
-// Whether a password is the one that a hash was made of, by libcrypt. It takes its time.
+// Verifies passwords against their hashes, with libcrypt. It is slow.
 import CLinux
 
 /// Password hashes as crypt(5) writes them: bcrypt, SHA-crypt, yescrypt.
 ///
-/// Made to be slow, 50 ms and more: never to be called on a loop.
+/// They are slow by design, 50 ms and more: never call this on a loop.
 package enum PasswordHash {
-    /// Whether `hash` was made of `password`; false for a hash that libcrypt does not know.
+    /// Whether `hash` is the hash of `password`; false for a format that libcrypt does not know.
     package static func verify(_ password: [UInt8], against hash: String) -> Bool {
         guard let made = make(of: password, setting: hash) else { return false }
         return isEqual(made, hash)
@@ -14,8 +14,8 @@ package enum PasswordHash {
     /// The hash of `password` with the scheme, cost and salt of `setting`, which may be a whole
     /// hash.
     ///
-    /// nil when libcrypt does not know the scheme, and for a password that it can't take: with NUL
-    /// in it, or longer than 511 bytes.
+    /// Returns nil when libcrypt does not know the scheme, or the password is invalid: it contains
+    /// NUL or is longer than 511 bytes.
     package static func make(of password: [UInt8], setting: String) -> String? {
         guard !password.contains(0) else { return nil }
         let phrase = password.map { CChar(bitPattern: $0) } + [0]
@@ -28,7 +28,7 @@ package enum PasswordHash {
         }
     }
 
-    /// Compares in a time that tells nothing but the lengths.
+    /// Compares in a time that depends on the lengths only.
     private static func isEqual(_ a: String, _ b: String) -> Bool {
         let (a, b) = (Array(a.utf8), Array(b.utf8))
         guard a.count == b.count else { return false }

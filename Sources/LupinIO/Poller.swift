@@ -1,16 +1,16 @@
-// epoll, and nothing but epoll.
+// The epoll instance of a loop.
 import CLinux
 import Glibc
 
-/// What the kernel says of one descriptor.
+/// The events that the kernel reports for one descriptor.
 struct Readiness {
     let bits: UInt32
 
     var isReadable: Bool { bits & ~UInt32(LINUX_EPOLLOUT) != 0 }
     var isWritable: Bool { bits & UInt32(LINUX_EPOLLOUT | LINUX_EPOLLHUP | LINUX_EPOLLERR) != 0 }
-    /// The peer has sent its last byte.
+    /// The peer has sent FIN.
     var isPeerFinished: Bool { bits & UInt32(LINUX_EPOLLRDHUP) != 0 }
-    /// Both directions are over, or the socket has an error.
+    /// Both directions have ended, or the socket has an error.
     var isBroken: Bool { bits & UInt32(LINUX_EPOLLHUP | LINUX_EPOLLERR) != 0 }
 }
 
@@ -29,14 +29,14 @@ final class Poller {
 
     deinit { unsafe events.deallocate() }
 
-    /// Watches a socket, edge-triggered, for as long as it is open: for all that comes, and, where
-    /// it `needsRoom` to send, for that.
+    /// Watches a socket, edge-triggered, for as long as it is open: for all that can be read, and,
+    /// with `needsRoom`, for room to send.
     func addStream(_ descriptor: Int32, token: UInt64, needsRoom: Bool) throws(SystemError) {
         let wanted = needsRoom ? Self.arrivals | UInt32(LINUX_EPOLLOUT) : Self.arrivals
         try SystemCall.check { linux_epoll_add(epoll.raw, descriptor, wanted, token) }
     }
 
-    /// From now on watches a socket for room to send, too; there may be some by now.
+    /// Watches a socket for room to send, too; there may already be some.
     func watchForRoom(_ descriptor: Int32, token: UInt64) {
         let wanted = Self.arrivals | UInt32(LINUX_EPOLLOUT)
         _ = linux_epoll_modify(epoll.raw, descriptor, wanted, token)
@@ -52,7 +52,7 @@ final class Poller {
         }
     }
 
-    /// Watches a listening socket that other loops watch too: an event wakes one of them.
+    /// Watches a listening socket that other loops watch too: an event wakes only one of them.
     func addSharedListener(_ descriptor: Int32, token: UInt64) throws(SystemError) {
         try SystemCall.check {
             linux_epoll_add(
@@ -68,7 +68,7 @@ final class Poller {
         _ = linux_epoll_delete(epoll.raw, descriptor)
     }
 
-    /// Waits for events and says how many there are; an interrupted wait has none.
+    /// Waits for events and returns their number; 0 after an interrupted wait.
     func wait(milliseconds: Int32) -> Int {
         // Safety: `events` has room for `batch` entries.
         let count = unsafe epoll_wait(epoll.raw, events, Int32(Self.batch), milliseconds)

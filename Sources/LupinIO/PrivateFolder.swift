@@ -1,12 +1,12 @@
-// A temporary directory that nobody else can read and that goes away with its owner.
+// A temporary directory that no other user can read and that is removed with its owner.
 import Glibc
 
 /// A directory of mode 0700 for files that live as long as one command.
 package struct PrivateFolder: ~Copyable {
     package let path: String
 
-    /// Makes a directory with a name of the kernel's choice below `parent`.
-    /// - Throws: What mkdtemp(3) said.
+    /// Makes a directory with a random name below `parent`.
+    /// - Throws: The error of mkdtemp(3).
     package init(in parent: String) throws(SystemError) {
         var name = Array("\(parent)/lupin-XXXXXX".utf8CString)
         let code = SystemCall.value {
@@ -22,7 +22,8 @@ package struct PrivateFolder: ~Copyable {
 
     deinit { PrivateFolder.removeTree(path, depth: 0) }
 
-    /// How deep a tree is followed: tools nest caches, and a loop of mounts must end.
+    /// The greatest depth of a tree that is removed: tools nest caches, and a loop of mounts must
+    /// end.
     private static let depthMax = 64
 
     private static func removeTree(_ path: String, depth: Int) {
@@ -56,28 +57,28 @@ package struct PrivateFolder: ~Copyable {
     }
 }
 
-/// Whole files of a person's own.
+/// Whole files of this user.
 package enum WholeFile {
-    /// Puts a file in its place in one step: others see the old content or the new one.
+    /// Replaces a file atomically: readers see the old content or the new one.
     ///
     /// - Parameters:
-    ///   - bytes: What it holds.
-    ///   - path: Where; its directory must exist.
+    ///   - bytes: The new content.
+    ///   - path: The file's path; its directory must exist.
     ///   - isExecutable: Whether its owner may run it.
-    /// - Throws: What the kernel said.
+    /// - Throws: The kernel's error.
     package static func write(
         _ bytes: [UInt8],
         to path: String,
         isExecutable: Bool = false
     ) throws(SystemError) {
-        // A stranger can't foresee the name, and so can't put a link there.
+        // Another user can't foresee the name, and so can't put a link there.
         let temporary = "\(path).\(UInt64.random(in: .min ... .max))"
         try replace(path, with: bytes, by: temporary, mode: isExecutable ? 0o700 : 0o600)
     }
 
     /// Writes a new file called `temporary`, which then becomes `path`.
     ///
-    /// The umask takes bits from `mode`, unless it is ignored.
+    /// The umask clears bits of `mode`, unless it is ignored.
     static func replace(
         _ path: String,
         with bytes: [UInt8],
@@ -113,14 +114,14 @@ package enum WholeFile {
         }
     }
 
-    /// What a file holds; nil when it cannot be read or is no regular file.
+    /// The content of a file; nil when it cannot be read or is not a regular file.
     package static func content(of path: String, bytesMax: Int = 16 << 20) -> [UInt8]? {
         guard FileStatus(path: path)?.isRegular == true else { return nil }
         return ProcessFiles.content(of: path, bytesMax: bytesMax)
     }
 
-    /// Makes a directory of mode 0700 and those above it; what is there already stays as it is.
-    /// - Throws: What mkdir(2) said.
+    /// Makes a directory of mode 0700 and its missing parents; existing ones stay as they are.
+    /// - Throws: The error of mkdir(2).
     package static func makeDirectories(_ path: String) throws(SystemError) {
         var parents: [Substring] = []
         for part in path.split(separator: "/") {
@@ -131,7 +132,7 @@ package enum WholeFile {
                 unsafe Int(mkdir(prefix, 0o700))
             }
             if code < 0, code != -Int(EEXIST) {
-                // A parent above ours may be one that we may not look into.
+                // A parent directory may be one that this process may not search.
                 if FileStatus(path: prefix) != nil { continue }
                 throw SystemError(code: Int32(truncatingIfNeeded: -code))
             }

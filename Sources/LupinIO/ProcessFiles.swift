@@ -1,11 +1,11 @@
-// What /proc says about processes: who runs, what each has open, what it is called. It blocks.
+// Readings of /proc about processes: IDs, names, users and open sockets. They block.
 import CLinux
 import Glibc
 import LupinCore
 
-/// Readings of /proc; what cannot be read is as good as absent.
+/// Readings of /proc; what cannot be read counts as absent.
 enum ProcessFiles {
-    /// Longer targets of links are no sockets.
+    /// Links with longer targets are not sockets.
     private static let linkBytesMax = 64
 
     /// The content of a file, up to `bytesMax`; nil when it cannot be read.
@@ -30,7 +30,7 @@ enum ProcessFiles {
         return content
     }
 
-    /// Names of a directory that are numbers, at most `countMax` of them; none when it cannot be
+    /// Names of a directory that are numbers, at most `countMax` of them; empty when it cannot be
     /// read.
     static func numbers(in path: String, countMax: Int) -> [Int32] {
         // Safety: the stream is closed once, at the end, and used before that only.
@@ -61,7 +61,7 @@ enum ProcessFiles {
         return names
     }
 
-    /// The inode of the socket that an open file of a process is; nil when it is none.
+    /// The inode of the socket behind a process's descriptor; nil when it is not a socket.
     static func socketInode(process: Int32, descriptor: Int32) -> UInt64? {
         let path = "/proc/\(process)/fd/\(descriptor)"
         var link = [CChar](repeating: 0, count: linkBytesMax)
@@ -74,7 +74,7 @@ enum ProcessFiles {
         return NumberReader.unsigned(digits.span)
     }
 
-    /// Whether what a process has open can be seen.
+    /// Whether this process may list the open files of a process.
     static func areDescriptorsReadable(of process: Int32) -> Bool {
         // Safety: the path is NUL-terminated for the call.
         unsafe access("/proc/\(process)/fd", R_OK | X_OK) == 0

@@ -1,10 +1,10 @@
-// Whose program holds the other end of a connection within this machine: /proc on a helper thread.
+// Finds the process at the other end of a local connection: reads /proc on a helper thread.
 import Glibc
 import LupinCore
 
-/// Asks the kernel which process a client is, shared by all loops.
+/// Asks the kernel which process a client is; all loops share one.
 ///
-/// Programs are for people and for rules that match on them; users are an identity.
+/// A program's name serves for display and for rules; a user is an identity.
 package final class ProcessLookup: Sendable {
     /// The process that holds the client's socket.
     package struct Owner: Sendable, Equatable {
@@ -18,15 +18,15 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// What is asked about a client.
+    /// What to find out about a client.
     package enum Wish: Sendable, Equatable {
-        /// Its program, which is for people: any program may call itself anything.
+        /// Its program, for display: a program may give itself any name.
         case program
-        /// The user who made its socket, which the kernel vouches for.
+        /// The user who made its socket, which the kernel guarantees.
         case user
     }
 
-    /// What was found out.
+    /// The result of a look-up.
     package struct Finding: Sendable, Equatable {
         package var owner: Owner?
         package var user: UInt32?
@@ -39,32 +39,32 @@ package final class ProcessLookup: Sendable {
 
     /// How long a caller waits, and how long one look-up may take.
     package static let patience = Duration.seconds(2)
-    /// The same for users: on a machine that has much to do an owner waits rather than be refused.
+    /// The same for users: on a busy machine a client waits rather than being refused.
     package static let userPatience = Duration.seconds(10)
-    /// Look-ups of programs that may wait; beyond, the answer is nil at once.
+    /// Programs' look-ups that may wait; with more, the answer is nil at once.
     package static let queueLength = 64
-    /// Look-ups of users that may wait.
+    /// Users' look-ups that may wait.
     ///
-    /// As many as there are ports: nobody is taken for a stranger because many come at once.
+    /// The number equals that of ports, so a burst of clients never makes one count as unknown.
     private static let userQueueLength = 1 << 16
 
     private let thread: HelperThread
-    /// Who somebody is must not wait for what many programs are called.
+    /// A separate thread: look-ups of users must not wait for those of programs.
     private let userThread: HelperThread
     private let ask: Ask
-    /// nil where a test answers.
+    /// nil where a test supplies the answers.
     private let tables: RecentTables?
-    /// nil where the kernel has no such thing.
+    /// nil where the kernel does not support it.
     private let sockets: SocketDiagnosis?
 
-    /// Finds out what is wished for about the client at `peer`; it may block.
+    /// Looks up the wish for the client at `peer`; it may block.
     package typealias Ask =
         @Sendable (_ peer: SocketAddress, _ local: SocketAddress, _ wish: Wish) -> Finding
 
     /// Starts the helper thread.
     ///
-    /// - Parameter ask: What the thread calls; it may block. Tests give their own.
-    /// - Throws: When the kernel gives no thread.
+    /// - Parameter ask: The look-up that the thread calls; it may block. Tests supply their own.
+    /// - Throws: When the kernel provides no thread.
     package init(asking ask: Ask? = nil) throws(SystemError) {
         self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }
         tables = ask == nil ? RecentTables() : nil
@@ -77,10 +77,10 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// Whether it is the kernel that answers, and not a test.
+    /// Whether the kernel supplies the answers, and not a test.
     package var asksKernel: Bool { tables != nil }
 
-    /// Leaves a look-up that still runs to itself; later ones find nothing.
+    /// Stops without waiting for a running look-up; later ones find nothing.
     package func abandon() {
         thread.abandon()
         userThread.abandon()
@@ -88,7 +88,7 @@ package final class ProcessLookup: Sendable {
 
     /// The process at the other end of a connection that was accepted here.
     ///
-    /// Call on the loop of `slot`, with its task. Other reasons to wake are kept for later.
+    /// Call it on the loop of `slot`, in its task. Other reasons to wake are kept for later.
     /// - Returns: nil for a client on another machine or of another user, when too many look-ups
     ///   wait, and when the answer takes longer than ``patience``.
     package func owner(
@@ -111,10 +111,10 @@ package final class ProcessLookup: Sendable {
         return await look(for: .user, peer, local, slot).user
     }
 
-    /// What the kernel says at once of the user at the other end.
+    /// The kernel's immediate answer about the user at the other end.
     package enum KnownUser: Sendable {
         case user(UInt32)
-        /// On another machine, or nobody's any more.
+        /// On another machine, or no process holds the socket any more.
         case nobody
 
         package var user: UInt32? {
@@ -122,9 +122,9 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// The same without a wait; nil where that takes one.
+    /// The same without a wait; nil where the answer requires one.
     package func userAtOnce(of peer: SocketAddress, to local: SocketAddress) -> KnownUser? {
-        // A test's answer is as good as the kernel's.
+        // A test's answer replaces the kernel's.
         if tables == nil { return ask(peer, local, .user).user.map(KnownUser.user) ?? .nobody }
         return diagnosed(peer, local)
     }
@@ -139,11 +139,11 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// Which of `processes` hold the socket at the other end; nil where nobody knows, and where the
+    /// Which of `processes` hold the socket at the other end; nil when that is not known, or the
     /// connection ends meanwhile.
     ///
-    /// A process of which that can't be seen is taken for one that does. Where a test answers, all
-    /// are: its clients and its proxies are one process.
+    /// A process whose open files can't be read counts as a holder. Where a test supplies the
+    /// answers, all processes do: its clients and its proxies are one process.
     package func holders(
         of peer: SocketAddress,
         to local: SocketAddress,
@@ -156,7 +156,7 @@ package final class ProcessLookup: Sendable {
         } ?? nil
     }
 
-    /// What `body` finds, which may block; nil when that takes longer than ``userPatience``.
+    /// The result of `body`, which may block; nil when it takes longer than ``userPatience``.
     package func ask<Answer: Sendable>(
         slot: ParkingSlot,
         _ body: @escaping @Sendable () -> Answer
@@ -164,7 +164,7 @@ package final class ProcessLookup: Sendable {
         await wait(Self.userPatience, slot, on: userThread, for: body)
     }
 
-    /// Whether somebody still holds the socket at the other end.
+    /// Whether a process still holds the socket at the other end.
     package func isHeld(
         _ peer: SocketAddress,
         to local: SocketAddress,
@@ -191,7 +191,8 @@ package final class ProcessLookup: Sendable {
         return finding ?? Finding()
     }
 
-    /// What `look` finds on a thread; nil when it can't be asked, or takes longer than `patience`.
+    /// The result of `look` on a thread; nil when its queue is full, or it takes longer than
+    /// `patience`.
     private func wait<Answer: Sendable>(
         _ patience: Duration,
         _ slot: ParkingSlot,
@@ -203,7 +204,7 @@ package final class ProcessLookup: Sendable {
         let clock = slot.loop.clock
         let expiry = clock.now() &+ patience.microseconds
         let isAccepted = thread.submit {
-            // Whoever waited for this in a long queue has gone on without it.
+            // After the expiry the caller has stopped waiting, for example in a long queue.
             if clock.now() < expiry { reply(look()) }
         }
         guard isAccepted else { return nil }
@@ -216,14 +217,14 @@ package final class ProcessLookup: Sendable {
 extension ProcessLookup {
     /// Bytes of a socket table that are read: some 100,000 sockets.
     static let tableBytesMax = 16 << 20
-    /// A client that uses an IPv6 socket for an IPv4 address stands in the other table.
+    /// An IPv4 client with an IPv6 socket is in the second table.
     static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
-    /// Looks up what is wished for.
+    /// Looks up one wish about a client.
     ///
-    /// Blocks, for ``patience`` at most and some milliseconds as a rule.
+    /// Blocks for ``patience`` at most, usually some milliseconds.
     package static func find(
         peer: SocketAddress,
         local: SocketAddress,
@@ -236,8 +237,8 @@ extension ProcessLookup {
         return Finding(owner: program(holding: socket), user: socket.uid)
     }
 
-    /// The process that listens at `address`, or at every address with its port; nil where nobody
-    /// does, or it is another user's.
+    /// The process that listens at `address`, or at every address with its port; nil when there is
+    /// none, or it is another user's.
     ///
     /// Blocks as `find` does.
     package static func listener(at address: SocketAddress) -> Owner? {
@@ -262,7 +263,7 @@ extension ProcessLookup {
         return nil
     }
 
-    /// A connection within the machine is one over loopback, or one from an address to itself.
+    /// Whether a connection is within the machine: over loopback, or from an address to itself.
     static func isWithinMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         let (from, to) = (peer.address.unmapped, local.address.unmapped)
         return from == to || (from.isLoopback && to.isLoopback)
@@ -282,8 +283,8 @@ extension ProcessLookup {
         return nil
     }
 
-    /// The processes in the order of likelihood: those of the user who made the socket first, of
-    /// these the youngest, since most clients are commands that have just been started.
+    /// The processes in order of likelihood: first those of the user who made the socket, and of
+    /// these the youngest, since most clients are commands that have just started.
     private static func candidates(user: UInt32) -> [Int32] {
         let all = ProcessFiles.numbers(in: "/proc", countMax: processesMax).sorted(by: >)
         var others: [Int32] = []
@@ -313,16 +314,17 @@ extension ProcessLookup {
     ) -> Set<Int32>? {
         guard let inode = inode(peer, local, sockets) else { return nil }
         let found = processes.filter { process in
-            // Files of this user can be seen, unless the process has more rights than this one.
+            // This user's processes can be inspected, unless a process has more rights than this
+            // one.
             ProcessFiles.areDescriptorsReadable(of: process)
                 ? holds(inode, process) : ProcessFiles.user(of: process) != nil
         }
-        // One that let go of it meanwhile was not found.
+        // A process that closed the socket meanwhile was not found.
         if found.isEmpty, self.inode(peer, local, sockets) != inode { return nil }
         return found
     }
 
-    /// The number by which /proc calls the socket at the other end; nil when nobody holds it.
+    /// The inode of the socket at the other end; nil when no process holds it.
     private static func inode(
         _ peer: SocketAddress,
         _ local: SocketAddress,

@@ -1,4 +1,4 @@
-// As whom and where this process runs: the user, the home, the machine, and the process itself.
+// The environment of this process: its user, home directory, machine and number.
 import Glibc
 
 package enum ProcessOwner {
@@ -8,7 +8,7 @@ package enum ProcessOwner {
     /// The number of this process.
     package static var processNumber: Int32 { getpid() }
 
-    /// The effective user's name, or its number if nobody knows a name.
+    /// The effective user's name, or its number if it has no name.
     package static var userName: String {
         // Safety: the entry is read before any other call could overwrite it.
         guard let entry = unsafe getpwuid(geteuid()), let name = unsafe entry.pointee.pw_name else {
@@ -17,11 +17,11 @@ package enum ProcessOwner {
         return unsafe String(cString: name)
     }
 
-    /// The home directory: `HOME`, where that is a directory of the effective user, or else what
-    /// the system knows of the user; nil where neither says.
+    /// The home directory: `HOME`, if that is a directory of the effective user, else the one in
+    /// the user database; nil when neither exists.
     ///
-    /// After `sudo` without `-H` it names another user's, and in a container the system may not
-    /// know the user at all.
+    /// After `sudo` without `-H`, `HOME` is another user's, and in a container the user database
+    /// may not contain the user.
     package static func home(_ environment: [String: String]) -> String? {
         if let own = environment["HOME"], own.hasPrefix("/"),
             FileStatus(path: own)?.user == geteuid()
@@ -31,7 +31,7 @@ package enum ProcessOwner {
         return accountHome
     }
 
-    /// The home directory that the system knows of the effective user, whatever `HOME` says.
+    /// The effective user's home directory in the user database, whatever `HOME` is.
     package static var accountHome: String? {
         // Safety: as above.
         guard let entry = unsafe getpwuid(geteuid()), let home = unsafe entry.pointee.pw_dir else {
@@ -41,27 +41,27 @@ package enum ProcessOwner {
         return path.hasPrefix("/") ? path : nil
     }
 
-    /// The working directory; empty where it is gone.
+    /// The working directory; empty when it has been removed.
     package static var directory: String {
-        // Safety: without a buffer of ours the call makes one, which is freed once it is read.
+        // Safety: without a buffer the call allocates one, which is freed once it is read.
         guard let path = unsafe getcwd(nil, 0) else { return "" }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
     }
 
-    /// The first label of the machine's name.
+    /// The first label of the host name.
     package static var hostName: String {
         var name = [CChar](repeating: 0, count: 256)
-        // Safety: the kernel writes at most the length it is told, less than the array has.
+        // Safety: the kernel writes at most the given length, less than the array has.
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "localhost" }
         let bytes = name.prefix { $0 != 0 && $0 != 0x2E }.map { UInt8(bitPattern: $0) }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What tells this machine from others, however they are called: machine-id(5), or where there
-    /// is none the kernel's name for this run of it.
+    /// Identifies this machine whatever its host name is: machine-id(5), else the kernel's boot ID,
+    /// else the host name.
     ///
-    /// It is not to be shown to others; a digest of it may be.
+    /// Do not disclose it; a digest of it may be disclosed.
     package static var machine: String {
         for path in ["/etc/machine-id", "/proc/sys/kernel/random/boot_id"] {
             let content = ProcessFiles.content(of: path, bytesMax: 256) ?? []

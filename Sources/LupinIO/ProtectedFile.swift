@@ -1,4 +1,4 @@
-// How files that hold secrets are read, and who else could have read or written them.
+// Reads files that hold secrets, and reports which other users may access them.
 import CLinux
 import Glibc
 
@@ -9,9 +9,9 @@ package enum ProtectedFileProblem: Error, Equatable, Sendable, CustomStringConve
     case notRegular
     /// Longer than the given number of bytes.
     case tooLong(Int)
-    /// It may not be replaced, and is there.
+    /// The file exists and must not be replaced.
     case exists
-    /// The directory belongs to another user, or anybody may rename what is in it.
+    /// The directory belongs to another user, or other users may rename its files.
     case unsafeDirectory
 
     /// Whether there is no such file.
@@ -31,16 +31,16 @@ package enum ProtectedFileProblem: Error, Equatable, Sendable, CustomStringConve
 /// The content of a protected file, wiped from memory at the end of its life.
 @safe
 package struct ProtectedContents: ~Copyable {
-    /// To whom the file belongs.
+    /// The owner of the file.
     package enum Owner: Sendable { case ourselves, root, somebodyElse }
 
     private let storage: UnsafeMutablePointer<UInt8>
     private let capacity: Int
     private let count: Int
     package let owner: Owner
-    /// Whether the file's group or all others may read it.
+    /// Whether the file's group or all other users may read it.
     package let isOpenToOthers: Bool
-    /// The device that the file lies on, as `/proc/self/mountinfo` numbers them.
+    /// The device of the file, as `/proc/self/mountinfo` numbers it.
     package let device: UInt64
 
     fileprivate init(
@@ -61,7 +61,7 @@ package struct ProtectedContents: ~Copyable {
     }
 
     deinit {
-        // Safety: nobody borrows the bytes any more; explicit_bzero isn't optimised away.
+        // Safety: no borrow of the bytes is left; explicit_bzero isn't optimised away.
         unsafe explicit_bzero(storage, capacity)
         unsafe storage.deallocate()
     }
@@ -79,20 +79,20 @@ package struct ProtectedContents: ~Copyable {
 
 /// Files that hold secrets.
 package enum ProtectedFile {
-    /// Reads a whole file, and says who else may.
+    /// Reads a whole file, and reports which other users may read it.
     ///
-    /// A symbolic link is followed: secrets are mounted and shared that way, and whoever may set it
-    /// may replace the file too.
+    /// Follows a symbolic link: secrets are mounted and shared that way, and a user who may set the
+    /// link may replace the file too.
     /// - Parameters:
-    ///   - path: Where it lies.
+    ///   - path: The file's path.
     ///   - bytesMax: The longest content that is read.
-    /// - Returns: The content, which lies in memory once only.
+    /// - Returns: The content, which exists in memory only once.
     /// - Throws: `system`, `notRegular` or `tooLong`.
     package static func read(
         _ path: String,
         bytesMax: Int = 1 << 20
     ) throws(ProtectedFileProblem) -> ProtectedContents {
-        // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+        // O_NONBLOCK: opening a pipe without a writer must not hang.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let file = Descriptor(
             // Safety: the path is NUL-terminated for the call.
@@ -102,7 +102,7 @@ package enum ProtectedFile {
         // Safety: fstat fills the struct it is given.
         try checked { unsafe fstat(file.raw, &status) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
-        // Allocated once: a buffer that grows would leave copies of the secret behind.
+        // Allocated once: a buffer that grows would leave copies of the secret in memory.
         let capacity = max(0, min(Int(status.st_size), bytesMax)) + 1
         let storage = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
         var count = 0

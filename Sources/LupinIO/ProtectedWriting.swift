@@ -1,16 +1,17 @@
-// How files that hold secrets are written: all or nothing, for us alone, whatever may happen.
+// Writes files that hold secrets: atomically, and for this user alone.
 import CLinux
 import Glibc
 
 extension ProtectedFile {
-    /// Writes a file that only we may read, so that it always has its old or its new content.
+    /// Writes a file that only this user may read, so that it always has its old or its new
+    /// content.
     ///
-    /// The content goes to a file of its own in the same directory, and is on the disk before that
-    /// one gets the name. Missing directories are made for us alone.
+    /// The content goes to a temporary file in the same directory, and is flushed to disk before
+    /// that file gets the name. Missing directories are made for this user alone.
     /// - Parameters:
-    ///   - bytes: All of the new content.
-    ///   - path: Where it goes.
-    ///   - replacing: Whether a file that is there gives way.
+    ///   - bytes: The new content.
+    ///   - path: The file's path.
+    ///   - replacing: Whether to replace an existing file.
     /// - Throws: `exists`, `unsafeDirectory` or `system`.
     package static func write(
         _ bytes: Span<UInt8>,
@@ -32,11 +33,11 @@ extension ProtectedFile {
         removeAbandoned(of: name, in: folder, directory, now: written)
     }
 
-    /// Waits until nobody else holds the lock that a file stands for, and holds it.
+    /// Waits for the lock on a file, and takes it.
     ///
-    /// The kernel lets go of it when the holder ends in any way. The file stays: removing it would
+    /// The kernel releases it when the holder ends in any way. The file stays: removing it would
     /// let two processes lock two files of the same name.
-    /// - Parameter path: The file, which is made if it isn't there.
+    /// - Parameter path: The lock file, which is made if it is missing.
     /// - Returns: The lock, held until the end of its life.
     /// - Throws: `unsafeDirectory` or `system`.
     package static func lock(_ path: String) throws(ProtectedFileProblem) -> Descriptor {
@@ -45,8 +46,8 @@ extension ProtectedFile {
         return file
     }
 
-    /// Takes a lock as `lock` does, but waits for nobody.
-    /// - Returns: nil where somebody else holds it.
+    /// Takes a lock as `lock` does, but never waits.
+    /// - Returns: nil when another process holds it.
     package static func tryLock(_ path: String) throws(ProtectedFileProblem) -> Descriptor? {
         let file = try openLock(path)
         do throws(ProtectedFileProblem) {
@@ -71,7 +72,7 @@ extension ProtectedFile {
 
     // MARK: Steps
 
-    /// Makes a new file with this content, on the disk; returns the time of the file system.
+    /// Makes a new file with this content on disk; returns the file system's time.
     private static func fill(
         _ name: String,
         in directory: borrowing Descriptor,
@@ -98,7 +99,7 @@ extension ProtectedFile {
                 }
                 written += result
             }
-            // The umask may have taken our own rights away.
+            // The umask may have cleared this user's own permissions.
             try checked { fchmod(file.raw, 0o600) }
             try checked { fsync(file.raw) }
             var status = stat()
@@ -125,7 +126,7 @@ extension ProtectedFile {
             try checked { unsafe renameat(folder, temporary, folder, name) }
             return
         }
-        // Unlike a rename, a link fails where the name is taken.
+        // Unlike a rename, a link fails where the name exists.
         do throws(ProtectedFileProblem) {
             try checked { unsafe linkat(folder, temporary, folder, name, 0) }
         } catch {
@@ -134,7 +135,7 @@ extension ProtectedFile {
         try checked { unsafe unlinkat(folder, temporary, 0) }
     }
 
-    /// Opens a directory whose files nobody else can exchange.
+    /// Opens a directory whose files no other user can replace.
     static func openDirectory(
         _ path: String,
         makingIt: Bool
@@ -160,7 +161,7 @@ extension ProtectedFile {
         return directory
     }
 
-    /// Makes a directory for us alone, and those above it; the path's length bounds the depth.
+    /// Makes a directory for this user alone, and its parents; the path's length bounds the depth.
     private static func makeDirectory(_ path: String) throws(ProtectedFileProblem) {
         let (above, name) = parts(of: path)
         guard !name.isEmpty, above != path else {
@@ -177,7 +178,7 @@ extension ProtectedFile {
         try flush(directory)
     }
 
-    /// Waits until the names in a directory are on the disk.
+    /// Flushes the names in a directory to disk.
     private static func flush(
         _ directory: borrowing Descriptor
     ) throws(ProtectedFileProblem) {
@@ -185,19 +186,19 @@ extension ProtectedFile {
         do throws(ProtectedFileProblem) {
             try checked { fsync(folder) }
         } catch {
-            // Some file systems in user space have nothing to flush a directory with.
+            // Some FUSE file systems can't flush a directory.
             guard error == .system(SystemError(code: EINVAL)) else { throw error }
         }
     }
 
     // MARK: What a killed process left
 
-    /// Older ones are nobody's any more: writing one takes milliseconds.
+    /// Older unfinished files are abandoned: writing one takes milliseconds.
     private static let abandonedSeconds = 600
 
     private static func temporaryPrefix(_ name: String) -> String { ".\(name).new-" }
 
-    /// Removes the unfinished files of processes that were killed, for they hold secrets too.
+    /// Removes the unfinished files of killed processes, since these hold secrets too.
     private static func removeAbandoned(
         of name: String,
         in folder: String,
@@ -217,7 +218,7 @@ extension ProtectedFile {
         }
     }
 
-    /// The directory and the last component of a path; slashes at its end don't count.
+    /// The directory and the last component of a path; trailing slashes are ignored.
     static func parts(of path: String) -> (folder: String, name: String) {
         var trimmed = path[...]
         while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }

@@ -1,25 +1,25 @@
-// How files that everybody may read are put among others and taken away, and what lies where.
+// Writes and finds files that every user may read.
 import Glibc
 
 /// Files in folders of the system or of other programs.
 package enum PublicFile {
-    /// Writes a file of mode 0644 in one step: others see the old content or the new one.
+    /// Writes a file of mode 0644 atomically: readers see the old content or the new one.
     ///
     /// Missing folders are made with mode 0755.
     /// - Parameters:
-    ///   - bytes: All of its content.
-    ///   - path: Where it goes.
-    /// - Throws: What the kernel said.
+    ///   - bytes: The content.
+    ///   - path: The file's path.
+    /// - Throws: The kernel's error.
     package static func write(_ bytes: [UInt8], to path: String) throws(SystemError) {
         let folder = ProtectedFile.parts(of: path).folder
         try makeFolder(folder)
-        // A stranger can't foresee the name, and so can't put a link there.
+        // Another user can't foresee the name, and so can't put a link there.
         let temporary = "\(folder)/.lupin-\(UInt64.random(in: .min ... .max))"
-        // A trust store is no use to those who can't read it.
+        // A trust store is useless to users who can't read it.
         try WholeFile.replace(path, with: bytes, by: temporary, mode: 0o644, ignoringUmask: true)
     }
 
-    /// Whether this process may add files to a folder, or make it if it isn't there.
+    /// Whether this process may add files to a folder, or make the folder if it is missing.
     package static func mayWrite(to folder: String) -> Bool {
         var folder = folder
         while true {
@@ -37,16 +37,16 @@ package enum PublicFile {
         unsafe access(path, W_OK) == 0
     }
 
-    /// Whether a path leads to anything.
+    /// Whether a file exists at a path.
     package static func exists(_ path: String) -> Bool { FileStatus(path: path) != nil }
 
-    /// The names in a folder, sorted; none when it can't be read.
+    /// The names in a folder, sorted; empty when it can't be read.
     package static func names(in folder: String) -> [String] {
         let names = (try? ProcessFiles.names(in: folder)) ?? []
         return names.filter { $0 != "." && $0 != ".." }.sorted()
     }
 
-    /// The file that a path means when all links are followed; nil if there is none.
+    /// The path of a file with all links resolved; nil if there is no file.
     package static func target(of path: String) -> String? {
         // Safety: realpath allocates the text, which is copied and freed here.
         guard let text = unsafe realpath(path, nil) else { return nil }
@@ -54,7 +54,7 @@ package enum PublicFile {
         return unsafe String(cString: text)
     }
 
-    /// Where a program lies in the folders of a search path; nil if nowhere.
+    /// The path of a program in the folders of a search path; nil if it is in none.
     package static func program(_ name: String, in searchPath: String) -> String? {
         for folder in searchPath.split(separator: ":") where folder.hasPrefix("/") {
             let path = "\(folder)/\(name)"
@@ -74,7 +74,7 @@ package enum PublicFile {
             // Safety: the path is NUL-terminated for the call.
             try SystemCall.check { unsafe mkdir(path, 0o755) }
         } catch {
-            // Somebody else may have made it meanwhile.
+            // Another process may have made it meanwhile.
             if error.code != EEXIST { throw error }
         }
     }

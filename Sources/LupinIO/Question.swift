@@ -1,12 +1,12 @@
-// One thing that another thread is asked, and the answer that a task waits for.
+// One question to another thread, and the answer that a task waits for.
 
 /// A question and its answer, confined to the loop of the task that waits.
 package final class Question<Answer: Sendable> {
-    /// Without a slot the task has left, and waits for something else by now.
+    /// nil when the task has left, and may wait for something else by now.
     private var slot: ParkingSlot?
     package private(set) var answer: Answer?
 
-    /// `slot` is woken with `.answered`.
+    /// The answer wakes `slot` with `.answered`.
     package init(_ slot: ParkingSlot) { self.slot = slot }
 
     /// Answers, on any thread.
@@ -16,7 +16,7 @@ package final class Question<Answer: Sendable> {
         return { answer in executor.mailbox.post { home.value.take(answer) } }
     }
 
-    /// Whether the answer is still to come.
+    /// Whether the task still waits for the answer.
     package var isOpen: Bool { answer == nil && slot != nil }
 
     package func close() { slot = nil }
@@ -27,7 +27,7 @@ package final class Question<Answer: Sendable> {
         slot.wake(.answered)
     }
 
-    /// Waits for the answer, and closes the question; nil where it takes too long.
+    /// Waits for the answer, and closes the question; nil when the deadline passes.
     package func answer(until deadline: UInt64) async -> Answer? {
         defer { close() }
         while isOpen, let slot, slot.loop.now < deadline {

@@ -1,8 +1,8 @@
-// The kernel's tables of connections, read once for all who ask about them at a time.
+// The kernel's tables of connections, read once for all concurrent look-ups.
 import LupinCore
 import Synchronization
 
-/// The tables as they were last read: a burst of new clients does not wait for a reading each.
+/// The tables as last read, so that a burst of new clients does not cost one reading each.
 final class RecentTables: Sendable {
     private struct Reading {
         /// In microseconds of the monotonic clock.
@@ -15,7 +15,7 @@ final class RecentTables: Sendable {
 
     private let last = Mutex<Reading?>(nil)
 
-    /// What is known of a client's user; it blocks.
+    /// The known data about a client's user; it blocks.
     func user(
         of peer: SocketAddress,
         to local: SocketAddress,
@@ -31,7 +31,7 @@ final class RecentTables: Sendable {
         return ProcessLookup.Finding()
     }
 
-    /// The tables, read again unless that was begun after `moment`.
+    /// The tables, read again unless the last reading began after `moment`.
     private func tables(since moment: UInt64?) -> [[UInt8]] {
         last.withLock { last in
             if let moment, let last, last.begun > moment { return last.tables }

@@ -1,4 +1,4 @@
-// Names to addresses: getaddrinfo on helper threads, a small cache on each loop.
+// Resolves names to addresses: getaddrinfo on helper threads, a small cache on each loop.
 import CLinux
 import Glibc
 package import LupinCore
@@ -7,7 +7,7 @@ package import LupinCore
 package enum ResolveFailure: Error, Equatable, Sendable {
     /// The name does not exist or has no address.
     case notFound
-    /// The resolver could not say (`reason` in its words).
+    /// The resolver failed; `reason` is its message.
     case failed(reason: String)
     case timedOut
     /// Too many look-ups wait already.
@@ -17,13 +17,13 @@ package enum ResolveFailure: Error, Equatable, Sendable {
 
 /// The threads that block in getaddrinfo, shared by all loops.
 package final class ResolverThreads: Sendable {
-    /// Look-ups that may wait in a thread's queue; beyond, they fail as `.busy`.
+    /// Look-ups that may wait in a thread's queue; further ones fail as `.busy`.
     static let queueLength = 1024
 
     private let threads: [HelperThread]
     private let ask: @Sendable (String) -> Resolver.Answer
 
-    /// Starts `count` threads that call `ask`, which may block; tests give their own.
+    /// Starts `count` threads that call `ask`, which may block; tests supply their own.
     package init(
         count: Int = 4,
         asking ask: @escaping @Sendable (String) -> Resolver.Answer = { Resolver.ask($0) }
@@ -42,25 +42,25 @@ package final class ResolverThreads: Sendable {
         self.threads = threads
     }
 
-    /// Leaves look-ups that still run to themselves; nobody waits for them.
+    /// Stops without waiting for look-ups that still run.
     package func abandon() {
         for thread in threads { thread.abandon() }
     }
 
     func submit(_ host: String, _ done: @escaping @Sendable (Resolver.Answer) -> Void) -> Bool {
-        // A slow zone blocks the names that hash with it, not all of them.
+        // A slow zone blocks only the names that hash to the same thread.
         let thread = threads[Int(host.hashValue.magnitude % UInt(threads.count))]
         return thread.submit { [ask] in done(ask(host)) }
     }
 }
 
-/// One loop's view of the name service.
+/// One loop's resolver and its cache.
 package final class Resolver {
     package typealias Answer = Result<[IPAddress], ResolveFailure>
 
-    /// Names kept at most; beyond, the cache starts anew.
+    /// Names kept at most; when it is full, the cache is emptied.
     static let entriesMax = 4096
-    /// How long a "not found" is believed.
+    /// How long a "not found" answer is cached.
     package static let negativeLifetime = Duration.seconds(1)
 
     /// EAI_NODATA and EAI_ADDRFAMILY, which glibc's headers hide.
@@ -72,7 +72,7 @@ package final class Resolver {
         let expiry: UInt64
     }
 
-    /// A task that waits for an answer, and the answer: the cache may have dropped it already.
+    /// A waiting task and its answer: the cache may have dropped the answer already.
     private final class Waiter {
         let slot: ParkingSlot
         var answer: Answer?
@@ -90,16 +90,16 @@ package final class Resolver {
         self.threads = threads
     }
 
-    /// The answer that is still fresh, without waiting.
+    /// The cached answer if it is still fresh; never waits.
     package func cached(_ host: String) -> Answer? {
         guard let entry = cache[host], entry.expiry > loop.now else { return nil }
         return entry.answer
     }
 
-    /// Resolves a name, in the order that RFC 6724 and the machine's configuration give.
+    /// Resolves a name; the addresses are in the order of RFC 6724 and the machine's configuration.
     ///
-    /// Concurrent look-ups of a name share one call. `interruptions` are reasons of `slot` that end
-    /// the wait.
+    /// Concurrent look-ups of a name share one call (single flight). `interruptions` are reasons of
+    /// `slot` that end the wait.
     package func resolve(
         _ host: String,
         timeToLive: Duration,
@@ -114,7 +114,7 @@ package final class Resolver {
             let woken = await slot.park(for: interruptions | .answered, until: deadline)
             let stops = woken.intersection(interruptions)
             if let answer = waiter.answer {
-                // Parking took these reasons; the caller has yet to hear of them.
+                // `park` has cleared these reasons; the caller must still see them.
                 slot.wake(stops)
                 return try answer.get()
             }

@@ -1,24 +1,23 @@
-// How a program is run that prints a secret: the output never touches a disk or a log.
+// Runs a program that prints a secret: the output never reaches a disk or a log.
 import CLinux
 import Glibc
 import LupinCore
 
-/// A program that is run for one secret on its standard output.
+/// A program that prints one secret on its standard output.
 ///
-/// It gets an empty standard input, nobody reads its standard error, and what it prints lies in
-/// memory only.
+/// Its standard input is empty, its standard error is not read, and its output stays in memory.
 package struct SecretCommand: Sendable {
-    /// What a program came to.
+    /// The result of a run.
     package enum Outcome: Sendable, Equatable {
         case output([UInt8])
-        /// Its exit code; 128 and the signal if one ended it.
+        /// Its exit code; 128 plus the signal number if a signal ended it.
         case failed(code: Int32)
         case timedOut
         /// It printed more than `bytesMax`.
         case tooLong
     }
 
-    /// The time between two looks at the child grows up to this.
+    /// The time between two checks of the child grows up to this.
     private static let pauseMillisecondsMax: Int32 = 20
 
     private let arguments: [String]
@@ -27,7 +26,7 @@ package struct SecretCommand: Sendable {
     private let bytesMax: Int
 
     /// - Parameters:
-    ///   - arguments: The program and what it is told; never empty.
+    ///   - arguments: The program and its arguments; never empty.
     ///   - environment: Its whole environment.
     ///   - timeLimit: How long it may run.
     ///   - bytesMax: The longest output.
@@ -46,7 +45,7 @@ package struct SecretCommand: Sendable {
 
     /// Runs the program and waits for its end; it blocks.
     ///
-    /// A program whose time is over is killed together with all that it started.
+    /// A program that exceeds the time limit is killed together with all that it started.
     /// - Throws: Why it can't be started.
     package func run() throws(SystemError) -> Outcome {
         let memory = Descriptor(owning: try SystemCall.check { linux_memory_file() })
@@ -58,7 +57,7 @@ package struct SecretCommand: Sendable {
         launch.outputDescriptor = memory.raw
         launch.leadsGroup = true
         let child = try ChildProcess(launch, signals: .ofAnyProgram)
-        // What it started and left behind goes with it.
+        // Processes that it started and left behind are killed too.
         defer { child.killGroup() }
         let deadline = SystemCall.monotonicMicroseconds() &+ timeLimit.boundedMicroseconds
         var pause: Int32 = 1

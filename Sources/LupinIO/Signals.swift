@@ -3,12 +3,12 @@ import CLinux
 import Glibc
 import LupinCore
 
-/// The signals that lupin acts upon.
+/// The signals that lupin handles.
 package enum ProcessSignal: Int32, Sendable, CaseIterable {
     /// Stop gracefully.
     case terminate = 15
     case interrupt = 2
-    /// Load the rules anew.
+    /// Reload the rules.
     case hangUp = 1
     /// Reopen the log file.
     case user1 = 10
@@ -21,7 +21,7 @@ package final class SignalReader {
     private let slot: ParkingSlot
     private let token: UInt64
 
-    /// Keeps `signals` from their default action in this thread and all threads made after it.
+    /// Blocks the default action of `signals` in this thread and all threads made after it.
     ///
     /// Call on the main thread before any other thread is started.
     package static func block(_ signals: [ProcessSignal]) {
@@ -30,9 +30,9 @@ package final class SignalReader {
         unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
     }
 
-    /// Whether the process was started so that it ignores the signal, as nohup(1) does it.
+    /// Whether the process was started with the signal ignored, as by nohup(1).
     ///
-    /// A signal that is blocked arrives all the same.
+    /// A blocked signal arrives even if it is ignored.
     package static func isIgnored(_ signal: ProcessSignal) -> Bool {
         let status = ProcessFiles.content(of: "/proc/self/status", bytesMax: 64 << 10) ?? []
         for line in status.split(separator: 0x0A) {

@@ -1,4 +1,4 @@
-// An address and a port as the kernel wants them.
+// An IP address with a port, and its kernel form.
 import CLinux
 import Glibc
 package import LupinCore
@@ -28,7 +28,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Calls `body` with the kernel's form.
+    /// Calls `body` with the address in the kernel's form.
     func withKernelForm(
         _ body: (UnsafePointer<sockaddr_storage>, socklen_t) -> Int32
     ) -> Int32 {
@@ -42,7 +42,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return unsafe body(&storage, length)
     }
 
-    /// The IPv4 address where this is one in an IPv6 address (RFC 4291 §2.5.5.2).
+    /// The IPv4 address of an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); else itself.
     var unmapped: SocketAddress { SocketAddress(address: address.unmapped, port: port) }
 
     init?(_ storage: sockaddr_storage) {

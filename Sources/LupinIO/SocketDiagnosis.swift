@@ -1,39 +1,39 @@
-// Who made the socket at the other end of a connection within this machine, asked of the kernel
-// directly (sock_diag(7)).
+// Asks the kernel directly which user made the socket at the other end of a local connection
+// (sock_diag(7)).
 import CLinux
 import Glibc
 import LupinCore
 import Synchronization
 
-/// A netlink socket for questions about single TCP sockets.
+/// A netlink socket for queries about single TCP sockets.
 ///
-/// One question takes two system calls that wait for nothing, some 5 µs, however many sockets there
-/// are: a loop may ask by itself, where the tables of /proc need a helper thread.
+/// A query takes two system calls that don't block, some 5 µs, however many sockets exist. So a
+/// loop may query directly, whereas the tables of /proc require a helper thread.
 package final class SocketDiagnosis: Sendable {
-    /// What the kernel says about a socket.
+    /// The kernel's answer about a socket.
     package enum Answer: Sendable, Equatable {
-        /// A process holds it, and this user made it; with the number that /proc calls it by.
+        /// A process holds it, and this user made it; with the inode that /proc shows for it.
         case user(UInt32, inode: UInt64)
-        /// There is none, or no process holds it any more: its user is not known then (the kernel
-        /// says 0, which is root).
+        /// No such socket exists, or no process holds it any more. Its user is not known then: the
+        /// kernel reports 0, which is root.
         case nobody
-        /// The kernel can't be asked so.
+        /// The kernel does not support such queries.
         case unavailable
     }
 
     private struct State: ~Copyable {
         let descriptor: Descriptor
-        /// The number of the last question.
+        /// The sequence number of the last query.
         var number: UInt32 = 0
     }
 
     private let state: Mutex<State>
 
-    /// Answers that may lie before the one that is waited for; more are somebody else's doing.
+    /// The most stale answers skipped before the expected one; more are an error.
     private static let answersMax = 8
 
-    /// nil where the kernel has no such sockets, forbids them, or knows nothing of TCP by them: one
-    /// that was built without that says of every socket that there is none.
+    /// Returns nil when the kernel has no such sockets, forbids them, or lacks TCP support in them:
+    /// such a kernel reports for every socket that there is none.
     package init?() {
         guard let raw = try? SystemCall.check({ linux_diagnosis_socket() }) else { return nil }
         state = Mutex(State(descriptor: Descriptor(owning: raw)))
@@ -41,9 +41,9 @@ package final class SocketDiagnosis: Sendable {
         guard loopbacks.contains(where: tellsOfOwnSocket) else { return nil }
     }
 
-    /// Whether the kernel tells of a socket of ours.
+    /// Whether the kernel finds a test socket of this process.
     ///
-    /// It is connected to itself: both ends of the connection are one, and nobody listens for it.
+    /// The socket is connected to itself: it is both ends of the connection, and needs no listener.
     private func tellsOfOwnSocket(at address: IPAddress) -> Bool {
         let any = SocketAddress(address: address, port: 0)
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -51,7 +51,7 @@ package final class SocketDiagnosis: Sendable {
             return false
         }
         let socket = Descriptor(owning: raw)
-        // Its port is free at once when it closes.
+        // Frees its port at once when it closes.
         _ = linux_set_linger_zero(socket.raw)
         // Safety: the kernel's form outlives the calls, which only read it.
         guard unsafe any.withKernelForm({ unsafe linux_bind(socket.raw, $0, $1) }) == 0,
@@ -62,9 +62,9 @@ package final class SocketDiagnosis: Sendable {
         return true
     }
 
-    /// Whose the socket at `local` is that is connected to `remote`.
+    /// The user of the socket at `local` that is connected to `remote`.
     ///
-    /// An IPv4-mapped address is the IPv4 address: the kernel finds sockets of both forms by it.
+    /// An IPv4-mapped address counts as the IPv4 address: the kernel finds both forms by it.
     package func user(of local: SocketAddress, connectedTo remote: SocketAddress) -> Answer {
         let (from, to) = (local.unmapped, remote.unmapped)
         guard from.family == to.family else { return .nobody }
@@ -110,12 +110,12 @@ package final class SocketDiagnosis: Sendable {
                 unsafe linux_diagnosis_read(descriptor, &answered, &type, &error, &found)
             }
             guard count > 0 else { return .unavailable }
-            // The answer to an earlier question that nobody took.
+            // A stale answer to an earlier query.
             if answered != number { continue }
             guard type == LINUX_DIAGNOSIS_SOCKET else {
                 return type == LINUX_DIAGNOSIS_ERROR && error == -ENOENT ? .nobody : .unavailable
             }
-            // Where no socket has both ends, the kernel tells of one that listens at the first.
+            // If no socket matches both ends, the kernel reports one that listens at the first.
             guard SocketAddress(found.local)?.unmapped == ends.0,
                 SocketAddress(found.remote)?.unmapped == ends.1
             else { return .nobody }

@@ -1,13 +1,13 @@
-// What a line of /proc/net/tcp says, and which line is the client's end of a connection.
+// Parses lines of /proc/net/tcp, and finds the client's end of a connection.
 import LupinCore
 
 /// One TCP socket of this network namespace, as proc_pid_net(5) lists it.
 package struct SocketTableEntry: Sendable, Equatable {
     package var local: SocketAddress
     package var remote: SocketAddress
-    /// Who made the socket.
+    /// The user who made the socket.
     package var uid: UInt32
-    /// The number in `socket:[…]`; 0 when no process holds the socket any more.
+    /// The inode in `socket:[…]`; 0 when no process holds the socket any more.
     package var inode: UInt64
 
     package init(local: SocketAddress, remote: SocketAddress, uid: UInt32, inode: UInt64) {
@@ -17,8 +17,8 @@ package struct SocketTableEntry: Sendable, Equatable {
         self.inode = inode
     }
 
-    /// The socket that a line of /proc/net/tcp or /proc/net/tcp6 describes; nil for the heading and
-    /// for what cannot be understood.
+    /// Parses a line of /proc/net/tcp or /proc/net/tcp6; returns nil for the heading and for
+    /// invalid lines.
     package init?(line: ArraySlice<UInt8>) {
         var words = Words(rest: line)
         _ = words.next()
@@ -41,8 +41,8 @@ package struct SocketTableEntry: Sendable, Equatable {
 
     /// The entry of the socket at `local` that is connected to `remote` and belongs to a process.
     ///
-    /// An IPv4-mapped address is the IPv4 address (RFC 4291 §2.5.5.2): the two ends of a connection
-    /// may disagree about the form.
+    /// An IPv4-mapped address counts as the IPv4 address (RFC 4291 §2.5.5.2): the two ends of a
+    /// connection may use different forms.
     package static func find(
         in table: [UInt8],
         local: SocketAddress,
@@ -67,9 +67,9 @@ package struct SocketTableEntry: Sendable, Equatable {
         return nil
     }
 
-    /// Whether the line that begins at `start` may be about the local port of these four digits.
+    /// Whether the line at `start` may have a local port with these four digits.
     ///
-    /// They stand behind the line's second colon. Tables of busy machines have 100,000 lines.
+    /// The digits follow the line's second colon. Tables of busy machines have 100,000 lines.
     private static func firstPort(
         of bytes: Span<UInt8>,
         at start: Int,
@@ -93,8 +93,8 @@ package struct SocketTableEntry: Sendable, Equatable {
         return Array(digits.utf8.dropFirst())
     }
 
-    /// `0100007F:1F90`: each 32-bit word of the address is a number in the machine's byte order,
-    /// made of bytes in network order; the port is a plain number.
+    /// Parses `0100007F:1F90`: each 32-bit word of the address, made of bytes in network order, is
+    /// a number in the machine's byte order; the port is a plain number.
     private static func address(_ text: ArraySlice<UInt8>) -> SocketAddress? {
         guard let colon = text.firstIndex(of: 0x3A) else { return nil }
         let (digits, portDigits) = (text[..<colon], text[(colon + 1)...])
@@ -114,7 +114,7 @@ package struct SocketTableEntry: Sendable, Equatable {
     }
 }
 
-/// The words of a line, between spaces.
+/// The words of a line, separated by spaces.
 private struct Words {
     var rest: ArraySlice<UInt8>
 

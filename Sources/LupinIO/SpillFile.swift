@@ -1,14 +1,14 @@
-// Where bytes go that are too many for memory: a file without a name that nobody finds or forgets.
+// A nameless temporary file for bytes that do not fit in memory.
 import CLinux
 import Glibc
 
-/// Bytes that did not fit in memory, appended once and read as often as wanted.
+/// Bytes that did not fit in memory, appended once and read as often as needed.
 ///
-/// The file has no name: nobody else opens it, and its room comes back when it is closed, even by
-/// the end of a killed process.
+/// The file has no name: no other process can open it, and its space is freed when it is closed,
+/// even when the process is killed.
 ///
-/// Writing and reading move bytes to and from the page cache, at the speed of a copy as a rule, so
-/// they are done on the loop. Nothing is ever flushed: after a crash nobody wants the bytes.
+/// Writes and reads usually copy to and from the page cache, so they run on the loop. Nothing is
+/// ever flushed: after a crash the bytes are not needed.
 ///
 /// Not Sendable: it belongs to one loop.
 package final class SpillFile {
@@ -16,26 +16,26 @@ package final class SpillFile {
     private var bytes: UInt64 = 0
 
     /// Opens an empty file.
-    /// - Parameter folder: A directory on the file system that gives the room.
-    /// - Throws: What open(2) said.
+    /// - Parameter folder: A directory on the file system that provides the space.
+    /// - Throws: The error of open(2).
     package convenience init(in folder: String) throws(SystemError) {
         self.init(owning: try Self.open(in: folder))
     }
 
-    /// Takes over a file that is open for reading and writing, and empty.
+    /// Takes ownership of an empty file that is open for reading and writing.
     package init(owning file: consuming Descriptor) { self.file = file }
 
     /// How many bytes were appended.
     package var count: UInt64 { bytes }
     package var isEmpty: Bool { bytes == 0 }
 
-    /// Puts bytes behind those that are there.
+    /// Appends bytes.
     ///
-    /// All of them or, where it fails, none: what was written of them by then is no part of the
-    /// file's content, and is overwritten by what is appended next.
-    /// - Throws: What pwrite(2) said: ENOSPC or EDQUOT where there is no room left.
+    /// A failure appends nothing: bytes written before it are not part of the content, and the next
+    /// append overwrites them.
+    /// - Throws: The error of pwrite(2): ENOSPC or EDQUOT when no space is left.
     package func append(_ bytes: Span<UInt8>) throws(SystemError) {
-        // Offsets are signed to the kernel.
+        // File offsets are signed in the kernel.
         guard let start = Int(exactly: self.bytes), bytes.count <= Int.max - start else {
             throw SystemError(code: EFBIG)
         }
@@ -50,7 +50,7 @@ package final class SpillFile {
                     unsafe pwrite(raw, $0.baseAddress, $0.count, offset)
                 }
             }
-            // Bytes were asked for, so nothing written is a failure too.
+            // Bytes were requested, so a result of 0 is a failure too.
             guard result != 0 else { throw SystemError(code: EIO) }
             guard result > 0 else { throw SystemError(code: Int32(truncatingIfNeeded: -result)) }
             written += result
@@ -61,10 +61,10 @@ package final class SpillFile {
     /// Copies bytes from the file into `room`, as many as fit and are there.
     ///
     /// - Parameters:
-    ///   - offset: Where they begin; at or behind the end there are none.
-    ///   - room: What is overwritten from its beginning.
-    /// - Returns: How many bytes were copied: 0 at the end only, if there is any room.
-    /// - Throws: What pread(2) said; EIO where the file has become shorter.
+    ///   - offset: The first byte to copy; at or after the end nothing is copied.
+    ///   - room: The span to overwrite from its beginning.
+    /// - Returns: How many bytes were copied: 0 only at the end, or if `room` is empty.
+    /// - Throws: The error of pread(2); EIO where the file has become shorter.
     package func read(
         at offset: UInt64,
         into room: inout MutableSpan<UInt8>
@@ -89,7 +89,7 @@ package final class SpillFile {
         return done
     }
 
-    /// Reads as `read(at:into:)` does, over the elements that an array has.
+    /// Reads as `read(at:into:)` does, over an array's existing elements.
     package func read(
         at offset: UInt64,
         into array: inout [UInt8]
@@ -100,7 +100,7 @@ package final class SpillFile {
 
     // MARK: Opening
 
-    /// Another file may have the name by chance, but not so often.
+    /// Another file may have the random name; more collisions than this are an error.
     private static let attemptsMax = 4
 
     private static func open(in folder: String) throws(SystemError) -> Descriptor {
@@ -109,18 +109,18 @@ package final class SpillFile {
             let raw = try SystemCall.check { unsafe linux_nameless_file(folder) }
             return Descriptor(owning: raw)
         } catch {
-            // The file system has none; kernels that don't know the flag see a directory, or a
-            // file that isn't there.
+            // The file system has no nameless files; kernels without the flag report a directory,
+            // or a missing file.
             guard [EOPNOTSUPP, EISDIR, ENOENT].contains(error.code) else { throw error }
             return try openNamed(in: folder)
         }
     }
 
-    /// Opens a new file for us alone and takes its name away, before it holds a byte.
+    /// Opens a new file for this user alone and unlinks it while it is still empty.
     ///
-    /// For file systems without nameless files; a process that is killed in between leaves an
-    /// empty file.
-    /// - Throws: What open(2) or unlink(2) said.
+    /// For file systems without nameless files; a process that is killed in between leaves an empty
+    /// file.
+    /// - Throws: The error of open(2) or unlink(2).
     package static func openNamed(in folder: String) throws(SystemError) -> Descriptor {
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         for _ in 0..<attemptsMax {
@@ -144,7 +144,8 @@ package final class SpillFile {
     ///
     /// `/var/tmp` comes first because `/tmp` is memory on many machines.
     package static func folder(_ environment: [String: String]) -> String {
-        // What the user has named is taken though it can't be written: the error should say so.
+        // A folder named by the user is returned even if it is not writable: the error should name
+        // it.
         if let named = environment["TMPDIR"], named.hasPrefix("/"), isDirectory(named) {
             return named
         }
@@ -162,10 +163,10 @@ package final class SpillFile {
     }
 }
 
-/// One way through a spill file, from its beginning, in a piece of memory that is used again.
+/// A sequential reader of a spill file, with a reused piece of memory.
 ///
-/// It holds memory only between `fill` and the last `discard`, and may be ahead of the file's end:
-/// what is appended later is read later. Any number of readers share a file.
+/// It holds memory only between `fill` and the last `discard`. It may reach the file's end before
+/// later appends, and reads these later. Any number of readers share a file.
 package final class SpillReader {
     /// How much is read at a time.
     package static let pieceBytes = 64 << 10
@@ -178,13 +179,13 @@ package final class SpillReader {
 
     package init(_ file: SpillFile) { self.file = file }
 
-    /// The next bytes, as far as they were read; none before `fill`.
+    /// The next bytes that were read; none before `fill`.
     package var front: Span<UInt8> {
         @_lifetime(borrow self)
         get {
             let span = piece.span.extracting(start..<end)
-            // Safety: the array is the reader's own, and is changed by `fill` and `discard` only,
-            // which nobody may call while `front` is lent.
+            // Safety: the array is the reader's own, and only `fill` and `discard` change it, which
+            // must not be called while `front` is borrowed.
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
@@ -199,7 +200,7 @@ package final class SpillReader {
         guard start == end else { return true }
         let left = file.count - position
         guard left > 0 else { return false }
-        // Taken out meanwhile, so that it is never copied; after a failure it is made anew.
+        // Moved out meanwhile, so that it is never copied; after a failure a new one is made.
         var lent = piece
         piece = []
         (start, end) = (0, 0)
@@ -217,7 +218,7 @@ package final class SpillReader {
     package func discard(_ count: Int) {
         precondition(count >= 0 && count <= end - start, "more bytes discarded than there are")
         start += count
-        // The last piece is not kept for nothing, nor a short one for a file that has grown.
+        // Released at the end of the file, and when it is too short for a file that has grown.
         if start == end, position == file.count || piece.count < Self.pieceBytes {
             piece = []
             (start, end) = (0, 0)

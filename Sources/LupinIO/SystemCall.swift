@@ -9,7 +9,7 @@ package struct SystemError: Error, Equatable, Sendable {
 
     package init(code: Int32) { self.code = code }
 
-    /// The kernel's words for it.
+    /// The kernel's message for it.
     package var message: String {
         if self == .unannouncedEnd { return "The connection ended without a farewell" }
         // Safety: strerror returns a static or thread-local C string; it is copied at once.
@@ -19,14 +19,14 @@ package struct SystemError: Error, Equatable, Sendable {
 
     package static let wouldBlock = SystemError(code: EAGAIN)
     package static let addressInUse = SystemError(code: EADDRINUSE)
-    /// A connection with a filter ended without the farewell that the filter wants; of no number
-    /// that the kernel has.
+    /// A filtered connection ended without the end message that the filter expects; the code is not
+    /// one of the kernel's.
     package static let unannouncedEnd = SystemError(code: 0)
     package static let descriptorsExhausted: Set<Int32> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 }
 
 package enum SystemCall {
-    /// Runs a call until a signal no longer interrupts it; a failure comes back as `-errno`.
+    /// Runs a call, and repeats it on EINTR; returns a failure as `-errno`.
     @inline(__always)
     static func value(_ call: () -> Int) -> Int {
         while true {
@@ -38,7 +38,7 @@ package enum SystemCall {
     }
 
     /// Runs a call that is not on the hot path.
-    /// - Throws: What errno said.
+    /// - Throws: The errno value.
     @discardableResult
     package static func check(_ call: () -> Int32) throws(SystemError) -> Int32 {
         let result = value { Int(call()) }
@@ -65,7 +65,7 @@ package enum SystemCall {
     /// Processors that this process may run on, at least 1.
     package static var processorCount: Int { Int(linux_cpu_count()) }
 
-    /// Raises the soft limit of open descriptors to the hard one and returns what holds now.
+    /// Raises the soft limit of open descriptors to the hard one; returns the limit in force.
     package static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
         // Safety: both calls only use the struct they are given.
@@ -80,13 +80,13 @@ package enum SystemCall {
     /// Gives whole free pages of the heap back to the kernel.
     package static func trimHeap() { _ = linux_trim_heap() }
 
-    /// A peer that went away must show as EPIPE, not end the process.
+    /// Makes a peer's disconnect fail as EPIPE instead of ending the process with SIGPIPE.
     package static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 }
 
 extension SystemError {
-    /// The peer's host answered that nobody listens there.
+    /// Whether the peer's host refused the connection, because nothing listens there.
     package var isRefusal: Bool { code == ECONNREFUSED }
 }

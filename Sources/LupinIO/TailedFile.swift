@@ -9,7 +9,7 @@ package struct TailedFile: ~Copyable {
     private var identity: [UInt64] = []
 
     /// Opens `path`, or takes standard input for nil.
-    /// - Throws: What open(2) said.
+    /// - Throws: The error of open(2).
     package init(path: String?) throws(SystemError) {
         self.path = path
         if path != nil { try open() }
@@ -17,8 +17,8 @@ package struct TailedFile: ~Copyable {
 
     /// Appends what can be read now, at most 64 KiB.
     ///
-    /// False at the end of what there is.
-    /// - Throws: What read(2) said.
+    /// Returns false at the current end.
+    /// - Throws: The error of read(2).
     package mutating func read(into bytes: inout [UInt8]) throws(SystemError) -> Bool {
         let raw = descriptor?.raw ?? STDIN_FILENO
         var block = [UInt8](repeating: 0, count: 64 << 10)
@@ -32,7 +32,7 @@ package struct TailedFile: ~Copyable {
         return count > 0
     }
 
-    /// Whether the path leads to another file now, or to a shorter one.
+    /// Whether the path leads to another file now, or the file has become shorter.
     ///
     /// Standard input never changes.
     package var hasRotated: Bool {
@@ -40,15 +40,15 @@ package struct TailedFile: ~Copyable {
         return now.identity != identity || (now.isRegular && now.size < position)
     }
 
-    /// Waits a moment for the file to grow.
+    /// Waits for the file to grow.
     package static func pause(milliseconds: Int32) {
         poll(nil, 0, milliseconds)
     }
 
-    /// Starts anew at the beginning of what the path leads to now, if that is anything.
+    /// Reopens the path and starts at its beginning, if the file exists.
     ///
-    /// Read the old file to its end first: lines may have been added to it until it was moved.
-    /// - Throws: What open(2) said.
+    /// Read the old file to its end first: lines may have been appended until it was renamed.
+    /// - Throws: The error of open(2).
     package mutating func reopen() throws(SystemError) {
         do throws(SystemError) {
             try open()

@@ -1,4 +1,4 @@
-// What the terminal of a person is like: whether there is one, and its time of day.
+// Properties of the user's terminal: whether there is one, its width, and the local time.
 import Glibc
 
 package enum Terminal {
@@ -17,9 +17,9 @@ package enum Terminal {
         return result == 0 && columns > 0 ? columns : nil
     }
 
-    /// Whether the process has a terminal that is still there: closing its window takes it away.
+    /// Whether the process still has a terminal: closing its window removes it.
     package static var isThere: Bool {
-        // Safety: the path is a literal, which ends with a zero byte.
+        // Safety: the path is a literal, which is NUL-terminated.
         let raw = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard raw >= 0 else { return false }
         close(raw)

@@ -1,9 +1,9 @@
-// Which parked tasks are due: a hashed wheel of parking slots, re-filed lazily.
+// Finds the parked tasks that are due: a hashed wheel of parking slots, re-filed lazily.
 
-/// Buckets of 8 ms that go round every 16 s.
+/// Buckets of 8 ms that cover 16 s in a cycle.
 ///
-/// Pushing a deadline out is one store in the slot: it stays filed where it was and is filed anew
-/// only when that bucket comes round. So an operation with a timeout costs nothing here.
+/// Extending a deadline is one store in the slot: it stays in its bucket and is re-filed only when
+/// that bucket comes up. So an operation with a timeout costs nothing here.
 package final class TimerWheel {
     package static let tickMicroseconds: UInt64 = 8192
     package static let bucketCount = 2048
@@ -15,7 +15,7 @@ package final class TimerWheel {
 
     package init(now: UInt64) { tick = now / Self.tickMicroseconds }
 
-    /// Makes sure that `slot` is looked at no later than its deadline.
+    /// Makes sure that the wheel checks `slot` no later than its deadline.
     @inline(__always)
     package func file(_ slot: ParkingSlot) {
         if slot.bucket >= 0, slot.filedDeadline <= slot.deadline { return }
@@ -38,7 +38,7 @@ package final class TimerWheel {
         slot.bucket = -1
     }
 
-    /// Wakes what is due at `now`.
+    /// Removes the slots that are due at `now`, and returns them.
     package func advance(to now: UInt64) -> [ParkingSlot] {
         let target = now / Self.tickMicroseconds
         guard target > tick else { return [] }
@@ -77,7 +77,7 @@ package final class TimerWheel {
         return -1
     }
 
-    /// Moves the buckets out and back, which spares run-time checks of exclusivity.
+    /// Moves the buckets out and back, which saves exclusivity checks at run time.
     @inline(__always)
     private func change<Result>(_ change: (inout [[ParkingSlot]]) -> Result) -> Result {
         var buckets: [[ParkingSlot]] = []

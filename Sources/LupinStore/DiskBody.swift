@@ -1,16 +1,16 @@
-// A stored body that is being read, from any thread, whatever happens to its entry meanwhile.
+// A stored body being read, from any thread, even after its entry is removed or replaced.
 
 import Glibc
 import Synchronization
 
-/// An open body, which stays readable when its entry is removed or replaced.
+/// An open body, which stays readable after its entry is removed or replaced.
 package final class DiskBody: Sendable {
     package let id: Int64
     /// To send from.
     package let file: OpenedFile
     /// CRC-32 of all of it, as it was stored.
     private let checksum: UInt32
-    /// How far a check has come, and what it found by then.
+    /// The progress of the check: its offset, and its CRC-32 up to there.
     private let checkedBytes = Atomic<UInt64>(0)
     private let checkedSum = Atomic<UInt32>(0)
 
@@ -32,12 +32,12 @@ package final class DiskBody: Sendable {
         try file.read(at: offset, into: &room, onlyIfCached: onlyIfCached)
     }
 
-    /// Reads on where the last check stopped; one thread at a time.
+    /// Continues the last check where it stopped; one thread at a time.
     ///
     /// - Parameters:
-    ///   - bytesMax: How much is read now, at most.
-    ///   - pieceBytes: How much is in memory at once.
-    /// - Returns: Whether all was read and is what was stored; false: there is more to be read.
+    ///   - bytesMax: The most bytes to read now.
+    ///   - pieceBytes: The bytes in memory at once.
+    /// - Returns: True when all was read and matches the stored body; false if more must be read.
     /// - Throws: `damaged` or `io`.
     func check(bytesMax: Int, pieceBytes: Int) throws(DiskProblem) -> Bool {
         var at = checkedBytes.load(ordering: .relaxed)

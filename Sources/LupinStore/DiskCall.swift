@@ -1,11 +1,11 @@
-// How this room makes system calls: the only place of it that reads errno.
+// The system calls of this module: the only place in it that reads errno.
 
 import CLinux
 import Glibc
 
 /// Calls on files, repeated on EINTR; failures become values.
 enum DiskCall {
-    /// Runs a call until a signal no longer interrupts it; a failure comes back as `-errno`.
+    /// Runs a call, and repeats it on EINTR; returns a failure as `-errno`.
     @inline(__always)
     static func value(_ call: () -> Int) -> Int {
         while true {
@@ -16,7 +16,7 @@ enum DiskCall {
         }
     }
 
-    /// Runs a call that gives a descriptor or nothing.
+    /// Runs a call that returns a descriptor or fails.
     /// - Throws: `full` or `io`.
     @discardableResult
     static func check(_ call: () -> Int32) throws(DiskProblem) -> Int32 {
@@ -25,8 +25,8 @@ enum DiskCall {
         return Int32(truncatingIfNeeded: result)
     }
 
-    /// Writes all of the bytes at a place of a file.
-    /// - Throws: `full` or `io`; what was written by then may be any part of them.
+    /// Writes all of the bytes at an offset of a file.
+    /// - Throws: `full` or `io`; an unknown part of the bytes may have been written then.
     static func write(
         _ bytes: Span<UInt8>,
         to descriptor: Int32,
@@ -45,7 +45,7 @@ enum DiskCall {
                     unsafe pwrite(descriptor, $0.baseAddress, $0.count, place)
                 }
             }
-            // Bytes were asked for, so nothing written is a failure too.
+            // Bytes were requested, so a result of 0 is a failure too.
             guard result != 0 else { throw .io(EIO) }
             guard result > 0 else { throw DiskProblem(code: Int32(truncatingIfNeeded: -result)) }
             written += result
@@ -53,7 +53,7 @@ enum DiskCall {
     }
 
     /// Reads until the room is full or the file ends.
-    /// - Returns: How many bytes came.
+    /// - Returns: How many bytes were read.
     /// - Throws: `io`.
     static func read(
         from descriptor: Int32,
@@ -85,8 +85,9 @@ enum DiskCall {
         return done
     }
 
-    /// Reads what is in memory already, once.
-    /// - Returns: How many bytes came, or `-errno`: EAGAIN where the disk would be waited for.
+    /// Reads once what is in the page cache.
+    /// - Returns: How many bytes were read, or `-errno`: EAGAIN if the read would wait for the
+    ///   disk.
     static func readCached(
         from descriptor: Int32,
         at offset: UInt64,

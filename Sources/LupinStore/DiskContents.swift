@@ -1,8 +1,8 @@
-// In which order files and rows change, so that a process killed at any moment leaves nothing torn.
+// The order of changes to files and rows, so that a kill at any moment leaves a consistent store.
 
 import Glibc
 
-/// The part of a store that waits for the disk; one thread at a time has it.
+/// The part of a store that waits for the disk; one thread at a time uses it.
 ///
 /// | Step of a commit             | What a kill before it leaves                       |
 /// |------------------------------|----------------------------------------------------|
@@ -11,13 +11,13 @@ import Glibc
 /// |                              | entries are as they were                           |
 /// | the old bodies go            | bodies without rows, found by `sweep`              |
 ///
-/// Nothing is flushed to the disk for one entry. So a power cut may leave a row whose body is short
-/// or not what it was: the length is compared when it is opened, the CRC-32 when it is checked.
+/// Nothing is flushed to disk for one entry. So a power failure may leave a row whose body is too
+/// short or corrupt: the length is compared when it is opened, the CRC-32 when it is checked.
 struct DiskContents: Sendable {
     let folder: DiskFolder
     let tally: DiskTally
     var limits: DiskLimits
-    /// Nil when it could not be made anew, or the store is closed.
+    /// nil when it could not be recreated, or the store is closed.
     private var index: DiskIndex?
     private var isClosed = false
     private var nextID: Int64 = 1
@@ -40,7 +40,7 @@ struct DiskContents: Sendable {
 
     // MARK: The index
 
-    /// Opens the index, a new one where that is no good.
+    /// Opens the index, and replaces an unusable one.
     private mutating func openIndex() throws(DiskProblem) {
         do throws(DiskProblem) {
             try folder.makeIndexFile()
@@ -57,13 +57,13 @@ struct DiskContents: Sendable {
         }
     }
 
-    /// Reads what must be in memory.
+    /// Loads the data that must be in memory.
     private mutating func loadIndex() throws(DiskProblem) -> DiskIndex {
         let index = try DiskIndex(path: folder.indexPath)
         var keys: [Int64: Int32] = [:]
         var (entries, bytes) = (0, 0)
         do throws(DiskProblem) {
-            // Never less: bodies of an index that is gone may still be open.
+            // Never lower: bodies of a removed index may still be open.
             nextID = max(nextID, try index.lastID() + 1)
             try index.forEachKey { keyHash, size in
                 keys[keyHash, default: 0] += 1
@@ -80,7 +80,7 @@ struct DiskContents: Sendable {
         return index
     }
 
-    /// Asks or tells the index; one that turns out to be damaged is begun anew.
+    /// Runs `body` on the index; an index that proves to be damaged is recreated.
     private mutating func withIndex<Value>(
         _ work: (DiskIndex) throws(DiskProblem) -> Value
     ) throws(DiskProblem) -> Value {
@@ -115,7 +115,7 @@ struct DiskContents: Sendable {
         }
     }
 
-    /// What the index says, or `fallback`: a look-up that fails finds nothing.
+    /// The index's answer, or `fallback`: a look-up that fails finds nothing.
     private mutating func found<Value>(
         or fallback: Value,
         _ work: (DiskIndex) throws(DiskProblem) -> Value
@@ -128,12 +128,12 @@ struct DiskContents: Sendable {
         }
     }
 
-    /// Keeps what the log should hear of.
+    /// Keeps a problem for the log.
     private func note(_ problem: DiskProblem) {
         switch problem {
         case .full: tally.note(.room, "\(folder.path): there is no room; nothing is stored")
         case .io: tally.note(.disk, "\(folder.path): \(problem)")
-        // Told where they are found, or no more than a refusal.
+        // Reported where they are found, or mere refusals.
         case .cannotOpen, .inUse, .foreignFolder, .tooLarge, .damaged, .closed: break
         }
     }
@@ -143,7 +143,7 @@ struct DiskContents: Sendable {
     mutating func begin() throws(DiskProblem) -> DiskDraft {
         do throws(DiskProblem) {
             guard !isClosed else { throw .closed }
-            // One more attempt, where there was no room for an index.
+            // One more attempt, if there was no space for an index earlier.
             if index == nil { try openIndex() }
             try checkRoom()
             return try DiskDraft(in: folder)
@@ -152,7 +152,7 @@ struct DiskContents: Sendable {
         }
     }
 
-    /// How often the room that is left is looked at while a draft grows, in bytes.
+    /// A growing draft checks the free space after this many bytes each.
     private static let roomCheckBytes: UInt64 = 1 << 20
 
     func append(_ bytes: Span<UInt8>, to draft: DiskDraft) throws(DiskProblem) {
@@ -194,7 +194,7 @@ struct DiskContents: Sendable {
         }
     }
 
-    /// Writes the row of a body that has its place, then lets go what went for it.
+    /// Writes the row of a shelved body, then removes the entries that it displaced.
     private mutating func insert(
         _ entry: DiskEntry,
         of draft: DiskDraft,
@@ -230,14 +230,14 @@ struct DiskContents: Sendable {
         guard free > UInt64(clamping: limits.spareBytes) else { throw .full }
     }
 
-    /// Counts what comes to nothing.
+    /// Counts a refusal.
     private func refusal(_ problem: DiskProblem) -> DiskProblem {
         tally.refuse()
         note(problem)
         return problem
     }
 
-    /// Removes the bodies of rows that are gone.
+    /// Removes the bodies of removed rows.
     private func letGo(_ rows: [IndexRow], areEvicted: Bool = false) {
         tally.remove(rows, areEvicted: areEvicted)
         for row in rows { folder.removeBody(row.id) }
@@ -289,7 +289,7 @@ struct DiskContents: Sendable {
         return nil
     }
 
-    /// How much of a body is read at once when it is checked.
+    /// How many bytes of a body a check reads at once.
     private static let pieceBytes = 64 << 10
 
     mutating func check(_ body: DiskBody, bytesMax: Int) -> DiskCheck {
@@ -342,8 +342,8 @@ struct DiskContents: Sendable {
             rows = try withIndex { index throws(DiskProblem) in try index.remove(ids) }
         } catch {
             note(error)
-            // A full disk has no room to write down the end of a row either. Without its body an
-            // entry is a miss all the same, and the body's room may be what is needed.
+            // A full disk has no space to record the removal of a row either. Without its body an
+            // entry is a miss anyway, and removing the body may free the space.
             for id in ids { folder.removeBody(id) }
             rows = found(or: []) { index throws(DiskProblem) in try index.remove(ids) }
         }
@@ -361,7 +361,7 @@ struct DiskContents: Sendable {
         do throws(DiskProblem) {
             try withIndex { index throws(DiskProblem) in try index.removeAll() }
         } catch {
-            // Without a row left the index can go as well, and needs no room for that.
+            // Without any rows left the index can be removed, which needs no space.
             note(error)
             dropIndex()
         }
@@ -379,7 +379,7 @@ struct DiskContents: Sendable {
         evictExcess()
     }
 
-    /// How many entries go in one transaction.
+    /// How many entries one transaction removes.
     private static let evictionsMax = 512
 
     private mutating func evictExcess() {
@@ -404,13 +404,13 @@ struct DiskContents: Sendable {
 
     private mutating func writeTouches() {
         guard !touches.isEmpty else { return }
-        // Where that fails they are lost, rather than kept without end.
+        // If the write fails they are lost: otherwise they would accumulate without bound.
         let pending = touches
         touches.removeAll()
         found(or: ()) { index throws(DiskProblem) in try index.write(pending) }
     }
 
-    /// Writes what waits and looks for files without an entry, as `DiskStore.sweep` says.
+    /// Writes pending uses and looks for files without an entry, as `DiskStore.sweep` documents.
     mutating func sweep(filesMax: Int) -> Bool {
         writeTouches()
         guard index != nil, !swept.isDone else { return true }
@@ -424,7 +424,7 @@ struct DiskContents: Sendable {
             }
             swept = sweep
         } catch {
-            // What can't be told apart stays, for the next run.
+            // Files that can't be attributed stay, for the next run.
             note(error)
             return true
         }

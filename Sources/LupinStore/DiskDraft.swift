@@ -1,13 +1,13 @@
-// A body on its way onto the disk: one thread appends to it, any thread reads along.
+// A body being stored: one thread appends to it, any thread can read it.
 
 import CZlib
 import Glibc
 import Synchronization
 
-/// A file that grows until it is committed or given up.
+/// A file that grows until it is committed or abandoned.
 ///
-/// It can be read from any thread while it grows and afterwards, as long as it is referenced: its
-/// descriptor outlives its name. What nobody committed loses its name with the last reference.
+/// Any thread can read it while it grows and afterwards, as long as it is referenced: its
+/// descriptor outlives its name. An uncommitted draft is unlinked with its last reference.
 package final class DiskDraft: Sendable {
     private let folder: DiskFolder
     private let name: String
@@ -25,16 +25,16 @@ package final class DiskDraft: Sendable {
 
     deinit { abandon() }
 
-    /// Bytes that can be read, on any thread.
+    /// How many bytes can be read, on any thread.
     package var count: UInt64 { length.load(ordering: .acquiring) }
 
-    /// Copies what was appended by now into `room`, as much as fits, on any thread.
+    /// Copies bytes appended so far into `room`, as many as fit, on any thread.
     ///
     /// - Parameters:
-    ///   - offset: Where it begins.
-    ///   - room: What is overwritten from its beginning.
-    /// - Returns: How many bytes were copied; 0 at or behind the end, or without room.
-    /// - Throws: `io`, or `damaged` where the file has become shorter.
+    ///   - offset: The first byte to copy.
+    ///   - room: The span to overwrite from its beginning.
+    /// - Returns: How many bytes were copied; 0 at or after the end, or if `room` is empty.
+    /// - Throws: `io`, or `damaged` if the file has become shorter.
     package func read(
         at offset: UInt64,
         into room: inout MutableSpan<UInt8>
@@ -49,29 +49,29 @@ package final class DiskDraft: Sendable {
 
     // MARK: What the store does with it, on one thread at a time
 
-    /// CRC-32 of what was appended.
+    /// The CRC-32 of the appended bytes.
     var checksum: UInt32 { crc.load(ordering: .relaxed) }
 
-    /// Neither committed nor given up.
+    /// Whether it is neither committed nor abandoned.
     var isOpen: Bool { !isOver.load(ordering: .acquiring) }
 
-    /// Puts bytes behind those that are there.
-    /// - Throws: `full` or `io`; then the draft is no longer of any use.
+    /// Appends bytes.
+    /// - Throws: `full` or `io`; then the draft can't be used any more.
     func append(_ bytes: Span<UInt8>) throws(DiskProblem) {
         let start = count
         try DiskCall.write(bytes, to: file.raw, at: start)
         crc.store(Checksum.extended(checksum, by: bytes), ordering: .relaxed)
-        // Readers see the length only behind the bytes.
+        // The new length is published only after the bytes.
         length.store(start + UInt64(bytes.count), ordering: .releasing)
     }
 
-    /// Gives it its place among the bodies.
+    /// Moves it to its place among the bodies.
     func shelve(as id: Int64) throws(DiskProblem) {
         try folder.shelve(draft: name, as: id)
         isOver.store(true, ordering: .releasing)
     }
 
-    /// Takes its name away, unless it has another by now.
+    /// Unlinks it, unless it has been renamed.
     func abandon() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
         folder.removeDraft(name)
@@ -81,7 +81,7 @@ package final class DiskDraft: Sendable {
 /// CRC-32 as zlib computes it.
 enum Checksum {
     static func extended(_ checksum: UInt32, by bytes: Span<UInt8>) -> UInt32 {
-        // zlib takes a missing buffer for the wish to begin.
+        // For zlib a missing buffer means to start over.
         guard !bytes.isEmpty else { return checksum }
         // Safety: zlib reads `count` bytes of the span and keeps no pointer.
         return unsafe bytes.withUnsafeBufferPointer {

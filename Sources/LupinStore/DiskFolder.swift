@@ -1,8 +1,8 @@
-// Where the files of a store lie, that they are ours alone, and that nobody else has them open.
+// The files of a store: their names, their permissions, and the lock against other processes.
 
 import Glibc
 
-/// A descriptor with one owner; one below zero is none.
+/// A descriptor with one owner; a negative one means none.
 struct OpenFile: ~Copyable, Sendable {
     let raw: Int32
 
@@ -18,7 +18,7 @@ struct OpenFile: ~Copyable, Sendable {
 ///     drafts/         bodies on their way in
 ///     bodies/00 … ff  bodies, named by their id, in the folder of its last eight bits
 ///
-/// What lies below it is reached from its descriptor, never through a symbolic link.
+/// Everything below it is opened relative to its descriptor, never through a symbolic link.
 final class DiskFolder: Sendable {
     let path: String
     private let root: OpenFile
@@ -26,10 +26,10 @@ final class DiskFolder: Sendable {
     private let bodies: OpenFile
     private let lock: OpenFile
 
-    /// How many folders the bodies are spread over.
+    /// The number of folders for bodies.
     static let shelves = 256
 
-    /// Makes the folder and those above it where they are missing, and takes it.
+    /// Makes the folder and its missing parents, and locks it.
     /// - Throws: `cannotOpen`, `foreignFolder` or `inUse`.
     init(_ path: String) throws(DiskProblem) {
         self.path = path
@@ -48,12 +48,12 @@ final class DiskFolder: Sendable {
         }
     }
 
-    /// Lets others have the folder, though drafts and bodies of ours may still be open.
+    /// Unlocks the folder, though drafts and bodies of this store may still be open.
     func release() { _ = flock(lock.raw, LOCK_UN) }
 
     // MARK: Drafts
 
-    /// Makes an empty file for a body on its way in.
+    /// Makes an empty file for a new body.
     func makeDraft() throws(DiskProblem) -> (name: String, file: Int32) {
         let name = String(UInt64.random(in: .min ... .max), radix: 16)
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
@@ -69,12 +69,12 @@ final class DiskFolder: Sendable {
         _ = unsafe unlinkat(drafts.raw, name, 0)
     }
 
-    /// Removes what a former run was writing when it ended.
+    /// Removes drafts that an earlier run left unfinished.
     func removeDrafts() {
         for name in Self.names(in: drafts.raw, ".") { removeDraft(name) }
     }
 
-    /// Puts a draft in its place among the bodies, over whatever had its name.
+    /// Moves a draft to its place among the bodies, and replaces any file there.
     func shelve(draft: String, as id: Int64) throws(DiskProblem) {
         let name = Self.name(ofShelf: Self.shelf(of: id))
         let shelf = OpenFile(owning: try Self.openFolder(name, in: bodies.raw))
@@ -88,10 +88,10 @@ final class DiskFolder: Sendable {
     // MARK: Bodies
 
     /// Opens a body for reading.
-    /// - Returns: A descriptor, or nil where no regular file has its place.
-    /// - Throws: `io`, where there may be one though.
+    /// - Returns: A descriptor, or nil if no regular file is there.
+    /// - Throws: `io`, if a file may exist nevertheless.
     func openBody(_ id: Int64) throws(DiskProblem) -> (file: Int32, length: UInt64)? {
-        // A pipe in its place must not make us wait for a writer.
+        // O_NONBLOCK: a FIFO in its place must not block the open.
         let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let shelf = openShelf(Self.shelf(of: id))
         let folder = shelf.raw
@@ -116,7 +116,7 @@ final class DiskFolder: Sendable {
 
     func removeBody(_ id: Int64) { remove(named: String(id), inShelf: Self.shelf(of: id)) }
 
-    /// One of the folders of bodies; `-errno` where there is none, or a symbolic link in its place.
+    /// Opens one of the folders of bodies; `-errno` if there is none, or a symbolic link.
     private func openShelf(_ shelf: Int) -> OpenFile {
         let (parent, name) = (bodies.raw, Self.name(ofShelf: shelf))
         let result = DiskCall.value {
@@ -126,12 +126,12 @@ final class DiskFolder: Sendable {
         return OpenFile(owning: Int32(truncatingIfNeeded: result))
     }
 
-    /// What lies in one of the folders of bodies, by name.
+    /// The names in one of the folders of bodies.
     func names(inShelf shelf: Int) -> [String] {
         Self.names(in: bodies.raw, Self.name(ofShelf: shelf))
     }
 
-    /// The body that a name in a folder stands for; nil for a name that we don't give.
+    /// The body that a name in a folder stands for; nil for a name that the store doesn't use.
     func id(named name: String, inShelf shelf: Int) -> Int64? {
         guard let id = Int64(name), Self.shelf(of: id) == shelf, String(id) == name else {
             return nil
@@ -156,7 +156,7 @@ final class DiskFolder: Sendable {
 
     // MARK: Room
 
-    /// Bytes that we may still take of the file system; nil when it doesn't say.
+    /// Bytes of the file system that this user may still use; nil when that is unknown.
     var freeBytes: UInt64? {
         var status = statvfs()
         // Safety: fstatvfs fills the struct it is given.
@@ -167,14 +167,15 @@ final class DiskFolder: Sendable {
 
     // MARK: The index
 
-    /// The index's file; SQLite puts its journal beside it.
+    /// The index's file; SQLite keeps its journal beside it.
     var indexPath: String { "\(path)/\(Self.indexName)" }
 
     private static let indexName = "index.sqlite"
     private static let journalSuffixes = ["", "-wal", "-shm", "-journal"]
 
-    /// Makes the index's file, so that it and its journal are ours alone from the beginning.
-    /// - Throws: `full`, `io`, or `damaged` where something else than a file has its name.
+    /// Makes the index's file, so that it and its journal have this user's permissions from the
+    /// beginning.
+    /// - Throws: `full`, `io`, or `damaged` if something other than a file has its name.
     func makeIndexFile() throws(DiskProblem) {
         for suffix in Self.journalSuffixes {
             var status = stat()
@@ -221,7 +222,7 @@ extension DiskFolder {
             }
             if code == 0 || code == -Int(EEXIST) { continue }
             var status = stat()
-            // A folder above ours may be there and not be ours to write in.
+            // A folder above ours may exist without write permission for this user.
             // Safety: the path is NUL-terminated for the call, which fills the struct.
             if unsafe stat(prefix, &status) == 0 { continue }
             throw DiskProblem(code: Int32(truncatingIfNeeded: -code))
@@ -230,7 +231,7 @@ extension DiskFolder {
 
     private static let folderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
 
-    /// Opens the store's folder, through a symbolic link only where it is the user's own or root's.
+    /// Opens the store's folder; follows a symbolic link only if this user or root owns it.
     private static func openFolder(_ path: String) throws(DiskProblem) -> Int32 {
         var status = stat()
         // Safety: the path is NUL-terminated for the calls; lstat fills the struct.
@@ -241,14 +242,14 @@ extension DiskFolder {
         return try DiskCall.check { unsafe open(path, folderFlags) }
     }
 
-    /// Makes a folder inside ours if it is missing, and opens it.
+    /// Makes a folder inside the store's if it is missing, and opens it.
     private static func openFolder(_ name: String, in root: Int32) throws(DiskProblem) -> Int32 {
         // Safety: the name is NUL-terminated for the calls.
         _ = unsafe mkdirat(root, name, 0o700)
         return try DiskCall.check { unsafe openat(root, name, folderFlags | O_NOFOLLOW) }
     }
 
-    /// Refuses a folder of somebody else, and shuts others out of one of ours.
+    /// Refuses another user's folder, and removes other users' access to this user's own.
     private static func makePrivate(_ root: Int32, path: String) throws(DiskProblem) {
         var status = stat()
         // Safety: fstat fills the struct it is given.
@@ -258,7 +259,7 @@ extension DiskFolder {
         try DiskCall.check { fchmod(root, 0o700) }
     }
 
-    /// Takes the lock, which the kernel gives back when the process ends, however it ends.
+    /// Takes the lock, which the kernel releases when the process ends in any way.
     private static func takeLock(in root: Int32, path: String) throws(DiskProblem) -> Int32 {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
         let raw = try DiskCall.check {
@@ -287,7 +288,7 @@ extension DiskFolder {
         return Int32(String(decoding: text.prefix(count).prefix { $0 > 0x20 }, as: UTF8.self))
     }
 
-    /// What lies in a folder, without what leads out of it; nothing where it can't be read.
+    /// The names in a folder, without `.` and `..`; empty if it can't be read.
     private static func names(in parent: Int32, _ folder: String) -> [String] {
         // Safety: the stream takes the descriptor over and is closed once, at the end.
         let raw = unsafe openat(parent, folder, folderFlags | O_NOFOLLOW)

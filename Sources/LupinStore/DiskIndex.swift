@@ -1,13 +1,13 @@
-// What the index is asked and told: every statement on its table, each change one transaction.
+// The operations on the index: all statements on its table, each change in one transaction.
 
 import FoundationEssentials
 import GRDB
 
-/// A row that went, as far as the store must know.
+/// The part of a removed row that the store needs.
 struct IndexRow: Sendable, Equatable {
     var id: Int64
     var keyHash: Int64
-    /// Body and facts together.
+    /// The size of body and facts together.
     var bytes: Int
 }
 
@@ -16,7 +16,7 @@ struct DiskIndex: Sendable {
     private let queue: DatabaseQueue
 
     /// - Parameter path: A file that exists; it may be empty.
-    /// - Throws: `damaged` where it holds something else; `full` or `io`.
+    /// - Throws: `damaged` if it is not an index; `full` or `io`.
     init(path: String) throws(DiskProblem) { queue = try IndexFile.open(path) }
 
     /// Writes the journal into the file and closes it.
@@ -24,7 +24,7 @@ struct DiskIndex: Sendable {
 
     // MARK: Reading
 
-    /// The key's hash and the bytes of every entry.
+    /// Calls `body` with the hash of the key and the size of every entry.
     func forEachKey(_ body: (_ keyHash: Int64, _ bytes: Int) -> Void) throws(DiskProblem) {
         try read { db in
             let sql = "SELECT key_hash, bytes FROM entry INDEXED BY entry_by_key"
@@ -35,7 +35,7 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// The largest id that was ever given, 0 for none.
+    /// The largest ID ever assigned, 0 for none.
     func lastID() throws(DiskProblem) -> Int64 {
         try read { db in
             let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
@@ -45,7 +45,7 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// The entries of a key, the one that was stored last first.
+    /// The entries of a key, the last stored one first.
     func entries(for key: String) throws(DiskProblem) -> [DiskEntry] {
         try entries(
             "WHERE key_hash = ? AND key = ? ORDER BY stored DESC, id DESC",
@@ -57,12 +57,12 @@ struct DiskIndex: Sendable {
         try entries("WHERE id = ?", [id]).first
     }
 
-    /// Entries by id, behind `id`.
+    /// Entries in order of ID, after `id`.
     func entries(after id: Int64, limit: Int) throws(DiskProblem) -> [DiskEntry] {
         try entries("WHERE id > ? ORDER BY id LIMIT ?", [id, limit])
     }
 
-    /// What the body of an entry must be; nil where there is no entry.
+    /// The expected length and checksum of an entry's body; nil if there is no entry.
     func body(_ id: Int64) throws(DiskProblem) -> (length: UInt64, checksum: UInt32)? {
         try read { db in
             let statement = try db.cachedStatement(
@@ -76,7 +76,7 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// The entries of a URL, whatever their keys.
+    /// The entries of a URL, with any key.
     func ids(url: String) throws(DiskProblem) -> [Int64] {
         try read { db in
             let statement = try db.cachedStatement(
@@ -86,7 +86,7 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// The keys of a URL's entries, the one that was stored last first.
+    /// The keys of a URL's entries, the last stored one first.
     func keys(url: String, limit: Int) throws(DiskProblem) -> [(id: Int64, key: String)] {
         try read { db in
             let statement = try db.cachedStatement(
@@ -134,25 +134,25 @@ struct DiskIndex: Sendable {
 
     // MARK: Changing
 
-    /// What storing removed.
+    /// The rows that storing removed.
     struct Displaced {
-        /// For others of the same key.
+        /// In favour of others with the same key.
         var replaced: [IndexRow] = []
-        /// For room.
+        /// To free space.
         var evicted: [IndexRow] = []
     }
 
-    /// Puts an entry in, and takes out what it replaces and what is too much then.
+    /// Inserts an entry, and removes the entries that it replaces and those that exceed the limits.
     ///
     /// - Parameters:
-    ///   - entry: With an id of its own.
-    ///   - checksum: CRC-32 of its body.
-    ///   - replaced: Entries that go for it, if they are there.
-    ///   - variantsMax: How many entries its key may have, at least 1; the oldest go.
-    ///   - excess: By how many bytes the store would be too large with it, if nothing went.
-    ///   - touches: Written first, so that what was used lately stays.
-    /// - Returns: The rows that went.
-    /// - Throws: `full`, `io` or `damaged`; then all is as it was.
+    ///   - entry: It has a new ID.
+    ///   - checksum: The CRC-32 of its body.
+    ///   - replaced: Entries to remove, if they exist.
+    ///   - variantsMax: How many entries its key may have, at least 1; the oldest are removed.
+    ///   - excess: By how many bytes the store would exceed its limit if nothing were removed.
+    ///   - touches: Written first, so that recently used entries stay.
+    /// - Returns: The removed rows.
+    /// - Throws: `full`, `io` or `damaged`; nothing has changed then.
     func store(
         _ entry: DiskEntry,
         checksum: UInt32,
@@ -182,10 +182,10 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Gives an entry other facts.
+    /// Replaces the facts of an entry.
     ///
-    /// - Returns: By how many bytes it grew (less than 0: shrank); nil where there is no entry.
-    /// - Throws: `tooLarge` where it would have more than `bytesMax`, and the index's own problems.
+    /// - Returns: By how many bytes it grew (negative: shrank); nil if there is no entry.
+    /// - Throws: `tooLarge` if it would exceed `bytesMax`, and the index's own problems.
     func update(
         _ id: Int64,
         facts: [UInt8],
@@ -220,7 +220,7 @@ struct DiskIndex: Sendable {
         try change { db in try db.execute(sql: "DELETE FROM entry") }
     }
 
-    /// Removes what was used longest ago, until so many bytes are gone or so many rows.
+    /// Removes the least recently used entries, until the given bytes or rows are removed.
     func evict(
         _ bytes: Int,
         rowsMax: Int,
@@ -304,7 +304,7 @@ struct DiskIndex: Sendable {
         )
     }
 
-    /// No body has more bytes, and many such sizes can be added.
+    /// No body is larger, and a sum of many such sizes can't overflow.
     private static let sizeMax = 1 << 44
 
     private func size(of row: Row, atIndex index: Int) throws -> Int {

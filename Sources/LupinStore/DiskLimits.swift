@@ -1,12 +1,12 @@
-// What a store on disk may take, and what it tells of itself: values only.
+// The limits and statistics of a store on disk: values only.
 
-/// How much of a disk a store may take.
+/// The limits on a store's use of a disk.
 package struct DiskLimits: Sendable, Equatable {
-    /// All bodies and facts together, in bytes; beyond it, what was used longest ago goes.
+    /// All bodies and facts together, in bytes; beyond it, least recently used entries are removed.
     package var bytesMax: Int
-    /// One body, in bytes; a draft that grows beyond it is refused.
+    /// One body, in bytes; a draft that exceeds it is refused.
     package var objectBytesMax: Int
-    /// What stays free of the file system, in bytes; with less, nothing is written.
+    /// Bytes that stay free in the file system; with less, nothing is written.
     package var spareBytes: Int
 
     package init(bytesMax: Int, objectBytesMax: Int, spareBytes: Int = 64 << 20) {
@@ -16,19 +16,19 @@ package struct DiskLimits: Sendable, Equatable {
     }
 }
 
-/// What the index knows of one stored body.
+/// The index's data about one stored body.
 package struct DiskEntry: Sendable, Equatable {
-    /// Never given twice in the life of an index.
+    /// Never reused in the life of an index.
     package var id: Int64
     package var key: String
     package var url: String
-    /// What the caller wants to know of the body, in a form of its own.
+    /// The caller's data about the body, in the caller's format.
     package var facts: [UInt8]
-    /// The body, in bytes.
+    /// The length of the body in bytes.
     package var length: UInt64
-    /// Microseconds since 1970, as the caller said.
+    /// Microseconds since 1970, as the caller specified.
     package var storedAtUs: Int64
-    /// The last touch or update, or when it was stored.
+    /// The time of the last touch or update, else of storing.
     package var usedAtUs: Int64
     /// How often it was touched.
     package var uses: Int
@@ -54,29 +54,29 @@ package struct DiskEntry: Sendable, Equatable {
     }
 }
 
-/// What a store holds now, and what happened since it was opened.
+/// The current content of a store, and counts since it was opened.
 package struct DiskStats: Sendable, Equatable {
-    /// Stored bodies.
+    /// The number of stored bodies.
     package var entries = 0
-    /// All bodies and facts together.
+    /// The size of all bodies and facts together.
     package var bytes = 0
     package var bytesMax = 0
     /// Commits since the store was opened.
     package var stored = 0
-    /// Entries that gave way for others, or for a new limit.
+    /// Entries removed in favour of others, or for a new limit.
     package var evicted = 0
-    /// Drafts, commits and updates that came to nothing: no room, too large, a failing disk.
+    /// Drafts, commits and updates that failed: no space, too large, a failing disk.
     package var refused = 0
-    /// Entries that were removed because their bodies were not what had been stored.
+    /// Entries removed because their bodies differed from what was stored.
     package var damaged = 0
 }
 
-/// What a step of checking a body says.
+/// The result of a step of checking a body.
 package enum DiskCheck: Sendable, Equatable {
-    /// The body is what was stored.
+    /// The body matches what was stored.
     case ok
-    /// There is more of it to be read: ask again.
+    /// More of it must be read: call again.
     case more
-    /// It isn't, and its entry is gone.
+    /// It doesn't match, and its entry was removed.
     case damaged
 }

@@ -1,32 +1,32 @@
-// Why something can't be stored, or a store can't be opened, and the words for it.
+// Why something can't be stored, or a store can't be opened, with messages.
 
 import GRDB
 import Glibc
 
-/// What a store on disk throws.
+/// The errors of a store on disk.
 package enum DiskProblem: Error, Sendable, Equatable {
     case cannotOpen(path: String, reason: String)
-    /// Another process, or another store of this one, has the folder.
+    /// Another process, or another store of this process, uses the folder.
     case inUse(path: String, pid: Int32?)
     /// The folder belongs to another user.
     case foreignFolder(path: String)
-    /// No room: ENOSPC, EDQUOT, or less free than must stay free.
+    /// No space: ENOSPC, EDQUOT, or less free space than must stay free.
     case full
-    /// More than one body, or its facts, may have.
+    /// The body, or its facts, exceed the limit.
     case tooLarge
-    /// A call failed, with this errno.
+    /// A call failed with this errno.
     case io(Int32)
-    /// What lies on the disk is not what was put there.
+    /// The files on disk differ from what was stored.
     case damaged
-    /// The store, or the draft, was given up before.
+    /// The store, or the draft, was closed earlier.
     case closed
 
-    /// What an errno means here.
+    /// Maps an errno to a problem.
     init(code: Int32) {
         self = code == ENOSPC || code == EDQUOT ? .full : .io(code)
     }
 
-    /// What an error of the index means here.
+    /// Maps an error of the index to a problem.
     init(index error: any Error) {
         if let problem = error as? DiskProblem {
             self = problem
@@ -34,7 +34,7 @@ package enum DiskProblem: Error, Sendable, Equatable {
         }
         switch (error as? DatabaseError)?.resultCode.primaryResultCode {
         case .SQLITE_FULL: self = .full
-        // A statement that was right when it was written fails only where the schema is another.
+        // A correct statement fails like this only if the schema is another.
         case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT:
             self = .damaged
         case .SQLITE_NOMEM: self = .io(ENOMEM)
@@ -62,7 +62,7 @@ extension DiskProblem: CustomStringConvertible {
     }
 }
 
-/// The kernel's words.
+/// The kernel's error messages.
 enum SystemText {
     static func words(for code: Int32) -> String {
         // Safety: strerror returns a static or thread-local C string; it is copied at once.

@@ -1,31 +1,31 @@
-// A store of bodies on a disk: what may be asked of it, and from which thread.
+// A store of bodies on a disk: its operations, and the threads that may call them.
 
 import Synchronization
 
-/// Bodies in files and what is known of them in an index, both as good after a restart as before.
+/// Bodies in files and their metadata in an index, both of which survive a restart.
 ///
-/// A store knows nothing of HTTP: an entry is a key, a URL, facts in a form of the caller's, and a
+/// A store knows nothing of HTTP: an entry is a key, a URL, facts in the caller's format, and a
 /// body. Calls wait for the disk, so they belong on one helper thread; those marked "any thread"
-/// never do. Times are microseconds since 1970 and come from the caller.
+/// never wait. Times are microseconds since 1970 and come from the caller.
 ///
-/// What fails while something is looked up is a miss. It is counted (`stats`) and told once
-/// (`takeNotices`), and what is damaged is removed.
+/// A failed look-up is a miss. The failure is counted (`stats`) and reported once (`takeNotices`),
+/// and a damaged entry is removed.
 package final class DiskStore: Sendable {
     private let folder: DiskFolder
     private let tally: DiskTally
     private let contents: Mutex<DiskContents>
 
-    /// How large facts may be, in bytes.
+    /// The largest size of facts, in bytes.
     package static let factsBytesMax = 1 << 20
 
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store, and creates it if there is none.
     ///
-    /// The folder gets mode 0700 if it has another. An index that is damaged or of another version
-    /// is begun anew, which is a notice and no error.
+    /// Sets the folder's mode to 0700. An index that is damaged or of another version is recreated,
+    /// which is a notice, not an error.
     ///
     /// - Parameters:
     ///   - folder: Its path; missing folders above it are made.
-    ///   - limits: What it may take. What is too much already goes at once.
+    ///   - limits: The limits of the store. What exceeds them is removed at once.
     /// - Throws: `cannotOpen`, `inUse` or `foreignFolder`.
     package init(folder: String, limits: DiskLimits) throws(DiskProblem) {
         let place = try DiskFolder(folder)
@@ -39,68 +39,70 @@ package final class DiskStore: Sendable {
 
     // MARK: Any thread
 
-    /// Whether there may be an entry with this key: a false yes is as rare as two keys with the
-    /// same hash of 64 bits, and there is no false no.
+    /// Whether there may be an entry with this key.
+    ///
+    /// A false yes is as rare as two keys with the same 64-bit hash; there is no false no.
     package func mayHold(_ key: String) -> Bool { tally.mayHold(stableHash(key)) }
 
     package func stats() -> DiskStats { tally.stats }
 
-    /// Whether a body is known to be what was stored: by this run's commit or its check.
+    /// Whether a body is known to match what was stored: by this run's commit or its check.
     package func isChecked(_ id: Int64) -> Bool { tally.isChecked(id) }
 
-    /// What went wrong since the last time, in words; each kind at most once a minute.
+    /// The problems since the last call, as text; each kind at most once a minute.
     package func takeNotices(nowUs: Int64) -> [String] { tally.takeNotices(nowUs: nowUs) }
 
     // MARK: Looking up
 
-    /// The entries of a key, the one that was stored last first.
+    /// The entries of a key, the last stored one first.
     package func entries(for key: String) -> [DiskEntry] {
         guard mayHold(key) else { return [] }
         return contents.withLock { $0.entries(for: key) }
     }
 
-    /// The keys of a URL's entries, the one that was stored last first.
+    /// The keys of a URL's entries, the last stored one first.
     package func keys(url: String, limit: Int = .max) -> [(id: Int64, key: String)] {
         contents.withLock { $0.keys(url: url, limit: limit) }
     }
 
     package func entry(_ id: Int64) -> DiskEntry? { contents.withLock { $0.entry(id) } }
 
-    /// Entries by id, those behind `id`; nil begins at the first.
+    /// Entries in order of ID, those after `id`; nil begins at the first.
     package func list(after id: Int64?, limit: Int) -> [DiskEntry] {
         contents.withLock { $0.list(after: id, limit: limit) }
     }
 
     /// Opens the body of an entry.
     ///
-    /// - Returns: The body, or nil where the entry is gone. Where its file is missing, of another
-    ///   length or no file at all, the entry is removed, and that is nil too.
-    /// - Throws: `io`, where the entry may be good nevertheless (no descriptor left, for one).
+    /// - Returns: The body, or nil if the entry is gone. If its file is missing, has another length
+    ///   or is not a regular file, the entry is removed, and the result is nil too.
+    /// - Throws: `io`, if the entry may be intact nevertheless (for example, no descriptor is
+    ///   left).
     package func open(_ id: Int64) throws(DiskProblem) -> DiskBody? {
         try contents.withLock { contents throws(DiskProblem) in try contents.open(id) }
     }
 
-    /// Reads on in a body until its CRC-32 is known; a body that passed isn't read again.
+    /// Continues reading a body until its CRC-32 is known; a body that passed isn't read again.
     ///
     /// - Parameters:
-    ///   - body: It keeps how far the check has come.
-    ///   - bytesMax: How much is read now, at most.
-    /// - Returns: What is known now. A damaged body's entry is removed.
+    ///   - body: Stores the progress of the check.
+    ///   - bytesMax: The most bytes to read now.
+    /// - Returns: The result so far. A damaged body's entry is removed.
     package func check(_ body: DiskBody, bytesMax: Int) -> DiskCheck {
         contents.withLock { $0.check(body, bytesMax: bytesMax) }
     }
 
     // MARK: Storing
 
-    /// Makes a file for a body on its way in.
+    /// Makes a file for a new body.
     /// - Throws: `full`, `io` or `closed`.
     package func begin() throws(DiskProblem) -> DiskDraft {
         try contents.withLock { contents throws(DiskProblem) in try contents.begin() }
     }
 
-    /// Puts bytes behind those that the draft has.
-    /// - Throws: `tooLarge` beyond `objectBytesMax`, `full`, `io` or `closed`. The draft is given
-    ///   up then; what it had can still be read.
+    /// Appends bytes to a draft.
+    /// - Throws: `tooLarge` beyond `objectBytesMax`, `full`, `io` or `closed`. The draft is
+    ///   abandoned then; its content can still be read.
     package func append(_ bytes: Span<UInt8>, to draft: DiskDraft) throws(DiskProblem) {
         try contents.withLock { contents throws(DiskProblem) in
             try contents.append(bytes, to: draft)
@@ -109,18 +111,18 @@ package final class DiskStore: Sendable {
 
     /// Makes an entry of a draft.
     ///
-    /// What was used longest ago gives way for it. A process that is killed meanwhile leaves the
-    /// old or the new, whole.
+    /// The least recently used entries are removed to make room. A process killed meanwhile leaves
+    /// the old entry or the new one intact.
     ///
     /// - Parameters:
-    ///   - draft: Whatever comes of it, it takes no more bytes, and can still be read.
-    ///   - key: What it is found by, together with others of the same key.
-    ///   - url: What it may be removed by, together with others of the same URL.
+    ///   - draft: In any case it accepts no more bytes afterwards, and can still be read.
+    ///   - key: Finds the entry, together with others of the same key.
+    ///   - url: Identifies entries to remove, together with others of the same URL.
     ///   - facts: At most `factsBytesMax`.
-    ///   - replacing: Entries that go for it.
-    ///   - variantsMax: How many entries the key may have; the oldest go.
-    ///   - nowUs: When it is stored and last used.
-    /// - Returns: Its id.
+    ///   - replacing: Entries that the new one replaces.
+    ///   - variantsMax: How many entries the key may have; the oldest are removed.
+    ///   - nowUs: The time of storing and of the last use.
+    /// - Returns: Its ID.
     /// - Throws: `tooLarge`, `full`, `io`, `damaged` (of the index) or `closed`.
     package func commit(
         _ draft: DiskDraft,
@@ -151,32 +153,32 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// Gives a draft up.
+    /// Abandons a draft.
     ///
-    /// Any thread; letting go of the last reference does the same.
+    /// Any thread; releasing the last reference does the same.
     package func abort(_ draft: DiskDraft) { draft.abandon() }
 
     // MARK: Renewing and removing
 
-    /// Gives an entry other facts, and counts that as a use.
-    /// - Returns: False where it is gone, or the facts are too large or could not be written.
+    /// Replaces the facts of an entry, and counts that as a use.
+    /// - Returns: False if it is gone, or the facts are too large or could not be written.
     package func update(_ id: Int64, facts: [UInt8], nowUs: Int64) -> Bool {
         contents.withLock { $0.update(id, facts: facts, nowUs: nowUs) }
     }
 
     /// Counts a use.
     ///
-    /// It is written with others: once a second, when 256 wait, when something is
-    /// stored, in `sweep` and in `close`.
+    /// Uses are written together: once a second, when 256 are pending, when something is stored, in
+    /// `sweep` and in `close`.
     package func touch(_ id: Int64, nowUs: Int64) {
         contents.withLock { $0.touch(id, nowUs: nowUs) }
     }
 
-    /// - Returns: How many of them there were.
+    /// - Returns: How many of them existed.
     @discardableResult
     package func remove(_ ids: [Int64]) -> Int { contents.withLock { $0.remove(ids) } }
 
-    /// Removes all entries of a URL, whatever their keys.
+    /// Removes all entries of a URL, with any key.
     /// - Returns: How many there were.
     @discardableResult
     package func remove(url: String) -> Int { contents.withLock { $0.remove(url: url) } }
@@ -185,24 +187,25 @@ package final class DiskStore: Sendable {
     @discardableResult
     package func removeAll() -> Int { contents.withLock { $0.removeAll() } }
 
-    /// Sets other limits.
+    /// Changes the limits.
     ///
-    /// What is too much then goes at once, what was used longest ago first.
+    /// What exceeds them is removed at once, the least recently used entries first.
     package func change(limits: DiskLimits) { contents.withLock { $0.change(limits: limits) } }
 
     // MARK: The end, and idle time
 
-    /// Looks at some files for those that belong to no entry, and removes them.
+    /// Checks some files, and removes those that belong to no entry.
     ///
-    /// To be called when there is nothing else to do, and now and then even after it was done: an
-    /// index that is begun anew leaves files behind too.
+    /// Call it when there is nothing else to do, and from time to time even after it was done: a
+    /// recreated index leaves files behind too.
     ///
-    /// - Parameter filesMax: How many files, or empty folders, are looked at.
-    /// - Returns: Whether all were looked at.
+    /// - Parameter filesMax: The most files, or empty folders, to check.
+    /// - Returns: Whether all were checked.
     package func sweep(filesMax: Int) -> Bool { contents.withLock { $0.sweep(filesMax: filesMax) } }
 
-    /// Writes what waits, closes the index and lets others have the folder.
+    /// Writes pending data, closes the index and unlocks the folder.
     ///
-    /// From then on everything is a miss or `closed`; open drafts and bodies can still be read.
+    /// Afterwards every call is a miss or throws `closed`; open drafts and bodies can still be
+    /// read.
     package func close() { contents.withLock { $0.close() } }
 }

@@ -1,23 +1,23 @@
-// Which files among the bodies belong to no entry, found a few at a time.
+// Finds body files that belong to no entry, a few at a time.
 
-/// One walk through the folders of bodies.
+/// One pass through the folders of bodies.
 ///
-/// A process that is killed between a rename and its row, or between a row's end and its file's,
-/// leaves a body that nobody will ask for.
+/// A process killed between the rename and the row of an entry, or between the removal of the row
+/// and that of the file, leaves a body without an entry.
 struct DiskSweep: Sendable {
     private var shelf = 0
     private var names: [String] = []
 
-    /// Everything was looked at.
+    /// Whether everything was checked.
     var isDone: Bool { shelf == DiskFolder.shelves && names.isEmpty }
 
-    /// Looks at some files and removes those without an entry.
+    /// Checks some files and removes those without an entry.
     ///
     /// - Parameters:
-    ///   - folder: Where they lie.
-    ///   - filesMax: How many files are looked at, at most; an empty folder counts as one.
+    ///   - folder: The folder of the files.
+    ///   - filesMax: The most files to check; an empty folder counts as one.
     ///   - isKept: Whether there is an entry for a body.
-    /// - Throws: What `isKept` throws; the walk goes on at the same file then.
+    /// - Throws: An error of `isKept`; the pass then continues at the same file.
     mutating func step(
         in folder: DiskFolder,
         filesMax: Int,
@@ -31,7 +31,7 @@ struct DiskSweep: Sendable {
                 shelf += 1
                 continue
             }
-            // The folder's number was counted on when its names were read.
+            // `shelf` was incremented when the names of its folder were read.
             let own = shelf - 1
             if let id = folder.id(named: name, inShelf: own), try isKept(id) {
                 names.removeLast()

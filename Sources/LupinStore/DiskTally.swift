@@ -1,15 +1,15 @@
-// What any thread may know of a store without waiting for the disk: keys, figures, what went wrong.
+// Data about a store that any thread can read without waiting for the disk.
 
 import Synchronization
 
 /// The part of a store that is in memory.
 ///
-/// Its lock is never held across a call of the kernel.
+/// Its lock is never held across a system call.
 final class DiskTally: Sendable {
     private struct Figures {
-        /// How many entries have a key with this hash.
+        /// The number of entries whose key has this hash.
         var keys: [Int64: Int32] = [:]
-        /// Entries whose bodies are known to be whole.
+        /// Entries whose bodies are known to be intact.
         var checked: Set<Int64> = []
         var stats = DiskStats()
         var notices = DiskNotices()
@@ -28,7 +28,7 @@ final class DiskTally: Sendable {
 
     // MARK: Telling
 
-    /// Puts what an index holds in the place of what was there.
+    /// Replaces the data with that of an index.
     func begin(with keys: [Int64: Int32], entries: Int, bytes: Int) {
         figures.withLock { figures in
             figures.keys = keys
@@ -69,10 +69,10 @@ final class DiskTally: Sendable {
 
     func setChecked(_ id: Int64) { figures.withLock { _ = $0.checked.insert(id) } }
 
-    /// Counts what was not stored.
+    /// Counts a refusal to store.
     func refuse() { figures.withLock { $0.stats.refused += 1 } }
 
-    /// Counts a body that was not what had been stored.
+    /// Counts a body that differed from what was stored.
     func damage() { figures.withLock { $0.stats.damaged += 1 } }
 
     func note(_ kind: DiskNotices.Kind, _ text: String) {
@@ -80,7 +80,7 @@ final class DiskTally: Sendable {
     }
 }
 
-/// What went wrong and was not told yet: each kind at most once a minute.
+/// Problems not yet reported: each kind at most once a minute.
 struct DiskNotices {
     enum Kind: CaseIterable { case index, body, room, disk }
 
@@ -91,19 +91,19 @@ struct DiskNotices {
     private var pending: [Kind: Pending] = [:]
     private var toldAtUs: [Kind: Int64] = [:]
 
-    /// How long a kind stays silent after it was told.
+    /// How long a kind is not reported again.
     static let silenceUs: Int64 = 60_000_000
 
     mutating func note(_ kind: Kind, _ text: String) {
         pending[kind] = Pending(text: text, count: (pending[kind]?.count ?? 0) + 1)
     }
 
-    /// The last of each kind, with how many there were; those told too recently wait.
+    /// The last problem of each kind, with its count; kinds reported too recently wait.
     mutating func take(nowUs: Int64) -> [String] {
         var texts: [String] = []
         for kind in Kind.allCases {
             guard let notice = pending[kind] else { continue }
-            // A clock that was set back must not silence anything for long.
+            // A clock that was set back must not suppress a kind for long.
             if let told = toldAtUs[kind], told <= nowUs, nowUs - told < Self.silenceUs { continue }
             toldAtUs[kind] = nowUs
             pending[kind] = nil

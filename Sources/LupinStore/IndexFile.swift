@@ -1,19 +1,20 @@
-// How the index's file is opened: SQLite's settings, the schema, and when a file is none of ours.
+// Opens the index's file: SQLite's settings, the schema, and the checks.
 
 import GRDB
 
-/// The file of an index and the form of what is in it.
+/// The file of an index and its format.
 enum IndexFile {
-    /// What `user_version` says of a file of this form.
+    /// The `user_version` of this format.
     ///
-    /// Another form is begun anew, not converted: nothing is lost that origins don't still have.
+    /// An index of another version is recreated, not converted: the origins still have all that is
+    /// lost.
     static let version = 1
 
-    /// Opens the index, and makes it where the file is empty.
+    /// Opens the index, and creates its tables if the file is empty.
     ///
     /// - Parameter path: A file that exists; it may be empty.
     /// - Returns: Its connection, the only one.
-    /// - Throws: `damaged` where it holds something else; `full` or `io`.
+    /// - Throws: `damaged` if it is not an index; `full` or `io`.
     static func open(_ path: String) throws(DiskProblem) -> DatabaseQueue {
         do {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -36,8 +37,8 @@ enum IndexFile {
         configuration.foreignKeysEnabled = false
         configuration.busyMode = .timeout(0.2)
         configuration.prepareDatabase { db in
-            // Exclusive, before the journal is opened: the folder's lock keeps others out already,
-            // and so SQLite needs no shared memory beside the file.
+            // Exclusive, before the journal is opened: the folder's lock keeps other processes out
+            // already, and so SQLite needs no shared memory file.
             try db.execute(
                 sql: """
                     PRAGMA locking_mode = EXCLUSIVE;
@@ -52,8 +53,8 @@ enum IndexFile {
 
     /// Times are microseconds since 1970; `bytes` is body and facts together.
     ///
-    /// The index over keys holds all that is read when the store is opened. AUTOINCREMENT: an id
-    /// is never given again, so nobody takes a new body for one that is gone.
+    /// The index over keys contains all data that is read at opening. AUTOINCREMENT: an ID is never
+    /// reused, so a new body is never mistaken for a removed one.
     private static let schema = """
         CREATE TABLE entry (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,9 +77,9 @@ enum IndexFile {
         """
 }
 
-/// FNV-1a of 64 bits: the same in every run, which Swift's own hashes aren't.
+/// FNV-1a of 64 bits: it is the same in every run, unlike Swift's own hashes.
 ///
-/// Only a way to few rows: what they hold is compared in full.
+/// It only preselects rows: their keys are compared in full.
 func stableHash(_ text: String) -> Int64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }

@@ -1,4 +1,4 @@
-// In which forms the authority's certificate goes into the stores of clients; never with its key.
+// The forms in which clients' stores import the CA's certificate; the key is never exported.
 import COpenSSL
 
 /// The forms in which stores import a certificate.
@@ -9,16 +9,16 @@ package enum AuthorityExport {
     /// Binary, for Windows and Android.
     package static func der(_ certificate: Certificate) -> [UInt8] { certificate.der }
 
-    /// PKCS#12, for Java and others that want a password on everything.
+    /// PKCS#12, for Java and other stores that require a password.
     ///
-    /// The certificate is no secret and stands there in clear; the password only guards it against
-    /// changes. Java takes it for a trusted one by an attribute of Oracle's.
+    /// The certificate is public and unencrypted; the password only protects it against changes.
+    /// Java trusts the certificate because of an Oracle attribute.
     /// - Parameters:
-    ///   - certificate: The authority's.
-    ///   - name: What stores call it.
-    ///   - password: What the store will ask for.
+    ///   - certificate: The CA's.
+    ///   - name: The name that stores show for it.
+    ///   - password: The password that the store will ask for.
     /// - Returns: A whole file.
-    /// - Throws: What OpenSSL says.
+    /// - Throws: OpenSSL's error.
     package static func pkcs12(
         _ certificate: Certificate,
         name: String,
@@ -58,6 +58,6 @@ package enum AuthorityExport {
 
     /// Oracle's trustedKeyUsage.
     private static let trustedKeyUsage = "2.16.840.1.113894.746875.1.1"
-    /// OpenSSL's default: whoever guesses the password learns nothing that isn't public.
+    /// OpenSSL's default: guessing the password reveals only public data.
     private static let iterations: Int32 = 2048
 }

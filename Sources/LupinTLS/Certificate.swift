@@ -1,20 +1,20 @@
-// What an X.509 certificate says: names, times, digests; reading and writing it. No judgement.
+// An X.509 certificate: parses, encodes and reports its fields. It does not judge validity.
 import COpenSSL
 package import LupinCore
 
-/// A certificate as it is, good or bad.
+/// A parsed certificate, valid or not.
 @safe
 package final class Certificate: Sendable {
     /// A subject alternative name (RFC 5280 §4.2.1.6).
     package enum AlternativeName: Sendable, Hashable {
-        /// The bytes as they are, which need not be a name.
+        /// The bytes as encoded, which need not form a valid name.
         case dns(String)
         case address(IPAddress)
         /// Any other kind by its tag number: 1 is an e-mail address, 6 a URI.
         case other(tag: UInt8, contents: [UInt8])
     }
 
-    /// An extension as it is encoded.
+    /// An extension, as encoded.
     package struct Extension: Sendable, Hashable {
         package var identifier: String
         package var isCritical: Bool
@@ -29,13 +29,13 @@ package final class Certificate: Sendable {
 
     private let x509: LibraryReference
 
-    /// Takes over a reference to an `X509`.
+    /// Takes ownership of a reference to an `X509`.
     init(owning x509: OpaquePointer) {
-        // Safety: the reference is given back in deinit and nowhere else.
+        // Safety: the reference is released in deinit and nowhere else.
         unsafe self.x509 = LibraryReference(x509)
     }
 
-    /// Shares an `X509` that somebody else owns.
+    /// Shares an `X509` and takes a reference of its own.
     convenience init(sharing x509: OpaquePointer) {
         // Safety: the new reference is the one that `init` takes over.
         unsafe X509_up_ref(x509)
@@ -59,7 +59,7 @@ package final class Certificate: Sendable {
 // MARK: Encodings
 
 extension Certificate {
-    /// The certificate that `der` is, all of it.
+    /// Parses a certificate in DER; trailing bytes are an error.
     package static func parse(der: [UInt8]) throws(CertificateFailure) -> Certificate {
         let parsed = unsafe decode(der)
         ERR_clear_error()
@@ -67,9 +67,9 @@ extension Certificate {
         return unsafe Certificate(owning: parsed)
     }
 
-    /// The certificate that `der` is, all of it, with a reference for the caller.
+    /// Parses a certificate in DER, without trailing bytes; the caller owns the reference.
     static func decode(_ der: [UInt8]) -> OpaquePointer? {
-        // Safety: d2i_X509 moves `next` behind what it read, which is inside the array.
+        // Safety: d2i_X509 moves `next` past the bytes it read, which are inside the array.
         unsafe der.withUnsafeBufferPointer { bytes in
             var next = bytes.baseAddress
             guard let parsed = unsafe d2i_X509(nil, &next, bytes.count) else { return nil }
@@ -87,7 +87,7 @@ extension Certificate {
         return first
     }
 
-    /// Every certificate of a PEM text, in its order; other blocks and text between are skipped.
+    /// All certificates of a PEM text, in order; other blocks and text between are skipped.
     ///
     /// - Throws: `unreadableCertificate` if one is damaged, `noCertificate` if there is none.
     package static func parseAll(pem: Span<UInt8>) throws(CertificateFailure) -> [Certificate] {
@@ -101,7 +101,8 @@ extension Certificate {
                 }
                 return certificates
             } ?? []
-        // At the end of the text the reader finds no further start line; all else is damage.
+        // At the end of the text the reader finds no further start line; any other reason is
+        // damage.
         let reason = ERR_GET_REASON(ERR_peek_last_error())
         ERR_clear_error()
         if reason != 0, reason != PEM_R_NO_START_LINE { throw .unreadableCertificate }
@@ -160,19 +161,19 @@ extension Certificate {
         return reader.next(tag: 0x02).map(Array.init) ?? []
     }
 
-    /// When it begins to be valid, in seconds since 1970; nil for a time that is none.
+    /// The start of validity, in seconds since 1970; nil if the time is malformed.
     package var notBefore: Int64? {
         // Safety: the time belongs to the certificate.
         unsafe CertificateTime.seconds(X509_get0_notBefore(x509.pointer))
     }
 
-    /// The last second in which it is valid, since 1970; nil for a time that is none.
+    /// The last second of validity, since 1970; nil if the time is malformed.
     package var notAfter: Int64? {
         // Safety: the time belongs to the certificate.
         unsafe CertificateTime.seconds(X509_get0_notAfter(x509.pointer))
     }
 
-    /// SHA-256 of the public key in DER (SubjectPublicKeyInfo), which is what pins hold: 32 bytes.
+    /// SHA-256 of the public key in DER (SubjectPublicKeyInfo), which pins contain: 32 bytes.
     package var publicKeyDigest: [UInt8] {
         // Safety: the key belongs to the certificate; the encoding is freed here.
         var encoding: UnsafeMutablePointer<UInt8>?
@@ -190,7 +191,7 @@ extension Certificate {
         unsafe der.withUnsafeBufferPointer { unsafe LibraryDigest.sha256($0) }
     }
 
-    /// Whether it may sign others: version 3 with basicConstraints CA:TRUE, and keyUsage allows it.
+    /// Whether it may sign others: version 3, basicConstraints CA:TRUE, and keyUsage permits it.
     package var isAuthority: Bool {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -206,7 +207,7 @@ extension Certificate {
         ) == 0
     }
 
-    /// The names and addresses that it is about; none where the extension is absent or no DER.
+    /// The names and addresses it is valid for; empty if the extension is absent or malformed.
     package var subjectAlternativeNames: [AlternativeName] {
         guard let found = firstExtension("2.5.29.17") else { return [] }
         var outer = DERReader(found.der)
@@ -217,7 +218,7 @@ extension Certificate {
         return names
     }
 
-    /// The first extension of an object identifier such as `2.5.29.17`; nil if there is none.
+    /// The first extension with an object identifier such as `2.5.29.17`; nil if there is none.
     package func firstExtension(_ identifier: String) -> Extension? {
         ERR_clear_error()
         defer { ERR_clear_error() }

@@ -1,13 +1,13 @@
-// What the local authority is: a certificate that may sign leaves, and its key; made or loaded.
+// The local CA: a certificate that may sign leaves, and its key; generated or loaded.
 package import LupinCore
 
-/// The authority that signs the certificates which lupin shows to clients.
+/// The CA that signs the certificates which lupin presents to clients.
 package final class CertificateAuthority: Sendable {
     package let certificate: Certificate
     package let key: PrivateKey
-    /// What a client needs beside a leaf to get to a root that it trusts.
+    /// Certificates that a client needs besides a leaf to reach a root that it trusts.
     ///
-    /// Empty, unless somebody's own authority is signed by another one.
+    /// Empty, unless the CA is the user's own and signed by another CA.
     package let chain: [Certificate]
     /// Whether it was made just now, so that no client can trust it yet.
     package let isNew: Bool
@@ -19,20 +19,20 @@ package final class CertificateAuthority: Sendable {
         self.isNew = isNew
     }
 
-    /// How long a new authority lives: ten years, since every client must be told of the next one.
+    /// The lifetime of a new CA: ten years, since every client must install its successor.
     private static let lifetimeSeconds: Int64 = 3650 * 86_400
-    /// How far clocks may be behind ours.
+    /// The greatest time that clients' clocks may be behind.
     static let clockSkewSeconds: Int64 = 86_400
 
-    /// A new authority.
+    /// Generates a new CA.
     ///
-    /// It may sign leaves only (path length 0), so whoever steals a leaf can't sign anything.
+    /// It may sign leaves only (path length 0), so the key of a stolen leaf can't sign anything.
     /// - Parameters:
     ///   - key: Its key.
-    ///   - owner: Whose it is, as `USER@HOST`; shortened to what fits a subject.
+    ///   - owner: The owner, as `USER@HOST`; shortened to what fits a subject.
     ///   - now: Seconds since 1970.
-    /// - Returns: The authority, which is new.
-    /// - Throws: What OpenSSL says.
+    /// - Returns: The CA, with `isNew` set.
+    /// - Throws: OpenSSL's error.
     package static func make(
         key: PrivateKey,
         owner: String,
@@ -52,13 +52,13 @@ package final class CertificateAuthority: Sendable {
         )
     }
 
-    /// The authority of PEM texts.
+    /// Parses a CA from PEM texts.
     ///
     /// - Parameters:
-    ///   - certificates: Its certificate, and behind it those up to a root if it is no root itself.
+    ///   - certificates: Its certificate, followed by those up to a root if it is not a root.
     ///   - key: Its key, without passphrase.
     ///   - now: Seconds since 1970.
-    /// - Returns: The authority, fit to sign now.
+    /// - Returns: The CA, valid for signing now.
     /// - Throws: What is unreadable; `keyMismatch`, `notAuthority`, `expired` or `notYetValid`.
     package static func parse(
         certificates: Span<UInt8>,
@@ -79,13 +79,13 @@ package final class CertificateAuthority: Sendable {
         return CertificateAuthority(
             certificate: certificate,
             key: key,
-            // Roots are left out: a client has its own or doesn't trust the chain.
+            // Roots are left out: a client either has the root or doesn't trust the chain.
             chain: isRoot ? [] : all.filter { !$0.isSelfIssued },
             isNew: false
         )
     }
 
-    /// What fits beside the other words in the 64 letters that a common name may have.
+    /// Shortens the owner to fit beside the other words in a common name of 64 characters.
     private static func shortened(_ owner: String) -> String {
         let lettersMax = 28
         let letters = owner.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }

@@ -1,14 +1,14 @@
-// How certificates are made, good ones for lupin and broken ones for tests: what stands in them.
+// Builds certificates: valid ones for lupin, broken ones for tests.
 import COpenSSL
 package import LupinCore
 
-/// What a certificate shall say; `build` signs it.
+/// The contents of a certificate; `build` signs it.
 ///
-/// OpenSSL's checks are the only ones: tests need certificates that nobody should accept.
+/// Only OpenSSL checks them: tests need certificates that must be rejected.
 package struct CertificateBuilder: Sendable {
-    /// Who signs, with a key that need not be the one of the certificate.
+    /// The issuer, whose key need not be the certificate's.
     package enum Issuer: Sendable {
-        /// The key that the certificate is about, under its own subject.
+        /// Self-signed: the certificate's own key, under its own subject.
         case itself
         case authority(Certificate, PrivateKey)
     }
@@ -78,9 +78,9 @@ package struct CertificateBuilder: Sendable {
         case md5, sha1, sha256, sha384, sha512
     }
 
-    /// The key that the certificate is about.
+    /// The certificate's key.
     package var key: PrivateKey
-    /// Nil makes an empty subject; X.509 allows 64 letters.
+    /// nil makes an empty subject; X.509 allows 64 characters.
     package var commonName: String?
     package var organization: String?
     package var issuer = Issuer.itself
@@ -88,11 +88,11 @@ package struct CertificateBuilder: Sendable {
     package var notBefore: Int64
     /// Seconds since 1970; the certificate is valid in that second too.
     package var notAfter: Int64
-    /// Times are GeneralizedTime even before 2050, where RFC 5280 §4.1.2.5 wants UTCTime.
+    /// Writes times as GeneralizedTime even before 2050, where RFC 5280 §4.1.2.5 requires UTCTime.
     package var usesGeneralizedTime = false
     /// Content bytes of the serial number in two's complement; nil for 127 random bits.
     package var serial: [UInt8]?
-    /// The version that is written; below 3 no extension should stand beside it.
+    /// The encoded version; below 3 a certificate should have no extensions.
     package var version = 3
     package var basicConstraints: BasicConstraints?
     package var keyUsage: KeyUsage?
@@ -101,21 +101,21 @@ package struct CertificateBuilder: Sendable {
     package var purposes: [String] = []
     package var alternativeNames: [Certificate.AlternativeName] = []
     package var nameConstraints: NameConstraints?
-    /// Where OCSP is asked.
+    /// The URL of the OCSP responder.
     package var ocspURL: String?
-    /// Where the revocation list lies.
+    /// The URL of the revocation list.
     package var revocationListURL: String?
     package var hasSubjectKeyIdentifier = true
-    /// A certificate that signs itself has none in any case.
+    /// A self-signed certificate has none in any case.
     package var hasAuthorityKeyIdentifier = true
-    /// Written after the others, as they are.
+    /// Appended to the others unchanged.
     package var extensions: [Extension] = []
     package var digest = Digest.automatic
 
-    /// A certificate about `key`, valid for a day from an hour before `now` unless changed.
+    /// Makes a certificate for `key`, valid for a day from an hour before `now` by default.
     ///
     /// - Parameters:
-    ///   - key: What the certificate is about, and signs it if nobody else does.
+    ///   - key: The certificate's key, which also signs it unless another issuer does.
     ///   - commonName: Of the subject; nil for an empty subject.
     ///   - now: Seconds since 1970.
     package init(key: PrivateKey, commonName: String?, now: Int64) {

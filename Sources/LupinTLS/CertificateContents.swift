@@ -1,8 +1,8 @@
-// What stands in a certificate's encoding, for the questions that OpenSSL has no answer to.
+// Parses fields of a certificate's encoding that OpenSSL does not provide.
 
-/// The fields of a certificate as they are encoded (RFC 5280 §4.1).
+/// The fields of a certificate, as encoded (RFC 5280 §4.1).
 struct CertificateContents {
-    /// An extension as it is encoded.
+    /// An extension, as encoded.
     struct Extension {
         /// Content bytes of the object identifier.
         var identifier: [UInt8]
@@ -15,7 +15,7 @@ struct CertificateContents {
     /// Content bytes.
     private(set) var serial: [UInt8] = []
     private(set) var hasSubject = false
-    /// Each a tag and its contents: first and last second of validity.
+    /// The first and the last second of validity, each with its tag.
     private(set) var times: [DERReader.Value] = []
     /// Identifier and parameters of the public key's algorithm.
     private(set) var keyAlgorithm: [UInt8] = []
@@ -23,7 +23,7 @@ struct CertificateContents {
     private(set) var publicKey: [UInt8] = []
     private(set) var extensions: [Extension] = []
 
-    /// Nil if the bytes are no certificate.
+    /// Returns nil if the bytes are not a certificate.
     init?(_ encoding: [UInt8]) {
         var outer = DERReader(encoding)
         guard let certificate = outer.next(tag: 0x30) else { return nil }
@@ -58,7 +58,7 @@ struct CertificateContents {
         extensions.first { $0.identifier == identifier }
     }
 
-    /// Extensions of a certificate or list, of which each may be there once only; nil for no DER.
+    /// Extensions of a certificate or list, each allowed once only; nil if the DER is malformed.
     static func extensions(_ wrapped: ArraySlice<UInt8>) -> [Extension]? {
         var outer = DERReader(wrapped)
         guard let list = outer.next(tag: 0x30) else { return nil }
@@ -84,7 +84,7 @@ struct CertificateContents {
 extension CertificateContents {
     /// Content bytes of the object identifiers of extensions.
     enum Identifier {
-        /// Of a key, not of an extension.
+        /// The identifier of a key, not of an extension.
         static let rsa: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
         static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
         static let basicConstraints: [UInt8] = [0x55, 0x1D, 0x13]
@@ -92,14 +92,14 @@ extension CertificateContents {
         static let listLocations: [UInt8] = [0x55, 0x1D, 0x1F]
         static let policyConstraints: [UInt8] = [0x55, 0x1D, 0x24]
         static let purposes: [UInt8] = [0x55, 0x1D, 0x25]
-        /// No revocation is ever said of the certificate (RFC 9608).
+        /// The CA never publishes revocation of the certificate (RFC 9608).
         static let noRevocation: [UInt8] = [0x55, 0x1D, 0x38]
         static let authorityAccess: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x01]
         static let listScope: [UInt8] = [0x55, 0x1D, 0x1C]
         static let authorityKey: [UInt8] = [0x55, 0x1D, 0x23]
     }
 
-    /// Object identifiers of the extendedKeyUsage extension; nil if it is absent or no DER.
+    /// Object identifiers of the extendedKeyUsage extension; nil if it is absent or malformed.
     var purposes: [[UInt8]]? {
         guard let value = value(Identifier.purposes)?.value else { return nil }
         var outer = DERReader(value)
@@ -110,7 +110,7 @@ extension CertificateContents {
         return reader.isAtEnd && !purposes.isEmpty ? purposes : nil
     }
 
-    /// The size of an RSA key's modulus in bits (RFC 8017 §A.1.1); nil if it is none.
+    /// The size of an RSA key's modulus in bits (RFC 8017 §A.1.1); nil if the key is malformed.
     var rsaModulusBits: Int? {
         guard isKeyRSA, publicKey.first == 0 else { return nil }
         var outer = DERReader(publicKey.dropFirst())
@@ -126,7 +126,7 @@ extension CertificateContents {
         return reader.next(tag: 0x06).map { Array($0) == Identifier.rsa } ?? false
     }
 
-    /// Whether basicConstraints says CA:TRUE, whatever keyUsage says to that.
+    /// Whether basicConstraints contains CA:TRUE, regardless of keyUsage.
     var claimsAuthority: Bool {
         guard let value = value(Identifier.basicConstraints)?.value else { return false }
         var outer = DERReader(value)
@@ -135,9 +135,9 @@ extension CertificateContents {
         return reader.next(tag: 0x01).map { $0.first != 0 } ?? false
     }
 
-    /// URLs of a kind of service about the issuer: `1.3.6.1.5.5.7.48.1` is OCSP.
+    /// URLs of a kind of issuer service: `1.3.6.1.5.5.7.48.1` is OCSP.
     ///
-    /// Nil if the extension is no DER.
+    /// Returns nil if the extension is malformed.
     func accessLocations(_ method: [UInt8]) -> [String]? {
         guard let value = value(Identifier.authorityAccess)?.value else { return [] }
         var outer = DERReader(value)
@@ -155,7 +155,7 @@ extension CertificateContents {
         return reader.isAtEnd ? urls : nil
     }
 
-    /// URLs of complete lists of withdrawn certificates that the issuer itself signs.
+    /// URLs of complete revocation lists that the issuer itself signs.
     var listLocations: [String] {
         guard let value = value(Identifier.listLocations)?.value else { return [] }
         var outer = DERReader(value)
@@ -165,7 +165,7 @@ extension CertificateContents {
         while let point = reader.next(tag: 0x30) {
             var fields = DERReader(point)
             guard let name = fields.next(tag: 0xA0),
-                // Lists for some reasons only, or of somebody else, say too little.
+                // Lists for some reasons only, or by another issuer, are incomplete.
                 fields.isAtEnd
             else { continue }
             urls += Self.fullNames(name)
@@ -173,7 +173,7 @@ extension CertificateContents {
         return urls
     }
 
-    /// The URLs of a DistributionPointName (RFC 5280 §4.2.1.13), which is a fullName.
+    /// The URLs of a DistributionPointName (RFC 5280 §4.2.1.13) if it is a fullName.
     static func fullNames(_ name: ArraySlice<UInt8>) -> [String] {
         var reader = DERReader(name)
         guard let full = reader.next(tag: 0xA0) else { return [] }

@@ -1,8 +1,8 @@
-// How the extensions of a certificate that is made are encoded (RFC 5280 §4.2).
+// Encodes the extensions of a new certificate (RFC 5280 §4.2).
 import LupinCore
 
 extension CertificateBuilder {
-    /// All extensions but the two key identifiers, which need the finished keys.
+    /// All extensions except the two key identifiers, which need the finished keys.
     func encodedExtensions() throws(CertificateFailure) -> [Extension] {
         var result: [Extension] = []
         if let basicConstraints { result.append(Self.encoded(basicConstraints)) }
@@ -34,7 +34,7 @@ extension CertificateBuilder {
         return result + extensions
     }
 
-    /// The identifier of a key as extension: RFC 7093 §2 method 1, which needs no SHA-1.
+    /// The key identifier extension: RFC 7093 §2 method 1, which needs no SHA-1.
     static func subjectKeyIdentifier(_ identifier: [UInt8]) -> Extension {
         Extension(identifier: "2.5.29.14", der: DEREncoding.octetString(identifier))
     }
@@ -46,7 +46,7 @@ extension CertificateBuilder {
 
     private static func encoded(_ constraints: BasicConstraints) -> Extension {
         var fields: [[UInt8]] = []
-        // FALSE is the default, which DER leaves out.
+        // FALSE is the default, which DER omits.
         if constraints.isAuthority { fields.append(DEREncoding.boolean(true)) }
         if let length = constraints.pathLength { fields.append(DEREncoding.integer(length)) }
         return Extension(

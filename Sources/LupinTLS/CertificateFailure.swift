@@ -1,16 +1,16 @@
 // Why a key or certificate could not be read, made or used.
 import COpenSSL
 
-/// What is wrong with a key, a certificate or what one should be made of.
+/// What is wrong with a key, with a certificate, or with the values for a new one.
 ///
-/// The description is a whole clause for people; it holds neither bytes of a key nor of a peer.
+/// The description is a clause for users; it contains no bytes of a key or of a peer.
 package enum CertificateFailure: Error, Sendable, Hashable {
     case noCertificate
     case unreadableCertificate
     case unreadableKey
-    /// A private key under a passphrase, which nobody is there to type.
+    /// The private key is encrypted, and there is no one to enter its passphrase.
     case encryptedKey
-    /// The private key is not the one of the certificate.
+    /// The private key does not match the certificate.
     case keyMismatch
     /// The certificate may not sign others.
     case notAuthority
@@ -18,9 +18,9 @@ package enum CertificateFailure: Error, Sendable, Hashable {
     case expired(Int64)
     /// Seconds since 1970.
     case notYetValid(Int64)
-    /// A value that can't stand in a certificate, by the name of its property.
+    /// A value that a certificate can't contain, by the name of its property.
     case unusable(String)
-    /// OpenSSL failed for a reason of its own, in its words.
+    /// OpenSSL failed for a reason of its own; the text is OpenSSL's.
     case library(String)
 }
 
@@ -44,7 +44,7 @@ extension CertificateFailure: CustomStringConvertible {
         }
     }
 
-    /// Empties OpenSSL's list of errors into a failure.
+    /// Clears OpenSSL's error queue and returns it as a failure.
     static func taken() -> CertificateFailure {
         // Safety: the text is a constant of the library, or null.
         let reason = unsafe ERR_reason_error_string(ERR_peek_last_error())

@@ -1,17 +1,16 @@
-// What is demanded of the certificates of a path beyond what OpenSSL looks at.
+// Requirements on the certificates of a path beyond OpenSSL's checks.
 import LupinCore
 
-/// The rules of RFC 5280 and of the CA/Browser Forum that no certificate of the public Web breaks.
+/// The rules of RFC 5280 and of the CA/Browser Forum that all certificates of the public Web keep.
 ///
-/// Not demanded, since certificates in use break it or nothing is won by it: that the common name
-/// be one of the alternative names, that name constraints be critical or without leading dot, that
-/// extendedKeyUsage be uncritical, or be there at all below an anchor of a file, and any form of a
-/// root's own extensions and serial number.
+/// Some rules are not enforced, since certificates in use break them or enforcing them gains
+/// nothing: that the common name be one of the alternative names, that name constraints be critical
+/// or without a leading dot, that extendedKeyUsage be uncritical, or be there at all below an
+/// anchor of a file, and any form of a root's own extensions and serial number.
 enum CertificateForm {
-    /// The first problem of a path that OpenSSL accepted, and where it is.
+    /// The first problem of a path that OpenSSL accepted, and its index in the path.
     ///
-    /// An anchor that is the server's own certificate was named as such: its form is its owner's
-    /// business.
+    /// If the anchor is the server's own certificate, the user chose it: its form is not checked.
     static func problem(
         of path: [Certificate],
         _ anchors: TrustAnchors
@@ -44,7 +43,7 @@ enum CertificateForm {
         return nil
     }
 
-    /// Where in a path the first certificate is that constrains names; 0 for none.
+    /// The index of the first certificate of a path that constrains names; 0 for none.
     static func firstConstrained(_ path: [Certificate]) -> Int {
         path.indices.dropFirst().first { i in
             CertificateContents(path[i].der)?
@@ -54,7 +53,7 @@ enum CertificateForm {
 
     // MARK: What protects, everywhere
 
-    /// RSA, P-256, P-384, P-521 and Ed25519; how large RSA must be is OpenSSL's to say.
+    /// RSA, P-256, P-384, P-521 and Ed25519; OpenSSL checks the size of an RSA key.
     private static func isKeyAllowed(_ algorithm: [UInt8]) -> Bool {
         var reader = DERReader(algorithm)
         guard let identifier = reader.next(tag: 0x06) else { return false }
@@ -118,7 +117,9 @@ enum CertificateForm {
         return reader.isAtEnd ? nil : "has alternative names that are malformed"
     }
 
-    /// Whether bytes are labels parted by dots; asterisks are allowed here, and match elsewhere.
+    /// Whether bytes are labels separated by dots.
+    ///
+    /// Asterisks are allowed here, and matched elsewhere.
     private static func isDNSName(_ name: ArraySlice<UInt8>) -> Bool {
         guard name.count <= 253 else { return false }
         let labels = name.split(separator: 0x2E, omittingEmptySubsequences: false)
@@ -174,10 +175,10 @@ enum CertificateForm {
         }
     }
 
-    /// `isOfWeb` says whether the anchor is one of the system.
+    /// `isOfWeb` is whether the anchor is one of the system's.
     ///
-    /// The owner of any other may leave out extendedKeyUsage, as `openssl x509 -req` does and
-    /// RFC 5280 §4.2.1.12 allows.
+    /// Below other anchors extendedKeyUsage may be missing, as `openssl x509 -req` leaves it out
+    /// and RFC 5280 §4.2.1.12 allows.
     private static func leafFlaw(
         _ contents: CertificateContents,
         ofWeb isOfWeb: Bool
@@ -198,7 +199,7 @@ enum CertificateForm {
             ? "is for more than TLS: its extendedKeyUsage says so" : nil
     }
 
-    /// What CA/Browser Forum BR §7.1.2.7.10 forbids beside serverAuth.
+    /// Purposes that CA/Browser Forum BR §7.1.2.7.10 forbids beside serverAuth.
     private static func isForeignPurpose(_ purpose: [UInt8]) -> Bool {
         let common: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03]
         if purpose.count == 8, purpose.starts(with: common) {

@@ -1,7 +1,7 @@
-// How a certificate of ours and its key become what a TLS connection shows.
+// Combines a certificate and its key into the identity that a TLS connection presents.
 
 extension TLSIdentity {
-    /// A certificate with its key and the certificates behind it, the nearest issuer first.
+    /// A certificate with its key and its chain, the nearest issuer first.
     ///
     /// - Throws: `keyMismatch`.
     package convenience init(

@@ -1,17 +1,17 @@
-// How a certificate is put together and signed, from what its builder says.
+// Assembles and signs a certificate from its builder.
 import COpenSSL
 import LupinCore
 
 extension CertificateBuilder {
-    /// The certificate, signed.
+    /// Builds and signs the certificate.
     ///
-    /// - Throws: `unusable` for a value that X.509 has no room for, else what OpenSSL says.
+    /// - Throws: `unusable` for a value that X.509 can't encode, else OpenSSL's error.
     package func build() throws(CertificateFailure) -> Certificate {
         ERR_clear_error()
-        // Safety: the object is owned by `certificate` from here on, whatever is thrown below.
+        // Safety: `certificate` owns the object from here on, even if an error is thrown below.
         guard let x509 = unsafe X509_new() else { throw CertificateFailure.taken() }
         let certificate = unsafe Certificate(owning: x509)
-        // Safety: every pointer below lives as long as the object that lends it.
+        // Safety: every pointer below lives as long as the object that owns it.
         guard unsafe X509_set_version(x509, version - 1) == 1 else { throw .unusable("version") }
         try unsafe setSerial(of: x509)
         try unsafe setTimes(of: x509)
@@ -48,7 +48,7 @@ extension CertificateBuilder {
         guard isSet else { throw .unusable("serial") }
     }
 
-    /// 127 random bits: 16 content bytes, positive, the first not zero so that all are written.
+    /// 127 random bits: 16 content bytes, positive, the first nonzero so that all are encoded.
     static func randomSerial() -> [UInt8] {
         var bytes = RandomSource.bytes(count: 16)
         bytes[0] = bytes[0] & 0x7F | 0x40
@@ -100,7 +100,7 @@ extension CertificateBuilder {
         _ part: Extension,
         to x509: OpaquePointer
     ) throws(CertificateFailure) {
-        // Safety: all that is made here is copied into the certificate and freed.
+        // Safety: everything made here is copied into the certificate and freed.
         guard let identifier = unsafe OBJ_txt2obj(part.identifier, 1) else {
             throw .unusable("the extension \(part.identifier)")
         }
@@ -157,7 +157,7 @@ extension CertificateBuilder {
 }
 
 extension Certificate {
-    /// What others call its key: its subjectKeyIdentifier, or else the digest of the key.
+    /// Its subjectKeyIdentifier, or else the digest of its key.
     var keyIdentifier: [UInt8] {
         unsafe withX509 { x509 in
             // Safety: the identifier belongs to the certificate and is copied at once.

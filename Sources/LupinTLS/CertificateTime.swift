@@ -1,8 +1,8 @@
-// How the times of certificates turn into seconds since 1970, and those into words.
+// Converts the times of certificates to seconds since 1970, and those to text.
 import COpenSSL
 
 enum CertificateTime {
-    /// Seconds since 1970 of an `ASN1_TIME`; nil if it is none.
+    /// Seconds since 1970 of an `ASN1_TIME`; nil if it is malformed.
     static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         guard let time = unsafe time else { return nil }
         var parts = unsafe tm()

@@ -1,28 +1,29 @@
-// How a path from a server's certificate to a trust anchor is found, and what OpenSSL holds it to.
+// Finds a path from a server's certificate to a trust anchor, and verifies it with OpenSSL.
 import COpenSSL
 import LupinCore
 
-/// Path validation by RFC 5280 §6 for a TLS server, as strict as OpenSSL can be.
+/// Path validation by RFC 5280 §6 for a TLS server, as strict as OpenSSL allows.
 ///
-/// On top of that come ``CertificateForm`` and ``NameConstraints``: what OpenSSL does not look at.
+/// ``CertificateForm`` and ``NameConstraints`` add the checks that OpenSSL lacks.
 struct ChainVerification {
     let anchors: TrustAnchors
-    /// The host that the authorities of the path must be allowed to name; nil for any.
+    /// The host that the CAs of the path must be allowed to name; nil for any.
     let host: Host?
-    /// Certificates between the server's and the anchor, by the policy; nil if it says nothing.
+    /// The policy's maximum of certificates between the server's and the anchor; nil for none.
     let limit: Int?
     /// Seconds since 1970.
     let now: Int64
 
-    /// 112 bits: RSA of 2048 bits and more, and neither SHA-1 nor MD5 but on the anchor.
+    /// 112 bits: RSA of 2048 bits and more, and neither SHA-1 nor MD5 except on the anchor.
     private static let securityLevel: Int32 = 2
-    /// How often an intermediate that spoils the path is left out and another way looked for.
+    /// How often a failing intermediate is left out to search for another path.
     private static let detoursMax = 4
 
     /// The path from the first of `presented` to an anchor, both included.
     ///
-    /// OpenSSL follows one way only. Where an intermediate spoils that one (expired, constrained,
-    /// or signed by nobody known) it is left out, as there may be another certificate for its key.
+    /// OpenSSL tries one path only. If an intermediate makes it fail (expired, constrained, or with
+    /// an unknown issuer), this leaves out that intermediate and tries again, since there may be
+    /// another certificate for its key.
     func path(_ presented: [Certificate]) -> Result<[Certificate], TrustProblem> {
         guard let leaf = presented.first else {
             return .failure(TrustProblem(.chain, "The server showed no certificate."))
@@ -49,17 +50,17 @@ struct ChainVerification {
             let spoiler = attempt.path[culprit].der
             let count = helpers.count
             helpers.removeAll { $0.der == spoiler }
-            // What came from the anchors can't be left out.
+            // Certificates from the anchors can't be left out.
             if helpers.count == count { break }
         }
         return .failure(first ?? TrustProblem(.chain, "No path to a trusted authority was found."))
     }
 
     private struct Attempt {
-        /// As far as OpenSSL got.
+        /// The path as far as OpenSSL built it.
         var path: [Certificate] = []
         var problem: TrustProblem?
-        /// Where in the path the problem is.
+        /// The index of the failing certificate in the path.
         var culprit = 0
     }
 
@@ -67,7 +68,7 @@ struct ChainVerification {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         let failed = Attempt(problem: TrustProblem(.chain, "OpenSSL could not verify the path."))
-        // Safety: the list lends certificates that `helpers` holds until the end of the function.
+        // Safety: the list borrows certificates that `helpers` holds until the end of the function.
         guard let list = unsafe openssl_chain_new() else { return failed }
         defer { unsafe openssl_chain_free_list(list) }
         for helper in helpers { _ = unsafe helper.withX509 { unsafe openssl_chain_push(list, $0) } }
@@ -90,7 +91,7 @@ struct ChainVerification {
             let depth = Int(unsafe X509_STORE_CTX_get_error_depth(verification))
             let path = attempt.path.isEmpty ? [leaf] : attempt.path
             attempt.problem = error.problem(at: depth, of: path, limit: limit)
-            // OpenSSL names the certificate that breaks a constraint, not the one that has it.
+            // OpenSSL reports the certificate that breaks a constraint, not the one that has it.
             let isLeafConstrained = depth == 0 && error.isNameConstraint
             attempt.culprit = isLeafConstrained ? CertificateForm.firstConstrained(path) : depth
         }
@@ -117,12 +118,12 @@ struct ChainVerification {
         return true
     }
 
-    /// Forgives the anchor its form, as RFC 5280 §6.1.1 takes it as given, and anybody the last
-    /// second: validity is "through notAfter, inclusive" (§4.1.2.5), and OpenSSL stops before.
+    /// Accepts an anchor of any form, and a certificate in its last second.
     ///
-    /// Roots in use today would fail: Go Daddy and Starfield Class 2 and ePKI have no keyUsage and
-    /// uncritical basicConstraints, TWCA Global has no subjectKeyIdentifier, and most roots that
-    /// people make by `openssl req -x509` have no keyUsage.
+    /// RFC 5280 §6.1.1 takes the anchor as given. Validity is "through notAfter, inclusive"
+    /// (§4.1.2.5), and OpenSSL ends it a second early. Some roots in use would fail: Go Daddy and
+    /// Starfield Class 2 and ePKI have no keyUsage and uncritical basicConstraints, TWCA Global has
+    /// no subjectKeyIdentifier, and most roots made by `openssl req -x509` have no keyUsage.
     private static func decide(_ passed: Int32, _ verification: OpaquePointer?) -> Int32 {
         // Safety: OpenSSL lends the verification for the call.
         guard passed == 0 else { return passed }

@@ -1,13 +1,13 @@
-// What a client says first: whether it is TLS, and for which host and protocols it asks.
+// Parses a client's first bytes: whether they are TLS, and which host and protocols it requests.
 package import LupinCore
 
-/// The parts of a ClientHello that decide what becomes of a connection (RFC 8446 §4.1.2).
+/// The parts of a ClientHello that decide how a connection is handled (RFC 8446 §4.1.2).
 package struct ClientHello: Sendable, Hashable {
     /// The host name of SNI (RFC 6066 §3), as it was sent.
     package var serverName: String?
-    /// The ALPN offer (RFC 7301), the preferred first, without GREASE values.
+    /// The ALPN offer (RFC 7301) in order of preference, without GREASE values.
     package var protocols: [String]
-    /// The versions lupin speaks that the client offers, the newest first.
+    /// The offered versions that lupin supports, the newest first.
     package var versions: [TLSVersion]
 
     package init(
@@ -20,24 +20,24 @@ package struct ClientHello: Sendable, Hashable {
         self.versions = versions
     }
 
-    /// What the beginning of a connection is.
+    /// The result of parsing the first bytes of a connection.
     package enum Reading: Sendable, Hashable {
-        /// A ClientHello as far as one can see; more bytes must come.
+        /// A valid prefix of a ClientHello; more bytes are needed.
         case needsMore
         case notTLS
-        /// TLS, but no ClientHello that one could rely on: malformed, or longer than ``countMax``.
+        /// TLS, but not a usable ClientHello: malformed, or longer than ``countMax``.
         case unreadable
         case hello(ClientHello)
     }
 
-    /// A longer one is not read: real ones have less than 4 KiB.
+    /// The longest ClientHello that is parsed: real ones have less than 4 KiB.
     package static let countMax = 16 << 10
     private static let recordHeaderCount = 5
     private static let messageHeaderCount = 4
-    /// RFC 8446 §5.1: a record's plain text has at most 2^14 bytes.
+    /// RFC 8446 §5.1: a record's plaintext has at most 2^14 bytes.
     private static let fragmentMax = 1 << 14
 
-    /// Reads a connection's first bytes, however many have come so far.
+    /// Parses the first bytes of a connection that have arrived so far.
     package static func parse(_ bytes: Span<UInt8>) -> Reading {
         switch firstRecord(bytes) {
         case .needsMore: return .needsMore
@@ -47,7 +47,7 @@ package struct ClientHello: Sendable, Hashable {
             guard fragment.count >= messageHeaderCount else { return joined(bytes) }
             let end = messageHeaderCount + messageCount(fragment)
             guard end <= countMax else { return .unreadable }
-            // Nearly always the first record has it all, and nothing needs to be copied.
+            // Usually the first record contains it all, and nothing needs to be copied.
             guard fragment.count < end else {
                 return body(fragment.extracting(messageHeaderCount..<end))
             }
@@ -57,7 +57,7 @@ package struct ClientHello: Sendable, Hashable {
 
     private enum FirstRecord {
         case needsMore, notTLS
-        /// What has come of it, at least one byte.
+        /// The part of the fragment that has arrived, at least one byte.
         case fragment(Range<Int>)
     }
 
@@ -77,11 +77,11 @@ package struct ClientHello: Sendable, Hashable {
         return .fragment(recordHeaderCount..<min(bytes.count, recordHeaderCount + count))
     }
 
-    /// Puts the fragments of several records together, and reads them once they are a message.
+    /// Joins the fragments of several records, and parses them once they are a message.
     private static func joined(_ bytes: Span<UInt8>) -> Reading {
         var message: [UInt8] = []
         var start = 0
-        // Every turn takes one record with at least one byte, and `countMax` ends it.
+        // Each iteration takes one record with at least one byte, and `countMax` bounds the loop.
         while start + recordHeaderCount <= bytes.count {
             let count = fragmentCount(bytes, at: start)
             guard bytes[start] == 22, bytes[start + 1] == 3, isFragmentCount(count) else {
@@ -141,7 +141,7 @@ extension ClientHello {
         return .hello(hello)
     }
 
-    /// Whether the extension is well-formed, or none of those that matter.
+    /// Parses an extension; returns false if it is one that matters and is malformed.
     private mutating func read(
         extension type: Int,
         at content: Range<Int>,
@@ -159,12 +159,12 @@ extension ClientHello {
         var outer = Cursor(content)
         guard let list = outer.vector(2, in: bytes), outer.isAtEnd else { return false }
         var cursor = Cursor(list)
-        // Exactly one name, of type host_name: there never was another type.
+        // Exactly one name, of type host_name: no other type was ever defined.
         guard cursor.number(1, in: bytes) == 0, let range = cursor.vector(2, in: bytes),
             cursor.isAtEnd, (1...255).contains(range.count)
         else { return false }
         let name = bytes.extracting(range)
-        // Names are A-labels (RFC 6066 §3); whatever else stands there must not reach a log.
+        // Names are A-labels (RFC 6066 §3); any other bytes must not reach a log.
         for i in name.indices where name[i] <= 0x20 || name[i] >= 0x7F { return false }
         serverName = String(copying: name)
         return true
@@ -195,19 +195,19 @@ extension ClientHello {
             guard let version = cursor.number(2, in: bytes) else { return false }
             offered.insert(version)
         }
-        // RFC 8446 §4.2.1: where this list stands, the hello's own version says nothing.
+        // RFC 8446 §4.2.1: this list overrides the hello's own version.
         versions = [TLSVersion.tls13, .tls12].filter { offered.contains($0.number) }
         return true
     }
 
-    /// Whether the value is one that clients send to see that unknown ones are ignored.
+    /// Whether the value is a GREASE value, which servers must ignore.
     private func isGREASE(_ name: Span<UInt8>) -> Bool {
         name.count == 2 && name[0] == name[1] && name[0] & 0x0F == 0x0A
     }
 }
 
 extension TLSVersion {
-    /// The version as it stands on the wire.
+    /// The version's number on the wire.
     fileprivate var number: Int {
         switch self {
         case .tls12: 0x0303
@@ -216,7 +216,7 @@ extension TLSVersion {
     }
 }
 
-/// A place in bytes and the end of what may be read from there.
+/// A position in bytes and the end of what may be read.
 private struct Cursor {
     private var position: Int
     private let end: Int
@@ -248,7 +248,7 @@ private struct Cursor {
         return value
     }
 
-    /// Where the content lies of a vector whose length is a number of `width` bytes.
+    /// The range of a vector's content; the vector's length is a number of `width` bytes.
     mutating func vector(_ width: Int, in bytes: Span<UInt8>) -> Range<Int>? {
         guard let count = number(width, in: bytes) else { return nil }
         let start = position

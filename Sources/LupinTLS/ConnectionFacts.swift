@@ -1,4 +1,4 @@
-// What is known of a TLS connection once its handshake is complete.
+// Properties of a TLS connection, known once its handshake is complete.
 import COpenSSL
 
 extension TLSSession {
@@ -22,13 +22,13 @@ extension TLSSession {
         )
     }
 
-    /// Whether the connection goes on from an earlier one; the certificates were judged then.
+    /// Whether the connection resumed an earlier one; its certificates were checked then.
     package var isResumed: Bool {
         // Safety: the SSL is ours.
         unsafe SSL_session_reused(ssl) == 1
     }
 
-    /// The name that the client asked for by SNI, on either side; nil for none.
+    /// The SNI name that the client requested, on either side; nil for none.
     package var requestedServerName: String? {
         // Safety: the name lies in the SSL and is copied.
         guard let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
@@ -37,7 +37,7 @@ extension TLSSession {
         return unsafe String(cString: name)
     }
 
-    /// The OCSP response that the server stapled to its certificates, not looked at.
+    /// The OCSP response that the server stapled, unverified.
     package var stapledResponse: [UInt8]? {
         guard context.isClient else { return nil }
         var bytes: UnsafePointer<UInt8>?
@@ -49,9 +49,9 @@ extension TLSSession {
 
     /// The peer's certificates, on a resumed connection those of the first one; nil for none.
     ///
-    /// A server that resumes has the client's own only: tickets hold no chain.
+    /// A server that resumes has only the client's own certificate: tickets contain no chain.
     package var peerCertificates: PeerCertificates? {
-        // Safety: the chain belongs to the SSL, and its certificates are referenced once more.
+        // Safety: the chain belongs to the SSL; its certificates get another reference.
         let chain = unsafe SSL_get_peer_cert_chain(ssl)
         // A server's chain lacks the client's own certificate, a client's begins with the server's.
         let leaf = unsafe context.isClient ? nil : SSL_get0_peer_certificate(ssl)

@@ -1,4 +1,4 @@
-// How values are written in DER (X.690), as far as certificate extensions need it.
+// Encodes values in DER (X.690), as far as certificate extensions need it.
 
 /// Writers of single DER values; each returns tag, length and contents.
 package enum DEREncoding {
@@ -36,7 +36,7 @@ package enum DEREncoding {
 
     package static func octetString(_ bytes: [UInt8]) -> [UInt8] { value(tag: 0x04, bytes) }
 
-    /// A list of named bits: bit 0 is the first one, and trailing zeros are left out (§11.2.2).
+    /// A list of named bits: bit 0 is the first one, and trailing zeros are omitted (§11.2.2).
     package static func namedBits(_ bits: UInt16) -> [UInt8] {
         guard bits != 0 else { return value(tag: 0x03, [0]) }
         let last = UInt16.bitWidth - bits.leadingZeroBitCount - 1
@@ -48,7 +48,7 @@ package enum DEREncoding {
         return value(tag: 0x03, contents)
     }
 
-    /// An object identifier such as `2.5.29.37`; nil unless `text` is one.
+    /// An object identifier such as `2.5.29.37`; nil if `text` is not one.
     package static func objectIdentifier(_ text: String) -> [UInt8]? {
         let arcs = text.split(separator: ".", omittingEmptySubsequences: false).map {
             UInt32($0).map(UInt64.init)
@@ -64,7 +64,7 @@ package enum DEREncoding {
         return value(tag: 0x06, contents)
     }
 
-    /// Seven bits a byte, the high bit set on all but the last.
+    /// Seven bits per byte, with the high bit set on all bytes but the last.
     private static func base128(_ number: UInt64) -> [UInt8] {
         var bytes = [UInt8(number & 0x7F)]
         var rest = number >> 7

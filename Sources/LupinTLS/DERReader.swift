@@ -1,6 +1,6 @@
-// How values in DER (X.690) are read: bounded, without recursion, and never trapping on bad bytes.
+// Reads values in DER (X.690): bounded, without recursion, and without traps on bad bytes.
 
-/// Walks over the values that follow each other in some bytes.
+/// Iterates over consecutive values.
 package struct DERReader {
     package struct Value: Equatable {
         /// The tag byte with class and form.
@@ -15,9 +15,9 @@ package struct DERReader {
     /// Whether nothing is left.
     package var isAtEnd: Bool { rest.isEmpty }
 
-    /// The next value; nil at the end and where the bytes are no DER.
+    /// The next value; nil at the end or if the bytes are malformed.
     package mutating func next() -> Value? {
-        // Tags beyond 30 take more bytes; certificates have none.
+        // Tags above 30 take more bytes; certificates have none.
         guard let tag = rest.popFirst(), tag & 0x1F != 0x1F, let first = rest.popFirst() else {
             return nil
         }

@@ -1,8 +1,10 @@
-// Digests that lupin computes itself, over OpenSSL.
+// Digests that lupin computes, with OpenSSL.
 import COpenSSL
 
-/// HMAC-SHA256 under a key that lives as long as the process: equal inputs can be told to be equal,
-/// and neither another run nor a reader of the log can guess the input from it.
+/// HMAC-SHA256 under a key that lives as long as the process.
+///
+/// Equal inputs have equal digests, and neither another run nor a reader of the log can guess the
+/// input.
 package struct KeyedDigest: Sendable {
     private let key: [UInt8]
 
@@ -24,7 +26,7 @@ package struct KeyedDigest: Sendable {
         sha256(text.utf8Span.span).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The whole digest: 32 bytes, or none should OpenSSL fail.
+    /// The whole digest: 32 bytes; empty if OpenSSL fails.
     package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
@@ -48,7 +50,7 @@ package struct KeyedDigest: Sendable {
 
 /// Digests without a key.
 package enum MessageDigest {
-    /// SHA-1, which WebSocket asks for (RFC 6455 §4.2.2); it protects nothing.
+    /// SHA-1, which WebSocket requires (RFC 6455 §4.2.2); it protects nothing.
     package static func sha1(_ bytes: Span<UInt8>) -> [UInt8] {
         // Safety: EVP_sha1 is a constant of the library.
         unsafe digest(bytes, EVP_sha1())
@@ -60,15 +62,15 @@ package enum MessageDigest {
         unsafe digest(bytes, EVP_sha256())
     }
 
-    /// MD5, which old Digest authentication asks for (RFC 7616 §3.3).
+    /// MD5, which old Digest authentication requires (RFC 7616 §3.3).
     ///
-    /// None on machines whose policy forbids it.
+    /// Empty on machines whose policy forbids it.
     package static func md5(_ bytes: Span<UInt8>) -> [UInt8] {
         // Safety: EVP_md5 is a constant of the library.
         unsafe digest(bytes, EVP_md5())
     }
 
-    /// The digest, or none should OpenSSL fail.
+    /// The digest; empty if OpenSSL fails.
     private static func digest(_ bytes: Span<UInt8>, _ function: OpaquePointer?) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0

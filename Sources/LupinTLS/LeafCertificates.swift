@@ -1,26 +1,28 @@
-// Which certificate a client is shown for a host: made on demand, signed by the local authority.
+// The certificates that clients see for a host: made on demand, signed by the local CA.
 package import LupinCore
 import Synchronization
 
-/// Leaves of the local authority, each for one host alone, shared by all threads.
+/// Leaves of the local CA, each for one host only, shared by all threads.
 ///
-/// A leaf names only the host that was asked for, and never the wildcards of the real certificate:
-/// so a client can't send requests for another host on the same connection (RFC 9113 §9.1.1).
+/// A leaf names only the requested host, and none of the real certificate's wildcards: so a client
+/// can't send requests for another host on the same connection (RFC 9113 §9.1.1).
 package final class LeafCertificates: Sendable {
-    /// How many leaves are kept; then the one that was asked for longest ago gives way.
+    /// How many leaves are kept; when full, the least recently used one is evicted.
     package static let defaultCountMax = 1024
 
     private struct Leaf {
         let identity: TLSIdentity
         let certificate: Certificate
-        /// Seconds since 1970 from which it is made anew.
+        /// Seconds since 1970 from which it is renewed.
         let renewal: Int64
         let made: Int64
-        /// The number of the latest look-up that found it.
+        /// The number of the last look-up that returned it.
         var lastUse: UInt64
 
-        /// Whether it needn't be made anew: a quarter of its life is left, and the clock not set
-        /// back so far that it isn't valid yet.
+        /// Whether it needs no renewal.
+        ///
+        /// A quarter of its lifetime is left, and the clock was not set back to before its
+        /// validity.
         func isGood(at now: Int64) -> Bool {
             now < renewal && now > made - CertificateAuthority.clockSkewSeconds
         }
@@ -30,9 +32,9 @@ package final class LeafCertificates: Sendable {
         var leaves: [Host: Leaf] = [:]
         var uses: UInt64 = 0
 
-        /// Forgets the leaf that was asked for longest ago.
+        /// Evicts the least recently used leaf.
         ///
-        /// Looking at all of them takes a tenth of the time that signing the next one does.
+        /// The linear search takes a tenth of the time of signing the next leaf.
         mutating func dropOldest() {
             let oldest = leaves.min { $0.value.lastUse < $1.value.lastUse }
             if let oldest { leaves[oldest.key] = nil }
@@ -40,20 +42,20 @@ package final class LeafCertificates: Sendable {
     }
 
     private let authority: CertificateAuthority
-    /// One key for all: the process that holds it could sign for any host anyway.
+    /// One key for all leaves: the process that holds it could sign for any host anyway.
     private let key: PrivateKey
     private let lifetimeSeconds: Int64
     private let countMax: Int
     private let cache = Mutex(Cache())
 
-    /// No leaves yet, and a new key for them.
+    /// An empty cache, and a new key for its leaves.
     ///
     /// - Parameters:
-    ///   - authority: Who signs.
-    ///   - lifetime: How long a leaf is valid, between a minute and what the authority has left.
-    ///   - keyType: RSA for clients that know nothing else; making such a key takes some 100 ms.
+    ///   - authority: The CA that signs.
+    ///   - lifetime: How long a leaf is valid: at least a minute, at most the CA's remaining time.
+    ///   - keyType: RSA for clients that support nothing else; generating it takes some 100 ms.
     ///   - countMax: How many leaves are kept.
-    /// - Throws: What OpenSSL says of making the key.
+    /// - Throws: OpenSSL's error from generating the key.
     package init(
         _ authority: CertificateAuthority,
         lifetime: Duration,
@@ -69,10 +71,10 @@ package final class LeafCertificates: Sendable {
     /// The leaf for `host` with its key.
     ///
     /// - Parameters:
-    ///   - host: Whom the client asked for.
+    ///   - host: The host that the client requested.
     ///   - now: Seconds since 1970.
-    /// - Returns: The same one as last time, while a quarter of its life is left.
-    /// - Throws: `expired` or `notYetValid` for the authority; else what OpenSSL says.
+    /// - Returns: The cached leaf while a quarter of its lifetime is left, else a new one.
+    /// - Throws: `expired` or `notYetValid` for the CA; else OpenSSL's error.
     package func identity(
         for host: Host,
         now: Int64
@@ -90,10 +92,10 @@ package final class LeafCertificates: Sendable {
 
     private func leaf(for host: Host, now: Int64) throws(CertificateFailure) -> Leaf {
         if let known = known(host, now: now) { return known }
-        // Not under the lock: others shall find their leaves while this one is signed.
+        // Outside the lock: other threads can get their leaves while this one is signed.
         let made = try make(for: host, now: now)
         return cache.withLock { cache in
-            // Another thread may have been as fast; then both show the same one.
+            // Another thread may have signed one meanwhile; then both return the same one.
             if let other = cache.leaves[host], other.isGood(at: now) { return other }
             if cache.leaves[host] == nil, cache.leaves.count >= countMax { cache.dropOldest() }
             cache.uses &+= 1
@@ -122,7 +124,7 @@ package final class LeafCertificates: Sendable {
         if now < first { throw .notYetValid(first) }
         if now >= last { throw .expired(last) }
         let name: Certificate.AlternativeName = host.address.map { .address($0) } ?? .dns(host.text)
-        // A common name has 64 letters at most; nobody should read it, and some people do.
+        // A common name has 64 characters at most; it is obsolete, and some users still read it.
         let commonName = host.text.utf8.count <= 64 ? host.text : nil
         var builder = CertificateBuilder(key: key, commonName: commonName, now: now)
         builder.issuer = .authority(authority.certificate, authority.key)
@@ -134,8 +136,8 @@ package final class LeafCertificates: Sendable {
         builder.alternativeNames = [name]
         let certificate = try builder.build()
         return Leaf(
-            // The authority goes along, though no client needs it: Chromium finds a key that it was
-            // told to trust only among the certificates that were sent.
+            // The CA's certificate is sent too, though no client needs it: Chromium finds a key
+            // that it was told to trust only among the certificates of the connection.
             identity: try TLSIdentity(
                 certificate,
                 chain: [authority.certificate] + authority.chain,

@@ -1,8 +1,8 @@
-// How threads share one counted object of OpenSSL: by its address, which alone is Sendable.
+// Shares a reference-counted OpenSSL object between threads by its address, which is Sendable.
 
-/// The address of an OpenSSL object that counts its references and may be used by any thread.
+/// The address of a reference-counted OpenSSL object that any thread may use.
 ///
-/// Whoever stores one holds one of the references, and gives it back when it ends.
+/// The owner of one holds one reference, and releases it in deinit.
 @safe
 struct LibraryReference: Sendable {
     private let address: UInt

@@ -1,4 +1,4 @@
-// Which OpenSSL runs beneath lupin: the one that was loaded, not the one it was built with.
+// The version of the loaded OpenSSL library, not of the one at build time.
 import COpenSSL
 
 package enum LibraryVersion {

@@ -1,11 +1,11 @@
-// How OpenSSL reads and writes a connection's buffers in place: a BIO that does no I/O.
+// A BIO without I/O: OpenSSL reads and writes a connection's buffers in place.
 import COpenSSL
 
-/// The two ends that OpenSSL sees of a connection, as buffers lent for the length of one call.
+/// The two ends of a connection that OpenSSL sees, as buffers lent for one call.
 ///
-/// Reads take from the lent input and say "try again" when it is used up; writes append to the lent
-/// output and always succeed. Only `hasEnded` makes a read say that there is no more, which is how
-/// OpenSSL tells a connection that broke off from one that ended with close_notify.
+/// Reads take from the lent input and return "try again" when it is used up; writes append to the
+/// lent output and always succeed. A read reports the end only when `hasEnded` is set: so OpenSSL
+/// distinguishes a connection that broke off from one that ended with close_notify.
 @safe
 struct MemoryBIO: ~Copyable {
     @unsafe
@@ -40,7 +40,7 @@ struct MemoryBIO: ~Copyable {
     /// Whether OpenSSL has read whole records only.
     var isBetweenRecords: Bool { unsafe state.pointee.framing.isBetweenRecords }
 
-    /// Becomes both ends of a connection that has none yet; whether there was memory for it.
+    /// Makes this BIO both ends of a new connection; returns false if there is no memory.
     func attach(to ssl: OpaquePointer) -> Bool {
         // Safety: the BIO belongs to `ssl`, which the owner of this struct frees before it.
         guard let method = unsafe MemoryBIO.method?.pointer, let bio = unsafe BIO_new(method)
@@ -51,14 +51,14 @@ struct MemoryBIO: ~Copyable {
         return true
     }
 
-    /// Runs calls of OpenSSL with both buffers lent; also says how much of the input they took.
+    /// Runs OpenSSL calls with both buffers lent; also returns how much input they consumed.
     @inline(__always)
     func lend<Result>(
         _ input: Span<UInt8>,
         _ output: inout [UInt8],
         _ body: () -> Result
     ) -> (result: Result, consumed: Int) {
-        // Safety: both pointers are taken back before the buffers they point to return.
+        // Safety: both pointers are cleared before the buffers' lifetimes end.
         unsafe input.withUnsafeBufferPointer { bytes in
             unsafe withUnsafeMutablePointer(to: &output) { output in
                 unsafe state.pointee.input = bytes.baseAddress
@@ -75,7 +75,7 @@ struct MemoryBIO: ~Copyable {
         }
     }
 
-    /// The one description of such BIOs, made on first use and kept for as long as the process.
+    /// The method of such BIOs, made on first use and kept for the life of the process.
     private static let method: LibraryReference? = {
         let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
         // Safety: the functions have no context but the BIO's data, which `attach` set to a State.
@@ -160,7 +160,7 @@ struct MemoryBIO: ~Copyable {
     }
 }
 
-/// Where in a record a stream of TLS stands, by the lengths in the headers alone.
+/// The position within a TLS record, from the record headers' lengths alone.
 struct RecordFraming {
     private static let headerCount: UInt8 = 5
 
@@ -169,7 +169,7 @@ struct RecordFraming {
 
     var isBetweenRecords: Bool { headerSeen == 0 && bodyLeft == 0 }
 
-    /// Goes on by the next bytes of the stream.
+    /// Advances over the next bytes of the stream.
     mutating func pass(_ bytes: Span<UInt8>) {
         var i = 0
         while i < bytes.count {

@@ -1,13 +1,13 @@
-// How OpenSSL reads text from our memory and writes text into it.
+// Memory BIOs through which OpenSSL reads and writes text.
 import COpenSSL
 
 enum MemoryText {
-    /// Lends `bytes` as a BIO that is read in place; nil if that fails or `body` says nil.
+    /// Lends `bytes` as a BIO that is read in place; nil if that fails or `body` returns nil.
     static func read<Result>(
         _ bytes: Span<UInt8>,
         _ body: (OpaquePointer) -> Result?
     ) -> Result? {
-        // Safety: the BIO reads the bytes in place and is freed before they can go.
+        // Safety: the BIO reads the bytes in place and is freed before they are.
         unsafe bytes.withUnsafeBytes { bytes in
             guard let length = Int32(exactly: bytes.count), length > 0,
                 let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, length)
@@ -17,9 +17,9 @@ enum MemoryText {
         }
     }
 
-    /// Lends what `write` wrote to a BIO; nil if it says false.
+    /// Lends the bytes that `write` wrote to a BIO; nil if it returns false.
     ///
-    /// OpenSSL wipes the memory of the BIO when it frees it and when it grows.
+    /// OpenSSL wipes the BIO's memory when it frees it and when it grows.
     static func written<Result>(
         _ write: (OpaquePointer) -> Bool,
         reading: (Span<UInt8>) -> Result
@@ -36,9 +36,9 @@ enum MemoryText {
     }
 }
 
-/// Digests of bytes that lie in OpenSSL's memory.
+/// Digests of bytes in OpenSSL's memory.
 enum LibraryDigest {
-    /// SHA-256: 32 bytes, or none should OpenSSL fail.
+    /// SHA-256: 32 bytes; empty if OpenSSL fails.
     static func sha256(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         // Safety: the call reads `bytes` and writes the 32 bytes of SHA-256.

@@ -1,22 +1,22 @@
-// Which hosts an authority may vouch for, as far as OpenSSL does not look at it.
+// Name constraints of CAs on hosts, as far as OpenSSL does not check them.
 package import LupinCore
 
-/// The name constraints of one authority, as far as they are about hosts (RFC 5280 §4.2.1.10).
+/// The name constraints of one CA that concern hosts (RFC 5280 §4.2.1.10).
 ///
-/// OpenSSL compares them to the names that stand in certificates. `*.example.com` is no name below
-/// `b.example.com` and stands for it all the same: RFC 5280 knows of no wildcards, and RFC 9525 of
-/// no constraints. So the host that was asked for is compared too, and an asterisk with all that it
-/// stands for.
+/// OpenSSL compares them to the names in certificates. It does not treat `*.example.com` as a name
+/// below `b.example.com`, though the wildcard covers that name: RFC 5280 does not mention
+/// wildcards, and RFC 9525 does not mention constraints. So this type also checks the requested
+/// host, and for a wildcard all names that it covers.
 package struct NameConstraints: Sendable {
-    /// What is said about a host.
+    /// The ruling on a host.
     package enum Ruling: Sendable, Hashable {
         case allowed
-        /// There are names of its kind that are permitted, and it is none of them.
+        /// There are permitted names of this kind, and the host is none of them.
         case notPermitted
         case excluded
     }
 
-    /// More than any authority in use has, and little enough to be compared to many names.
+    /// More than any CA in use has, and few enough to compare with many names.
     private static let subtreesMax = 1024
 
     private struct Subtrees {
@@ -27,10 +27,10 @@ package struct NameConstraints: Sendable {
     private var permitted = Subtrees()
     private var excluded = Subtrees()
 
-    /// Reads the value of the extension; nil for anything that RFC 5280 does not allow there.
+    /// Parses the value of the extension; nil if RFC 5280 does not allow it.
     ///
-    /// A leading dot, which it allows for other kinds of names only, is in use and means names
-    /// below the domain alone, as with OpenSSL.
+    /// A leading dot, which it allows for other kinds of names only, is in use; here, as in
+    /// OpenSSL, it means only names below the domain.
     package init?(_ encoding: [UInt8]) {
         var outer = DERReader(encoding)
         guard let fields = outer.next(tag: 0x30), outer.isAtEnd, !fields.isEmpty else { return nil }
@@ -47,7 +47,7 @@ package struct NameConstraints: Sendable {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// Whether the host may be vouched for; what is excluded wins over what is permitted.
+    /// Whether the CA may issue for the host; an exclusion overrides a permission.
     package func ruling(on host: Host) -> Ruling {
         if let address = host.address {
             if excluded.networks.contains(where: { $0.contains(address) }) { return .excluded }
@@ -63,7 +63,7 @@ package struct NameConstraints: Sendable {
         return isPermitted ? .allowed : .notPermitted
     }
 
-    /// Whether a host that `*.…` stands for is excluded; false for any other name.
+    /// Whether a host that `*.…` covers is excluded; false for any other name.
     package func excludeSome(of name: String) -> Bool {
         let name = name.utf8.map(\.asciiLowercased)
         guard name.starts(with: [0x2A, 0x2E]) else { return false }
@@ -120,14 +120,14 @@ package struct NameConstraints: Sendable {
         return CIDR(address, prefix: prefix)
     }
 
-    /// A domain with the names below it; an empty one has them all.
+    /// A domain with the names below it; an empty one contains all names.
     private struct Domain {
         /// In lower case, without a leading dot.
         private let name: [UInt8]
-        /// The domain itself does not belong to it.
+        /// Whether the domain itself is outside, and only names below it are in.
         private let isBelowOnly: Bool
 
-        /// Nil if the bytes are no name: a wildcard or a dot at the end would match nothing.
+        /// Returns nil for an invalid name: a wildcard or a trailing dot would match nothing.
         init?(_ contents: ArraySlice<UInt8>) {
             isBelowOnly = contents.first == 0x2E
             name = contents.dropFirst(isBelowOnly ? 1 : 0).map(\.asciiLowercased)
@@ -143,7 +143,7 @@ package struct NameConstraints: Sendable {
             return host.dropLast(name.count).last == 0x2E && host.suffix(name.count) == name[...]
         }
 
-        /// Whether the domain itself has one label more than `base`, and the same others.
+        /// Whether the domain itself is `base` with one more label in front.
         func isChild(of base: ArraySlice<UInt8>) -> Bool {
             guard !isBelowOnly, let dot = name.firstIndex(of: 0x2E) else { return false }
             return name[(dot + 1)...] == base
@@ -154,12 +154,12 @@ package struct NameConstraints: Sendable {
 // MARK: A path
 
 extension NameConstraints {
-    /// The first authority of a path that rules out a host or a wildcard of the server's
-    /// certificate, and where it is.
+    /// The first CA of a path whose constraints reject the host or a wildcard of the server's
+    /// certificate, and its index.
     ///
-    /// OpenSSL accepted the path, so the names that stand in it need no look, and are not too many
-    /// to be compared. `host` is the one that was asked for, nil if it may be any; one that the
-    /// certificate is not for is no matter of authorities.
+    /// OpenSSL accepted the path, so the names in it need no check, and are few enough to compare.
+    /// `host` is the requested host, nil for any; a mismatch between it and the certificate is not
+    /// checked here.
     static func problem(of path: [Certificate], host: Host?) -> (TrustProblem, Int)? {
         guard path.count > 1, let leaf = path.first else { return nil }
         let names = ServerNames(leaf)
@@ -180,7 +180,7 @@ extension NameConstraints {
         return nil
     }
 
-    /// What is said of an authority whose constraints can't be read.
+    /// The problem's text for a CA whose constraints can't be parsed.
     static let malformed = "has name constraints that are malformed or too many"
 
     private func flaw(of names: ServerNames, _ host: Host?) -> String? {

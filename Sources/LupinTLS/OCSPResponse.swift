@@ -1,18 +1,18 @@
-// What an OCSP response (RFC 6960) says about a certificate, and how the request for it reads.
+// Makes OCSP requests and evaluates OCSP responses (RFC 6960).
 import COpenSSL
 
 enum OCSPResponse {
-    /// Singles looked at in one response; responders send one or few.
+    /// Single responses that are checked in one response; responders send one or few.
     private static let singlesMax: Int32 = 64
 
-    /// A request about one certificate in DER, without nonce, so that answers can be kept.
+    /// A request in DER about one certificate, without a nonce, so that responses can be cached.
     static func request(_ check: RevocationCheck) -> [UInt8]? {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         // Safety: the request takes over the identifier that is added to it.
         guard let request = unsafe OCSP_REQUEST_new() else { return nil }
         defer { unsafe OCSP_REQUEST_free(request) }
-        // SHA-1 is what responders are asked by (RFC 5019 §2.1.1); it protects nothing here.
+        // Responders expect SHA-1 (RFC 5019 §2.1.1); it protects nothing here.
         guard let identifier = unsafe identifier(check, EVP_sha1()) else { return nil }
         guard unsafe OCSP_request_add0_id(request, identifier) != nil else {
             unsafe OCSP_CERTID_free(identifier)
@@ -25,7 +25,7 @@ enum OCSPResponse {
         return unsafe Array(UnsafeBufferPointer(start: encoding, count: Int(length)))
     }
 
-    /// What a response in DER says about the certificate.
+    /// The certificate's status in a response in DER.
     static func status(_ encoding: [UInt8], _ check: RevocationCheck) -> RevocationStatus {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
@@ -51,13 +51,13 @@ enum OCSPResponse {
         return unsafe status(basic, check)
     }
 
-    /// When the first of a response's answers ends, in seconds since 1970; nil if none says so.
+    /// The earliest end of a response's answers, in seconds since 1970; nil if none has one.
     ///
     /// Nothing is verified.
     static func end(_ encoding: [UInt8]) -> Int64? {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // Safety: each object that is made is freed here; the singles belong to `basic`.
+        // Safety: each object made here is freed here; the singles belong to `basic`.
         guard let response = unsafe parse(encoding) else { return nil }
         defer { unsafe OCSP_RESPONSE_free(response) }
         guard unsafe OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL,
@@ -76,7 +76,7 @@ enum OCSPResponse {
     }
 
     private static func parse(_ encoding: [UInt8]) -> OpaquePointer? {
-        // Safety: the reader moves `next` behind what it read, which is inside the array.
+        // Safety: the reader moves `next` past the bytes it read, which are inside the array.
         unsafe encoding.withUnsafeBufferPointer { bytes in
             var next = bytes.baseAddress
             guard let parsed = unsafe d2i_OCSP_RESPONSE(nil, &next, bytes.count) else { return nil }
@@ -88,7 +88,7 @@ enum OCSPResponse {
         }
     }
 
-    /// Whether the issuer signed, or one whom it appointed by a certificate for OCSP signing.
+    /// Whether the issuer signed it, or a responder with an OCSP signing certificate of the issuer.
     private static func isSigned(_ basic: OpaquePointer, _ check: RevocationCheck) -> Bool {
         // Safety: the store and the list take references or lend for the calls below.
         guard let store = unsafe X509_STORE_new() else { return false }
@@ -103,7 +103,7 @@ enum OCSPResponse {
             guard unsafe X509_STORE_add_cert(store, issuer) == 1,
                 unsafe openssl_chain_push(known, issuer) > 0
             else { return false }
-            // The issuer itself is believed without more: it stands in a verified path.
+            // The issuer itself needs no further check: it is part of a verified path.
             let flags = UInt(OCSP_TRUSTOTHER | OCSP_NOEXPLICIT)
             return unsafe OCSP_basic_verify(basic, known, store, flags) == 1
         }
@@ -147,7 +147,7 @@ enum OCSPResponse {
         return result
     }
 
-    /// Whether an `OCSP_CERTID` is the certificate's, by whatever digest it was made.
+    /// Whether an `OCSP_CERTID` identifies the certificate, with any digest.
     private static func isAbout(_ found: OpaquePointer?, _ check: RevocationCheck) -> Bool {
         var algorithm: OpaquePointer?
         // Safety: the algorithm belongs to the identifier, which the caller holds.

@@ -1,16 +1,16 @@
-// The certificates that a peer presented, as they came: nothing here judges them.
+// The certificates that a peer presented, unverified.
 import COpenSSL
 
-/// A peer's certificates, its own first, then whatever else it sent in its order.
+/// A peer's certificates: its own first, then the others in the order sent.
 @safe
 package final class PeerCertificates: Sendable {
     private let stack: LibraryReference
-    /// The OCSP response that came with them, not looked at.
+    /// The OCSP response that came with them, unverified.
     package let stapledResponse: [UInt8]?
     /// Whether a stapled response may still come: in TLS 1.2 it follows the certificates.
     package let mayBeStapledLater: Bool
 
-    /// Takes over a stack of certificates with one reference to each, which must not be empty.
+    /// Takes ownership of a non-empty stack of certificates, with one reference to each.
     init(
         owning stack: OpaquePointer,
         stapledResponse: [UInt8]? = nil,
@@ -22,20 +22,20 @@ package final class PeerCertificates: Sendable {
         self.mayBeStapledLater = mayBeStapledLater
     }
 
-    /// Shares the certificates of a chain that somebody else owns; nil when there is none.
+    /// Shares the certificates of an existing chain; nil when there is none.
     ///
     /// - Parameters:
-    ///   - leaf: The peer's own, should `chain` lack it, as it does on a server.
+    ///   - leaf: The peer's own certificate, if `chain` lacks it, as it does on a server.
     ///   - chain: A `STACK_OF(X509)`.
     ///   - stapledResponse: The OCSP response that came with them.
-    ///   - mayBeStapledLater: Whether that may still come.
+    ///   - mayBeStapledLater: Whether an OCSP response may still come.
     convenience init?(
         sharing leaf: OpaquePointer?,
         chain: OpaquePointer?,
         stapledResponse: [UInt8]? = nil,
         mayBeStapledLater: Bool = false
     ) {
-        // Safety: each certificate is referenced once more before it is pushed, and an unfinished
+        // Safety: each certificate gets another reference before it is pushed, and an unfinished
         // stack is freed with its references.
         guard let stack = unsafe openssl_chain_new() else { return nil }
         if let leaf = unsafe leaf { unsafe PeerCertificates.push(leaf, to: stack) }
@@ -56,7 +56,7 @@ package final class PeerCertificates: Sendable {
         )
     }
 
-    /// The certificates that `encodings` are in DER, the peer's own first; nil if one is bad.
+    /// Parses certificates in DER, the peer's own first; returns nil if one is malformed.
     package convenience init?(encodings: [[UInt8]], stapledResponse: [UInt8]? = nil) {
         // Safety: d2i_X509 reads only the bytes lent to it, and what it makes goes to the stack.
         guard !encodings.isEmpty, let stack = unsafe openssl_chain_new() else { return nil }
@@ -73,7 +73,7 @@ package final class PeerCertificates: Sendable {
     }
 
     deinit {
-        // Safety: nobody else holds the stack.
+        // Safety: no other object holds the stack.
         unsafe openssl_chain_free(stack.pointer)
     }
 

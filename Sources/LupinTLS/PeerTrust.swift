@@ -1,10 +1,10 @@
-// What can be found out about the certificates that a server presented.
+// Evaluates the certificates that a server presented.
 import COpenSSL
 package import LupinCore
 
-/// The certificates of one server under judgement; for one evaluation, on one thread.
+/// The certificates of one server under evaluation; for one evaluation, on one thread.
 package final class PeerTrust: ServerTrust {
-    /// Certificates looked at; servers send one to five.
+    /// The most certificates that are checked; servers send one to five.
     private static let presentedMax = 16
 
     private let certificates: [Certificate]
@@ -18,10 +18,10 @@ package final class PeerTrust: ServerTrust {
 
     /// - Parameters:
     ///   - certificates: What the server presented.
-    ///   - host: The host that was asked for.
-    ///   - anchors: What `upstream.tls.roots` says.
+    ///   - host: The requested host.
+    ///   - anchors: The anchors of `upstream.tls.roots`.
     ///   - now: Seconds since 1970.
-    ///   - evidence: What was found out about withdrawn certificates.
+    ///   - evidence: The known answers about revocation.
     package init(
         _ certificates: PeerCertificates,
         host: Host,
@@ -79,7 +79,7 @@ package final class PeerTrust: ServerTrust {
         return .noPath(first ?? TrustProblem(.chain, "No path to a trusted authority was found."))
     }
 
-    /// The worst that is known of any certificate but the anchor.
+    /// The worst revocation status of all certificates but the anchor.
     private func revocation(
         _ demand: RevocationDemand,
         _ path: [Certificate]
@@ -98,7 +98,7 @@ package final class PeerTrust: ServerTrust {
             case .good: continue
             case .pending(let queries): pending += queries
             case .unknown(let reason):
-                // The staple of TLS 1.2 is still to come, and it may say more.
+                // In TLS 1.2 the stapled response comes later, and may contain more.
                 if i == 0, mayBeStapledLater, demand.method != .crl { awaitsStaple = true }
                 unknown = unknown ?? reason
             default: return finding
@@ -140,7 +140,7 @@ package final class PeerTrust: ServerTrust {
 }
 
 extension TrustProblem {
-    /// What TLS tells the server about it.
+    /// The refusal that TLS reports to the server.
     package var refusal: CertificateRefusal {
         switch kind {
         case .chain, .selfSigned: .unknownAuthority
@@ -167,7 +167,7 @@ extension PeerCertificates {
 }
 
 extension Certificate {
-    /// What policies and records are about.
+    /// The facts for policies and records.
     package var facts: CertificateFacts {
         CertificateFacts(
             encoding: der,
@@ -184,7 +184,7 @@ extension Certificate {
         return unsafe withX509 { unsafe X509_self_signed($0, 1) == 1 }
     }
 
-    /// Whether another certificate names its issuer and has the key that signed it.
+    /// Whether another certificate has the name of its issuer and the key that signed it.
     func isSigned(by other: Certificate) -> Bool {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }

@@ -1,4 +1,4 @@
-// What a private key is: making one, reading and writing PEM, and the digest that pins name it by.
+// A private key: generates it, reads and writes PEM, and computes the digest for pins.
 import COpenSSL
 
 /// A private key with its public half.
@@ -7,7 +7,7 @@ package final class PrivateKey: Sendable {
     package enum Algorithm: Sendable, Hashable {
         case p256, p384, p521, ed25519
         case rsa(bits: Int)
-        /// Any other curve by OpenSSL's name, to try what nobody should use.
+        /// Any other curve by its OpenSSL name, to test rejection.
         case curve(String)
 
         package static let rsa2048 = Algorithm.rsa(bits: 2048)
@@ -15,9 +15,9 @@ package final class PrivateKey: Sendable {
 
     private let key: LibraryReference
 
-    /// Takes over a reference to an `EVP_PKEY`.
+    /// Takes ownership of a reference to an `EVP_PKEY`.
     init(owning key: OpaquePointer) {
-        // Safety: the reference is given back in deinit and nowhere else.
+        // Safety: the reference is released in deinit and nowhere else.
         unsafe self.key = LibraryReference(key)
     }
 
@@ -26,9 +26,9 @@ package final class PrivateKey: Sendable {
         unsafe EVP_PKEY_free(key.pointer)
     }
 
-    /// A new key.
+    /// Generates a key.
     ///
-    /// An elliptic one takes some 20 µs, RSA of 2048 bits some 100 ms.
+    /// An elliptic-curve key takes some 20 µs, RSA of 2048 bits some 100 ms.
     package static func generate(
         _ algorithm: Algorithm
     ) throws(CertificateFailure) -> PrivateKey {
@@ -61,7 +61,7 @@ package final class PrivateKey: Sendable {
         return unsafe PrivateKey(owning: parsed)
     }
 
-    /// Lends the key as PEM in PKCS#8, which is wiped when `body` has returned.
+    /// Lends the key as PEM in PKCS#8, and wipes it when `body` has returned.
     package func withPEM<Result>(
         _ body: (Span<UInt8>) -> Result
     ) throws(CertificateFailure) -> Result {
@@ -76,7 +76,7 @@ package final class PrivateKey: Sendable {
         return result
     }
 
-    /// SHA-256 of the public key in DER (SubjectPublicKeyInfo), which is what pins hold: 32 bytes.
+    /// SHA-256 of the public key in DER (SubjectPublicKeyInfo), which pins contain: 32 bytes.
     package var publicKeyDigest: [UInt8] {
         // Safety: i2d_PUBKEY allocates the encoding, which is freed here.
         var encoding: UnsafeMutablePointer<UInt8>?
@@ -88,7 +88,7 @@ package final class PrivateKey: Sendable {
         )
     }
 
-    /// Whether `certificate` is about this key.
+    /// Whether `certificate` contains this key.
     package func matches(_ certificate: Certificate) -> Bool {
         ERR_clear_error()
         let matches = unsafe certificate.withX509 { x509 in
@@ -99,7 +99,7 @@ package final class PrivateKey: Sendable {
         return matches
     }
 
-    /// Whether it is an RSA key, which may encipher other keys too.
+    /// Whether it is an RSA key, which can also encrypt other keys.
     package var isRSA: Bool { unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA }
 
     /// Lends the `EVP_PKEY` to calls of OpenSSL, which may take references of their own.
@@ -110,7 +110,7 @@ package final class PrivateKey: Sendable {
         return result
     }
 
-    /// Whether a PEM text says of its key that it is encrypted.
+    /// Whether a PEM text marks its key as encrypted.
     private static func isEncrypted(_ pem: Span<UInt8>) -> Bool {
         let words = Array("ENCRYPTED".utf8)
         guard pem.count >= words.count else { return false }

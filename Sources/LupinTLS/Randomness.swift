@@ -1,9 +1,9 @@
-// Random bytes for ids, pseudonyms and keys, from OpenSSL's generator.
+// Random bytes for IDs, pseudonyms and keys, from OpenSSL's generator.
 import COpenSSL
 
 /// A buffered source of unpredictable bits for one worker.
 ///
-/// Not Sendable: two owners of one buffer would hand out the same bits.
+/// Not Sendable: two owners of one buffer would return the same bits.
 package final class RandomSource: RandomNumberGenerator {
     /// 64-bit words fetched at a time: 4 KiB.
     private static let wordCount = 512
@@ -23,7 +23,7 @@ package final class RandomSource: RandomNumberGenerator {
         return words[used]
     }
 
-    /// `count` random bytes, straight from the generator, for keys.
+    /// `count` random bytes for keys, unbuffered from the generator.
     package static func bytes(count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 7)
@@ -43,7 +43,7 @@ package final class RandomSource: RandomNumberGenerator {
             unsafe RAND_bytes(buffer.baseAddress, length)
         }
         if result == 1 { return words }
-        // Without OpenSSL's generator the kernel's is asked, which cannot fail.
+        // If OpenSSL's generator fails, the kernel's is used, which cannot fail.
         var system = SystemRandomNumberGenerator()
         return words.map { _ in system.next() }
     }

@@ -1,17 +1,17 @@
-// Whether a certificate was withdrawn: whom to ask, and what the answers come to.
+// Checks whether a certificate was revoked: which services to ask, and what the answers mean.
 import COpenSSL
 package import LupinCore
 
-/// What an answer says about one certificate.
+/// What an answer reports about one certificate.
 enum RevocationStatus: Equatable {
     case good
-    /// Since when, in seconds since 1970.
+    /// The time of revocation, in seconds since 1970.
     case revoked(Int64?)
-    /// The answer is no use; says why.
+    /// The answer is unusable, with the reason.
     case unusable(String)
 }
 
-/// The question whether one certificate of a verified path was withdrawn by its issuer.
+/// The check of whether the issuer revoked one certificate of a verified path.
 package struct RevocationCheck {
     let certificate: Certificate
     let issuer: Certificate
@@ -19,9 +19,9 @@ package struct RevocationCheck {
     let now: Int64
     private let contents: CertificateContents?
 
-    /// How far the clocks of others may be off.
+    /// The greatest tolerated difference of other clocks.
     static let skewSeconds: Int64 = 300
-    /// Responders and lists asked for one certificate.
+    /// The most responders and lists asked about one certificate.
     private static let locationsMax = 2
     /// OCSP over HTTP (RFC 6960 §4.2.2.2.1: `id-ad-ocsp`).
     private static let ocsp: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01]
@@ -33,15 +33,15 @@ package struct RevocationCheck {
         contents = CertificateContents(certificate.der)
     }
 
-    /// What is known by a stapled response and by the answers in hand, or whom to ask first.
+    /// The result from a stapled response and available answers, or the queries to make first.
     ///
-    /// The stapled response, in DER, is about the server's own certificate only.
+    /// The stapled response, in DER, concerns the server's own certificate only.
     func finding(
         _ demand: RevocationDemand,
         stapledResponse: [UInt8]?,
         _ evidence: RevocationEvidence
     ) -> RevocationFinding {
-        // A certificate may say that nothing is ever said of it (RFC 9608 §2).
+        // A certificate may declare that its revocation is never published (RFC 9608 §2).
         guard contents?.value(CertificateContents.Identifier.noRevocation) == nil else {
             return .good
         }
@@ -79,7 +79,7 @@ package struct RevocationCheck {
         return .unknown(reasons.joined(separator: "; "))
     }
 
-    /// Whom to ask, one after the other.
+    /// The queries to make, in order.
     private func queries(_ method: RevocationDemand.Method) -> [RevocationQuery] {
         var queries: [RevocationQuery] = []
         if method != .crl, let urls = contents?.accessLocations(Self.ocsp),
@@ -93,7 +93,7 @@ package struct RevocationCheck {
         return queries
     }
 
-    /// The `http:` URLs: an https one would need an answer of its own first.
+    /// The `http:` URLs only: an https one would need a revocation check of its own.
     private static func usable(_ urls: [String]) -> [String] {
         let usable = urls.filter { url in
             url.lowercased().hasPrefix("http://") && url.utf8.count <= 2048
@@ -112,24 +112,25 @@ package struct RevocationCheck {
 
     // MARK: Times
 
-    /// Why an answer of this age is no use; nil if it is.
+    /// Why an answer is stale; nil if it is fresh.
     ///
-    /// It was true at `thisUpdate`; at `nextUpdate` there will be a newer one, if that is said.
+    /// It was correct at `thisUpdate`; at `nextUpdate`, if given, there will be a newer one.
     func staleness(thisUpdate: Int64?, nextUpdate: Int64?) -> String? {
         guard let thisUpdate else { return "has no time" }
         guard thisUpdate <= now &+ Self.skewSeconds else { return "is of the future" }
-        // "Newer information is available all the time" (RFC 6960 §4.2.2.1): a day is enough.
+        // "Newer information is available all the time" (RFC 6960 §4.2.2.1): use a limit of one
+        // day.
         let end = nextUpdate ?? thisUpdate &+ 86_400
         guard end >= thisUpdate, end >= now &- Self.skewSeconds else { return "is out of date" }
         return nil
     }
 
-    /// How long an answer may be kept that nobody has verified yet.
+    /// How long an unverified answer may be cached.
     private static let keptSecondsMax: Int64 = 3600
 
-    /// Until when an answer may be kept, in seconds since 1970; nil if it should not be.
+    /// Until when an answer may be cached, in seconds since 1970; nil if it must not be.
     ///
-    /// Answers come without protection, and so a false one must go soon: an hour at most.
+    /// Answers come over plain HTTP, so a forged one must expire soon: after an hour at most.
     package static func validUntil(
         _ encoding: [UInt8],
         _ kind: RevocationQuery.Kind,
@@ -145,7 +146,7 @@ package struct RevocationCheck {
     }
 }
 
-/// Which algorithms may sign what is said about certificates.
+/// The algorithms that may sign answers about revocation.
 enum RevocationSignature {
     /// Whether an `X509_ALGOR` is stronger than SHA-1.
     static func isStrong(_ algorithm: UnsafePointer<X509_ALGOR>?) -> Bool {
@@ -157,7 +158,7 @@ enum RevocationSignature {
             return false
         }
         switch digest {
-        // Ed25519 has no digest apart; RSA-PSS names its own in parameters, and none is old.
+        // Ed25519 has no separate digest; RSA-PSS names its own in parameters, and none is old.
         case NID_undef, NID_sha256, NID_sha384, NID_sha512: return true
         default: return false
         }

@@ -1,8 +1,8 @@
-// What a list of withdrawn certificates (RFC 5280 §5) says about a certificate.
+// Evaluates revocation lists (RFC 5280 §5).
 import COpenSSL
 
 enum RevocationList {
-    /// What a list in DER that came from `location` says about the certificate.
+    /// The certificate's status in a list in DER that came from `location`.
     static func status(
         _ encoding: [UInt8],
         location: String,
@@ -10,7 +10,7 @@ enum RevocationList {
     ) -> RevocationStatus {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // Safety: the list is freed here; what is asked of it belongs to it.
+        // Safety: the list is freed here; values read from it belong to it.
         guard let list = unsafe parse(encoding) else { return .unusable("is no list in DER") }
         defer { unsafe X509_CRL_free(list) }
         if let flaw = unsafe signatureFlaw(list, check) { return .unusable(flaw) }
@@ -27,14 +27,14 @@ enum RevocationList {
         let found = unsafe check.certificate.withX509 {
             unsafe X509_CRL_get0_by_cert(list, &entry, $0)
         }
-        // 2 is an entry that takes another one back; complete lists have none that counts.
+        // 2 is an entry that removes an earlier one; it has no effect in complete lists.
         guard found == 1 else { return .good }
         return .revoked(
             unsafe CertificateTime.seconds(X509_REVOKED_get0_revocationDate(entry))
         )
     }
 
-    /// When the next list comes, in seconds since 1970; nothing is verified.
+    /// When the next list is due, in seconds since 1970; nothing is verified.
     static func end(_ encoding: [UInt8]) -> Int64? {
         defer { ErrorQueue.clear() }
         // Safety: the list is freed here; the time belongs to it.
@@ -44,7 +44,7 @@ enum RevocationList {
     }
 
     private static func parse(_ encoding: [UInt8]) -> OpaquePointer? {
-        // Safety: the reader moves `next` behind what it read, which is inside the array.
+        // Safety: the reader moves `next` past the bytes it read, which are inside the array.
         unsafe encoding.withUnsafeBufferPointer { bytes in
             var next = bytes.baseAddress
             guard let parsed = unsafe d2i_X509_CRL(nil, &next, bytes.count) else { return nil }
@@ -56,7 +56,7 @@ enum RevocationList {
         }
     }
 
-    /// Why the list is not one of the certificate's issuer; nil if it is.
+    /// Why the certificate's issuer did not validly sign the list; nil if it did.
     private static func signatureFlaw(
         _ list: OpaquePointer,
         _ check: RevocationCheck
@@ -69,7 +69,7 @@ enum RevocationList {
                     X509_get_subject_name(issuer)
                 ) == 0
             else { return "is one of another issuer" }
-            // All bits are set where there is no keyUsage.
+            // Without a keyUsage extension all bits are set.
             guard unsafe X509_get_key_usage(issuer) & UInt32(KU_CRL_SIGN) != 0 else {
                 return "is signed by an issuer that may sign no lists"
             }
@@ -85,7 +85,7 @@ enum RevocationList {
         }
     }
 
-    /// Why the list may lack the certificate though it was withdrawn; nil if it can't.
+    /// Why the list may omit the certificate though it was revoked; nil if it can't.
     private static func scopeFlaw(
         _ encoding: [UInt8],
         location: String,
@@ -98,7 +98,7 @@ enum RevocationList {
             case CertificateContents.Identifier.listScope:
                 if let flaw = scopeFlaw(part.value, location, check) { return flaw }
             case _ where part.isCritical:
-                // A delta list, for one, is nothing without the one that it belongs to.
+                // A delta list, for example, is incomplete without its base list.
                 return "has a critical extension that is not understood"
             default: continue
             }
@@ -135,7 +135,7 @@ enum RevocationList {
         return reader.isAtEnd ? nil : "has a malformed scope"
     }
 
-    /// The extensions of a list; empty for none, nil for no DER.
+    /// The extensions of a list; empty for none, nil for malformed DER.
     private static func extensions(
         _ encoding: [UInt8]
     ) -> [CertificateContents.Extension]? {

@@ -1,21 +1,21 @@
-// Whether a certificate is one of the host that was asked for (RFC 9525).
+// Checks whether a certificate is valid for the requested host (RFC 9525).
 import LupinCore
 
-/// The alternative names of a server's certificate; a common name is none of them.
+/// The alternative names of a server's certificate; the common name is ignored.
 struct ServerNames {
     private let names: [Certificate.AlternativeName]
 
     init(_ certificate: Certificate) { names = certificate.subjectAlternativeNames }
 
-    /// Names of hosts, with or without an asterisk.
+    /// The host names, with or without a wildcard.
     var dnsNames: [String] {
         names.compactMap { if case .dns(let text) = $0 { text } else { nil } }
     }
 
-    /// Whether one of the names is the host.
+    /// Whether one of the names matches the host.
     ///
-    /// Addresses match addresses only, bit by bit. A name matches letter by letter but for case, or
-    /// by an asterisk that stands for the whole first label of at least three.
+    /// An address matches only an equal address. A name matches if it is equal apart from case, or
+    /// by an asterisk for the whole first label of at least three labels.
     func include(_ host: Host) -> Bool {
         names.contains { name in
             switch name {
@@ -26,7 +26,7 @@ struct ServerNames {
         }
     }
 
-    /// What is wrong if none of the names is the host.
+    /// The problem to report if none of the names matches the host.
     func problem(_ host: Host) -> TrustProblem {
         let texts = names.compactMap(Self.text)
         let shown = texts.prefix(3).joined(separator: ", ")
@@ -35,7 +35,7 @@ struct ServerNames {
         return TrustProblem(.host, "The server's certificate \(others), not for \(host.text).")
     }
 
-    /// Compares bytes: among characters, others than letters of ASCII have a lower case in it.
+    /// Compares bytes: as Unicode, characters outside ASCII could have an ASCII lower case.
     private static func matches(_ pattern: String, _ host: String) -> Bool {
         let host = host.utf8
         let pattern = pattern.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
@@ -49,7 +49,7 @@ struct ServerNames {
         return !host.dropLast(base.count).contains(0x2E)
     }
 
-    /// A name for people; nil for bytes that are no host name.
+    /// A name for display; nil for bytes that are not a host name.
     private static func text(_ name: Certificate.AlternativeName) -> String? {
         switch name {
         case .dns(let text):

@@ -1,4 +1,4 @@
-// The alerts by which one side of a TLS connection tells the other why it gives up.
+// The alerts with which one side of a TLS connection reports why it fails.
 
 /// An alert's number and name (RFC 8446 §6).
 package struct TLSAlert: RawRepresentable, Sendable, Hashable {
@@ -18,14 +18,14 @@ package struct TLSAlert: RawRepresentable, Sendable, Hashable {
     package static let badStatusResponse = TLSAlert(rawValue: 113)
     package static let noApplicationProtocol = TLSAlert(rawValue: 120)
 
-    /// The alert's name in RFC 8446 §6, or its number should it have none there.
+    /// The alert's name in RFC 8446 §6, or its number if it has no name there.
     package var name: String {
         TLSAlert.names[rawValue] ?? "alert \(rawValue)"
     }
 
-    /// Whether the alert says that its sender didn't like the certificate it was shown.
+    /// Whether the alert reports that its sender rejected the certificate presented to it.
     ///
-    /// Not `certificate_required`: that peer saw none.
+    /// False for `certificate_required`: that peer saw none.
     package var rejectsCertificate: Bool {
         switch self {
         case .badCertificate, .unsupportedCertificate, .certificateRevoked, .certificateExpired,

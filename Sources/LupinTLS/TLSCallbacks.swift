@@ -1,10 +1,10 @@
-// What OpenSSL asks in the middle of a call, answered by the connection that made the call.
+// The callbacks of OpenSSL, answered by the connection that made the call.
 import COpenSSL
 import LupinCore
 
-/// The functions that OpenSSL calls back; each finds its connection in the SSL's application data.
+/// The callback functions; each finds its connection in the SSL's application data.
 enum TLSCallbacks {
-    /// For either side.
+    /// Callbacks for both sides.
     static func install(on context: OpaquePointer) {
         // Safety: each function finds all it needs by the SSL it is called with.
         unsafe SSL_CTX_set_cert_verify_callback(context, { unsafe TLSCallbacks.judge($0, $1) }, nil)
@@ -30,7 +30,7 @@ enum TLSCallbacks {
         }
     }
 
-    /// Judges the peer's certificates instead of OpenSSL's own verification.
+    /// Checks the peer's certificates in place of OpenSSL's own verification.
     private static func judge(
         _ store: OpaquePointer?,
         _ argument: UnsafeMutableRawPointer?
@@ -48,16 +48,16 @@ enum TLSCallbacks {
         return 1
     }
 
-    /// Comes when a server's first flight is complete, with the stapled response if it sent one.
+    /// Called when a server's first flight is complete, with any stapled response.
     private static func judgeStaple(_ ssl: OpaquePointer?) -> Int32 {
-        // Safety: OpenSSL calls with the SSL of a call under way.
+        // Safety: OpenSSL passes the SSL of the call in progress.
         guard let connection = unsafe connection(of: ssl) else { return 0 }
         return connection.judgeStaple() ? 1 : 0
     }
 
-    /// Keeps what a server gave to resume with; 1 keeps the reference that comes along.
+    /// Keeps a session that the server gave for resumption; returns 1 to keep its reference.
     private static func keepTicket(_ ssl: OpaquePointer?, _ saved: OpaquePointer?) -> Int32 {
-        // Safety: the reference goes over to the ticket, which is what 1 says.
+        // Safety: returning 1 transfers the reference to the ticket.
         guard let connection = unsafe connection(of: ssl), let saved = unsafe saved else {
             return 0
         }
@@ -65,7 +65,7 @@ enum TLSCallbacks {
         return 1
     }
 
-    /// Chooses an ALPN protocol from what a client offers.
+    /// Chooses an ALPN protocol from a client's offer.
     private static func chooseProtocol(
         _ ssl: OpaquePointer?,
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
@@ -73,7 +73,7 @@ enum TLSCallbacks {
         _ offer: UnsafePointer<UInt8>?,
         _ offerCount: UInt32
     ) -> Int32 {
-        // Safety: the offer has `offerCount` bytes. What is answered lies in it, as it must: it is
+        // Safety: the offer has `offerCount` bytes. The answer points into it, as it must: it is
         // read after this returns.
         guard let connection = unsafe connection(of: ssl), let offer = unsafe offer else {
             return SSL_TLSEXT_ERR_NOACK
@@ -88,10 +88,10 @@ enum TLSCallbacks {
         return SSL_TLSEXT_ERR_OK
     }
 
-    /// Gives the key that seals a new ticket, or the one that opens a client's.
+    /// Provides the key that seals a new ticket, or the one that opens a client's.
     ///
-    /// The answer is -1 for an error, 0 for "no such key", 1 for yes, 2 for "yes, but make a new
-    /// ticket".
+    /// Returns -1 for an error, 0 for "no such key", 1 for success, 2 for success with a new ticket
+    /// to issue.
     private static func ticketKey(
         _ ssl: OpaquePointer?,
         _ name: UnsafeMutablePointer<UInt8>?,
@@ -100,7 +100,8 @@ enum TLSCallbacks {
         _ mac: OpaquePointer?,
         _ seals: Int32
     ) -> Int32 {
-        // Safety: OpenSSL lends 16 bytes each for name and initial value, and two live contexts.
+        // Safety: OpenSSL lends 16 bytes each for name and initialisation vector, and two live
+        // contexts.
         guard let connection = unsafe connection(of: ssl),
             let keys = connection.context.ticketKeys,
             let name = unsafe name, let initialValue = unsafe initialValue,
@@ -119,7 +120,7 @@ enum TLSCallbacks {
             let span = unsafe Span<UInt8>(_unsafeStart: name, count: TicketKey.nameCount)
             guard let found = keys.opening(name: span) else { return 0 }
             key = found.key
-            // A ticket of TLS 1.3 is for one use (RFC 8446 §C.4), so its user gets the next.
+            // A TLS 1.3 ticket is for one use (RFC 8446 §C.4), so the client gets a new one.
             answer = found.isCurrent && connection.version == .tls12 ? 1 : 2
         }
         let isReady = unsafe key?.prepare(
@@ -132,7 +133,7 @@ enum TLSCallbacks {
     }
 
     private static func connection(of ssl: OpaquePointer?) -> TLSSession? {
-        // Safety: a TLSSession put itself there and frees the SSL before it goes.
+        // Safety: a TLSSession stored itself there and frees the SSL before it is freed.
         unsafe SSL_get_ex_data(ssl, 0).map {
             unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue()
         }
@@ -140,7 +141,7 @@ enum TLSCallbacks {
 }
 
 extension CertificateRefusal {
-    /// The error that OpenSSL turns into the alert we mean.
+    /// The verification error that OpenSSL turns into the intended alert.
     fileprivate var verificationError: Int32 {
         switch self {
         case .badCertificate: X509_V_ERR_CERT_REJECTED

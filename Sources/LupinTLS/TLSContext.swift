@@ -1,13 +1,13 @@
-// What many TLS connections share: versions, ciphers, groups, and how tickets are handled.
+// Settings shared by many TLS connections: versions, ciphers, groups, and ticket handling.
 import COpenSSL
 import LupinCore
 
-/// Settings of TLS made ready for OpenSSL, one for all workers: OpenSSL locks inside.
+/// TLS settings prepared for OpenSSL, one for all workers: OpenSSL locks internally.
 @safe
 package final class TLSContext: Sendable {
     private let context: LibraryReference
     let isClient: Bool
-    /// What opens and seals the tickets of clients; nil on the client's side.
+    /// The keys of clients' tickets; nil on the client side.
     let ticketKeys: TicketKeys?
 
     /// The default cipher list of TLS 1.2: forward secrecy and AEAD only.
@@ -33,7 +33,7 @@ package final class TLSContext: Sendable {
         unsafe SSL_CTX_free(context.pointer)
     }
 
-    /// For connections to servers.
+    /// Makes a context for connections to servers.
     ///
     /// - Throws: `badSetting`, `badIdentity` or `internal`.
     package static func client(
@@ -43,7 +43,7 @@ package final class TLSContext: Sendable {
         try context.set(configuration.minimum, configuration.maximum)
         try context.set(ciphers: configuration.ciphers ?? "")
         let pointer = unsafe context.pointer
-        // Safety: the callbacks find the connection by itself; the context lives as long as they.
+        // Safety: the callbacks find the connection by themselves; the context outlives them.
         unsafe openssl_ctx_set_cache_mode(
             pointer,
             Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL)
@@ -51,7 +51,7 @@ package final class TLSContext: Sendable {
         unsafe TLSCallbacks.install(onClient: pointer)
         if !configuration.protocols.isEmpty {
             let list = try ProtocolList.wire(configuration.protocols)
-            // This function alone returns 0 for success.
+            // Unlike the others, this function returns 0 for success.
             guard unsafe SSL_CTX_set_alpn_protos(pointer, list, UInt32(list.count)) == 0 else {
                 throw ErrorQueue.failure(.badSetting)
             }
@@ -60,7 +60,7 @@ package final class TLSContext: Sendable {
         return context
     }
 
-    /// For connections of clients; each shows an identity of its own.
+    /// Makes a context for connections from clients; each connection has its own identity.
     ///
     /// - Throws: `badSetting` or `internal`.
     package static func server(
@@ -70,8 +70,8 @@ package final class TLSContext: Sendable {
         try context.set(configuration.minimum, configuration.maximum)
         try context.set(ciphers: configuration.ciphers ?? "")
         let pointer = unsafe context.pointer
-        // Safety: the callbacks find the connection by itself; the context lives as long as they.
-        // The clients keep what they resume with; nothing is kept here.
+        // Safety: the callbacks find the connection by themselves; the context outlives them. The
+        // clients keep the session state; nothing is kept here.
         unsafe openssl_ctx_set_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
         let seconds = configuration.ticketKeys.lifetime.components.seconds
         unsafe SSL_CTX_set_timeout(pointer, Int(clamping: seconds))
@@ -88,7 +88,7 @@ package final class TLSContext: Sendable {
     }
 
     private func set(_ minimum: TLSVersion, _ maximum: TLSVersion) throws(TLSFailure) {
-        // Safety: the context is not in use yet, so nobody else reads what is set here.
+        // Safety: the context is not in use yet, so no other thread reads what is set here.
         unsafe SSL_CTX_set_security_level(pointer, Self.securityLevel)
         let options =
             openssl_op_no_compression | openssl_op_no_renegotiation
@@ -108,7 +108,7 @@ package final class TLSContext: Sendable {
         else { throw ErrorQueue.failure(.internal) }
     }
 
-    /// Sets what a list names of TLS 1.2 and of TLS 1.3; what it leaves out keeps our default.
+    /// Sets the TLS 1.2 and TLS 1.3 ciphers of a list; a version that it omits keeps the default.
     private func set(ciphers: String) throws(TLSFailure) {
         var suites: [Substring] = []
         var older: [Substring] = []
@@ -136,9 +136,9 @@ extension TLSVersion {
     }
 }
 
-/// Names of protocols as ALPN writes them.
+/// ALPN protocol names in wire format.
 enum ProtocolList {
-    /// Each name with its length in front (RFC 7301 §3.1).
+    /// Each name preceded by its length (RFC 7301 §3.1).
     ///
     /// - Throws: `badSetting` for a name that is empty or longer than 255 bytes.
     static func wire(_ names: [String]) throws(TLSFailure) -> [UInt8] {

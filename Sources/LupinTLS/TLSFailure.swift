@@ -1,34 +1,34 @@
-// Why a TLS connection ended badly, and how that is read from OpenSSL's error queue.
+// Why a TLS connection failed, and how to derive that from OpenSSL's error queue.
 import COpenSSL
 
-/// Why a TLS connection, or what it is made of, failed.
+/// Why a TLS connection, its settings or its identity failed.
 ///
-/// `reason` is OpenSSL's word for it, fit for a log; it never holds bytes of the connection.
+/// `reason` is OpenSSL's text, suitable for a log; it never contains bytes of the connection.
 package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Kind: Sendable, Hashable {
-        /// The peer gave up and said why.
+        /// The peer ended the connection with an alert.
         case alertReceived(TLSAlert)
-        /// The peer gave up because of the certificate that we showed.
+        /// The peer rejected our certificate.
         ///
         /// In TLS 1.3 that can arrive after our handshake is complete, at the first `decrypt`.
         case peerRejectedOurCertificate(TLSAlert)
-        /// We gave up because of the peer's certificate.
+        /// This side rejected the peer's certificate.
         case certificateRefused(CertificateRefusal)
-        /// Both sides speak no version in common.
+        /// The two sides have no version in common.
         case unsupportedVersion
-        /// Both sides have no ALPN protocol in common.
+        /// The two sides have no ALPN protocol in common.
         case noSharedProtocol
-        /// What the peer sent is no TLS at all.
+        /// The peer's bytes are not TLS.
         case notTLS
-        /// The peer broke a rule of TLS.
+        /// The peer violated the TLS protocol.
         case protocolError
-        /// The connection ended without close_notify: what came may be incomplete.
+        /// The connection ended without close_notify: the data may be incomplete.
         case truncated
-        /// A certificate or key of ours is unreadable, or the two don't belong together.
+        /// A certificate or key of this side is unreadable, or the two don't match.
         case badIdentity
-        /// A setting of ours that OpenSSL doesn't take.
+        /// A setting of this side that OpenSSL doesn't accept.
         case badSetting
-        /// OpenSSL failed for a reason of its own, such as want of memory.
+        /// OpenSSL failed for a reason of its own, such as lack of memory.
         case `internal`
     }
 
@@ -58,25 +58,25 @@ package struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// OpenSSL's list of what went wrong on this thread.
+/// OpenSSL's error queue of this thread.
 enum ErrorQueue {
-    /// Empties the list; what an earlier call left there would pass for the next one's error.
+    /// Clears the queue; an entry of an earlier call would count as the next one's error.
     static func clear() {
-        // Looking first takes a tenth of the time, and there is nothing as a rule.
+        // Peeking first takes a tenth of the time, and the queue is usually empty.
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
-    /// Empties the list into a failure of this kind.
+    /// Clears the queue and returns it as a failure of this kind.
     static func failure(_ kind: TLSFailure.Kind) -> TLSFailure {
         TLSFailure(kind, reason: take().text)
     }
 
-    /// Empties the list into a failure of a connection.
+    /// Clears the queue and returns it as a failure of a connection.
     ///
     /// - Parameters:
     ///   - hasEnded: Whether the connection's input has ended.
     ///   - looksLikeTLS: Whether the peer's first byte opens a TLS record.
-    /// - Returns: A failure for the error that says most.
+    /// - Returns: A failure for the most specific error.
     static func connectionFailure(hasEnded: Bool, looksLikeTLS: Bool) -> TLSFailure {
         let (reason, text) = take()
         return TLSFailure(
@@ -117,9 +117,9 @@ enum ErrorQueue {
         }
     }
 
-    /// The last error of the TLS layer, or of any when it has none; 0 for an empty list.
+    /// The last error of the TLS layer, or of any layer if it has none; 0 for an empty queue.
     ///
-    /// The layers below report first, so the last of TLS is the one that says what it means.
+    /// Lower layers report first, so the last TLS error is the meaningful one.
     private static func take() -> (reason: Int32, text: String) {
         var found: UInt = 0
         var isTLS = false

@@ -1,28 +1,28 @@
-// What one side of TLS shows of itself: its certificate, the chain behind it, and the key.
+// The identity of one side of TLS: its certificate, chain, and key.
 import COpenSSL
 
-/// A certificate with its chain and private key, which belong together.
+/// A certificate with its chain and private key, which match.
 @safe
 package final class TLSIdentity: Sendable {
     private let certificate: LibraryReference
     private let key: LibraryReference
-    /// The certificates behind the first, the nearest issuer first; nil for none.
+    /// The certificates that follow the first, the nearest issuer first; nil for none.
     private let chain: LibraryReference?
 
-    /// Shares objects of OpenSSL that somebody else owns too.
+    /// Shares existing OpenSSL objects, with references of its own.
     ///
     /// - Parameters:
     ///   - certificate: An `X509`.
-    ///   - chain: `X509`s behind it, the nearest issuer first.
+    ///   - chain: The `X509`s that follow it, the nearest issuer first.
     ///   - key: The certificate's `EVP_PKEY`.
-    /// - Throws: `badIdentity` if the key isn't the certificate's.
+    /// - Throws: `badIdentity` if the key doesn't match the certificate.
     init(
         certificate: OpaquePointer,
         chain: [OpaquePointer],
         key: OpaquePointer
     ) throws(TLSFailure) {
         ErrorQueue.clear()
-        // Safety: every object is referenced once more for this one, which gives it back in deinit.
+        // Safety: this object takes a reference to every object, and releases it in deinit.
         guard unsafe X509_check_private_key(certificate, key) == 1 else {
             throw ErrorQueue.failure(.badIdentity)
         }
@@ -41,12 +41,12 @@ package final class TLSIdentity: Sendable {
         self.chain = unsafe stack.map { unsafe LibraryReference($0) }
     }
 
-    /// What PEM texts hold: the certificate followed by its chain, and the key without passphrase.
+    /// Parses PEM texts: the certificate followed by its chain, and the key without passphrase.
     ///
     /// - Throws: `badIdentity`.
     package convenience init(certificates: [UInt8], key: [UInt8]) throws(TLSFailure) {
         ErrorQueue.clear()
-        // Safety: whatever the readers return is freed here; `init` has referenced what it keeps.
+        // Safety: everything the readers return is freed here; `init` has referenced what it keeps.
         let parsed = unsafe TLSIdentity.certificates(in: certificates)
         defer { unsafe parsed.forEach { unsafe X509_free($0) } }
         guard let leaf = unsafe parsed.first else {
@@ -77,7 +77,7 @@ package final class TLSIdentity: Sendable {
         if let chain { unsafe openssl_chain_free(chain.pointer) }
     }
 
-    /// Shows the identity on all connections of a context.
+    /// Presents the identity on all connections of a context.
     func use(onContext context: OpaquePointer) throws(TLSFailure) {
         // Safety: OpenSSL takes references of its own.
         let result = unsafe SSL_CTX_use_cert_and_key(
@@ -90,7 +90,7 @@ package final class TLSIdentity: Sendable {
         guard result == 1 else { throw ErrorQueue.failure(.badIdentity) }
     }
 
-    /// Shows the identity on one connection.
+    /// Presents the identity on one connection.
     func use(onConnection ssl: OpaquePointer) throws(TLSFailure) {
         // Safety: OpenSSL takes references of its own.
         let result = unsafe SSL_use_cert_and_key(
@@ -119,7 +119,7 @@ package final class TLSIdentity: Sendable {
         _ text: [UInt8],
         _ body: (OpaquePointer) -> Result?
     ) -> Result? {
-        // Safety: the BIO reads `text` in place and is freed before the bytes can go.
+        // Safety: the BIO reads `text` in place and is freed before the bytes are.
         unsafe text.withUnsafeBytes { bytes in
             let length = Int32(truncatingIfNeeded: bytes.count)
             guard let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, length) else { return nil }

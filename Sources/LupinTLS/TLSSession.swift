@@ -1,34 +1,34 @@
-// One side of one TLS connection: ciphertext in, plain text out, and back; no sockets.
+// One side of one TLS connection: translates between ciphertext and plaintext; no sockets.
 import COpenSSL
 package import LupinCore
 
 /// One side of one TLS connection, confined to its loop.
 ///
-/// The caller owns all buffers and lends them for the length of a call. States: a handshake, until
-/// it says `complete`; then `decrypt` and `encrypt` in any order, until `decrypt` says that the
-/// peer ended and `close` has been called. A failure is final: what `output` holds then, an alert
-/// as a rule, should still be sent, and every later call fails the same way.
+/// The caller owns all buffers and lends them for one call. First comes the handshake, until it
+/// returns `complete`; then `decrypt` and `encrypt` in any order, until `decrypt` reports the
+/// peer's end and `close` has been called. A failure is final: `output` then usually contains an
+/// alert, which should still be sent, and every later call fails the same way.
 @safe
 package final class TLSSession {
     package enum HandshakeState: Sendable, Hashable {
-        /// Nothing goes on without more ciphertext.
+        /// The handshake needs more ciphertext.
         case wantsInput
-        /// The check answered `undecided`: call again, with or without input, when it may be asked
-        /// again.
+        /// The check answered `undecided`: call again, with or without input, when the check can
+        /// decide.
         case wantsVerdict
-        /// Application data may be sent and received. Input that is left belongs to `decrypt`.
+        /// Application data may be sent and received. Remaining input belongs to `decrypt`.
         case complete
     }
 
-    /// RFC 8446 §5.5 allows 2^24.5 records of one key, then it must be replaced.
+    /// RFC 8446 §5.5 allows 2^24.5 records per key; then the key must be replaced.
     private static let recordsPerKeyMax: UInt64 = 1 << 24
     private static let recordCapacity = 16 << 10
-    /// Header, nonce or content type, and tag of a record, generously.
+    /// An upper bound on a record's header, nonce or content type, and tag.
     private static let recordOverhead = 64
 
     let context: TLSContext
-    // Safety: made in init and freed in deinit; used by this object and, in the middle of its
-    // calls, by its callbacks.
+    // Safety: made in init and freed in deinit; used by this object and, during its calls, by its
+    // callbacks.
     let ssl: OpaquePointer
     private let bio = MemoryBIO()
     private var protocols: [String] = []
@@ -46,9 +46,9 @@ package final class TLSSession {
     /// How many records a key seals before `encrypt` replaces it.
     package var recordsPerKeyMax = TLSSession.recordsPerKeyMax
 
-    /// The latest ticket that the server gave; those of TLS 1.3 come with `decrypt`.
+    /// The latest ticket from the server; in TLS 1.3 tickets come with `decrypt`.
     ///
-    /// A resumed TLS 1.2 connection brings none: its old one stays good.
+    /// A resumed TLS 1.2 connection brings none: the old one stays valid.
     package internal(set) var newTicket: TLSTicket?
 
     private init(_ context: TLSContext) throws(TLSFailure) {
@@ -67,21 +67,22 @@ package final class TLSSession {
     }
 
     deinit {
-        // Safety: nobody else has the SSL. Without close_notify OpenSSL would make the ticket
-        // unusable, which TLS 1.1 and later don't ask for; a fatal alert has done so by now.
+        // Safety: no other object has the SSL. Without close_notify OpenSSL would invalidate the
+        // ticket, which TLS 1.1 and later don't require; after a fatal alert it has already done
+        // so.
         unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         unsafe SSL_free(ssl)
     }
 
-    /// The client's side.
+    /// Makes the client's side.
     ///
     /// - Parameters:
-    ///   - context: A client's.
+    ///   - context: A client context.
     ///   - serverName: Sent as SNI unless it is an address (RFC 6066 §3); nil sends none.
-    ///   - protocols: What ALPN offers; nil is what the context says.
-    ///   - ticket: What an earlier connection to the same server left. On resumption the check is
-    ///     not asked.
-    ///   - check: Judges the server's certificates.
+    ///   - protocols: The ALPN offer; nil for the context's.
+    ///   - ticket: The ticket of an earlier connection to the same server. On resumption the check
+    ///     is not called.
+    ///   - check: Checks the server's certificates.
     /// - Returns: The connection, which has nothing to send before `handshake` is called.
     /// - Throws: `badSetting` or `internal`.
     package static func client(
@@ -114,18 +115,18 @@ package final class TLSSession {
         return connection
     }
 
-    /// The server's side.
+    /// Makes the server's side.
     ///
     /// - Parameters:
-    ///   - context: A server's.
-    ///   - identity: What is shown to the client.
+    ///   - context: A server context.
+    ///   - identity: The identity presented to the client.
     ///   - scope: At most 32 bytes; a ticket from another scope is not resumed.
-    ///   - protocols: What ALPN may choose, the preferred first.
-    ///   - refusesOtherProtocols: What becomes of a client whose offer has none of them:
-    ///     `no_application_protocol`, or a connection without ALPN.
-    ///   - check: Asks the client for a certificate and judges it; nil doesn't ask. A client may
-    ///     have none, and then the check isn't asked either.
-    /// - Returns: The connection, which waits for a client's first bytes in `handshake`.
+    ///   - protocols: The protocols that ALPN may choose, in order of preference.
+    ///   - refusesOtherProtocols: How to treat a client that offers none of them:
+    ///     `no_application_protocol` if true, else a connection without ALPN.
+    ///   - check: Requests a certificate from the client and checks it; nil requests none. A client
+    ///     may have none, and then the check isn't called.
+    /// - Returns: The connection, which waits for the client's first bytes in `handshake`.
     /// - Throws: `badIdentity`, `badSetting` or `internal`.
     package static func server(
         _ context: TLSContext,
@@ -156,16 +157,16 @@ package final class TLSSession {
 
     // MARK: Bytes
 
-    /// The peer's end of the byte stream has come: after the input at hand there is no more.
+    /// Reports the end of the peer's byte stream: no more input follows what has arrived.
     package func inputEnded() { bio.hasEnded = true }
 
-    /// Goes on with the handshake as far as the ciphertext goes.
+    /// Continues the handshake as far as the ciphertext allows.
     ///
     /// - Parameters:
-    ///   - cipher: What came from the peer and has not been consumed.
-    ///   - output: Gets what is to be sent, on success and on failure.
-    /// - Returns: What was taken from `cipher`, and what the handshake waits for.
-    /// - Throws: Any failure but those of settings and identities.
+    ///   - cipher: Unconsumed bytes from the peer.
+    ///   - output: Receives the bytes to send, on success and on failure.
+    /// - Returns: The bytes consumed from `cipher`, and what the handshake waits for.
+    /// - Throws: Any failure except those of settings and identities.
     package func handshake(
         _ cipher: Span<UInt8>,
         output: inout [UInt8]
@@ -187,7 +188,7 @@ package final class TLSSession {
         case SSL_ERROR_NONE where awaitsStaple: throw fail()
         case SSL_ERROR_NONE:
             isComplete = true
-            // Neither is asked again: TLS 1.3 has no renegotiation and we allow none in TLS 1.2.
+            // Neither is called again: TLS 1.3 has no renegotiation, and TLS 1.2's is disabled.
             check = nil
             protocols = []
             releaseBuffers()
@@ -198,17 +199,17 @@ package final class TLSSession {
         }
     }
 
-    /// Turns as many records to plain text as there are bytes and room for.
+    /// Decrypts as many records as are complete and fit.
     ///
-    /// A failure behind good records waits until they are delivered: it is thrown by the next call.
+    /// A failure after valid records is deferred until they are delivered: the next call throws it.
     ///
     /// - Parameters:
-    ///   - cipher: What came from the peer and has not been consumed.
-    ///   - plain: Gets the plain text from its beginning on.
-    ///   - output: Gets what TLS itself wants to answer, such as key updates and alerts.
-    /// - Returns: What was taken from `cipher`, what was put into `plain`, and whether the peer has
-    ///   ended with close_notify, behind all plain text.
-    /// - Throws: Any failure but those of settings, identities and versions.
+    ///   - cipher: Unconsumed bytes from the peer.
+    ///   - plain: Receives the plaintext from its beginning on.
+    ///   - output: Receives TLS's own answers, such as key updates and alerts.
+    /// - Returns: The bytes consumed from `cipher`, the bytes put into `plain`, and whether the
+    ///   peer has ended with close_notify, after all plaintext.
+    /// - Throws: Any failure except those of settings, identities and versions.
     @_lifetime(plain: copy plain)
     package func decrypt(
         _ cipher: Span<UInt8>,
@@ -220,7 +221,7 @@ package final class TLSSession {
         var produced = 0
         let ticketBefore = newTicket
         ErrorQueue.clear()
-        // Safety: SSL_read_ex writes at most the room it is told of, and says how much.
+        // Safety: SSL_read_ex writes at most the given room, and returns how much it wrote.
         let (error, consumed) = unsafe plain.withUnsafeMutableBufferPointer { room in
             bio.lend(cipher, &output) {
                 guard let base = room.baseAddress else { return SSL_ERROR_NONE }
@@ -234,7 +235,7 @@ package final class TLSSession {
                     )
                     guard result == 1 else { return unsafe SSL_get_error(ssl, result) }
                     produced &+= count
-                    // Saves the call that would only say so, unless it has an end to find.
+                    // Saves the call that would only report that, unless the end must be detected.
                     if bio.isDrained, !bio.hasEnded, unsafe SSL_pending(ssl) == 0 { break }
                 }
                 return SSL_ERROR_NONE
@@ -252,8 +253,8 @@ package final class TLSSession {
         }
     }
 
-    /// Whether `decrypt` has something to give without new ciphertext: the rest of a record for
-    /// which there was no room, or a failure.
+    /// Whether `decrypt` can return something without new ciphertext: the rest of a record that did
+    /// not fit, or a failure.
     package var holdsPlaintext: Bool {
         // Safety: the SSL is ours.
         if failure != nil { return true }
@@ -262,12 +263,12 @@ package final class TLSSession {
 
     /// Appends `plain` to `output` as records; takes all of it.
     ///
-    /// - Throws: `internal` before the handshake is complete and after `close`, which ends nothing
-    ///   else, or what failed before.
+    /// - Throws: `internal` before the handshake is complete and after `close`, without ending the
+    ///   session; or an earlier failure.
     package func encrypt(_ plain: Span<UInt8>, output: inout [UInt8]) throws(TLSFailure) {
         if let failure { throw failure }
-        // No preconditions: what a peer sends, or leaves unread, can make somebody speak too early
-        // or through a closed connection.
+        // No preconditions: depending on what a peer sends or leaves unread, a caller may write too
+        // early, or to a closed connection.
         if !isComplete { throw TLSFailure(.internal, reason: "data before the handshake") }
         if hasClosed { throw TLSFailure(.internal, reason: "data after close_notify") }
         guard !plain.isEmpty else { return }
@@ -276,7 +277,7 @@ package final class TLSSession {
         let needed = output.count &+ plain.count &+ added &* Self.recordOverhead
         if needed > output.capacity { output.reserveCapacity(max(needed, 2 * output.capacity)) }
         ErrorQueue.clear()
-        // Safety: SSL_write_ex reads at most the bytes it is told of, and says how many.
+        // Safety: SSL_write_ex reads at most the given bytes, and returns how many.
         let isWritten = unsafe plain.withUnsafeBufferPointer { bytes in
             bio.lend(Span(), &output) {
                 guard let base = bytes.baseAddress else { return false }
@@ -299,14 +300,14 @@ package final class TLSSession {
     package func close(output: inout [UInt8]) {
         guard isComplete, failure == nil, !hasClosed else { return }
         hasClosed = true
-        // Safety: the SSL is ours. The result only says whether the peer has closed, too.
+        // Safety: the SSL is ours. The result only reports whether the peer has closed, too.
         _ = bio.lend(Span(), &output) { unsafe SSL_shutdown(ssl) }
         ErrorQueue.clear()
     }
 
-    /// Has the next `encrypt` change the keys first; does nothing in TLS 1.2.
+    /// Makes the next `encrypt` change the keys first; does nothing in TLS 1.2.
     ///
-    /// - Parameter asksPeer: Whether the peer shall change its own, too.
+    /// - Parameter asksPeer: Whether the peer must change its keys too.
     package func updateKeys(asksPeer: Bool) {
         guard isComplete, failure == nil, !hasClosed, version == .tls13 else { return }
         // Safety: the SSL is ours.
@@ -315,19 +316,19 @@ package final class TLSSession {
         records = 0
     }
 
-    /// The version that both sides agreed on, once the handshake is complete.
+    /// The negotiated version, once the handshake is complete.
     package var version: TLSVersion {
         // Safety: the SSL is ours.
         unsafe SSL_version(ssl) >= TLS1_3_VERSION ? .tls13 : .tls12
     }
 
-    /// Whether whole records only have come.
+    /// Whether only whole records have arrived.
     package var isBetweenRecords: Bool { bio.isBetweenRecords }
 
-    /// Gives the record buffers back that a handshake message leaves behind: 32 KiB.
+    /// Frees the record buffers that a handshake message leaves allocated: 32 KiB.
     ///
-    /// Behind application data OpenSSL does that by itself. It may only be asked between records:
-    /// before 3.0.14 it frees a buffer with half a record in it (CVE-2024-4741).
+    /// After application data OpenSSL frees them itself. The call is safe only between records:
+    /// before 3.0.14 it frees a buffer that contains half a record (CVE-2024-4741).
     private func releaseBuffers() {
         // Safety: the SSL is ours, and no record is under way in either direction.
         guard isBetweenRecords, unsafe SSL_pending(ssl) == 0 else { return }
@@ -355,7 +356,7 @@ package final class TLSSession {
 // MARK: Answers to OpenSSL
 
 extension TLSSession {
-    /// What is thought of the chain; `accepted` here also stands for "asked again later".
+    /// The verdict on the chain; `accepted` here also stands for "to be asked again later".
     func judge(_ chain: OpaquePointer?) -> CertificateVerdict {
         // Safety: OpenSSL lends the chain for the call; what is kept of it is referenced.
         let mayBeStapledLater = context.isClient && version == .tls12
@@ -381,7 +382,7 @@ extension TLSSession {
         }
     }
 
-    /// Asks the check again, should it have waited for the stapled response of TLS 1.2.
+    /// Calls the check again, if it waited for the stapled response of TLS 1.2.
     func judgeStaple() -> Bool {
         guard awaitsStaple else { return true }
         awaitsStaple = false
@@ -400,7 +401,7 @@ extension TLSSession {
         return .refused(refusal)
     }
 
-    /// Where in a client's ALPN list the first of our protocols stands that it has.
+    /// The range in a client's ALPN list of the first of our protocols that it offers.
     func chooseProtocol(from list: Span<UInt8>) -> Range<Int>? {
         for name in protocols {
             var start = 0

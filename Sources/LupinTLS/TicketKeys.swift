@@ -1,10 +1,10 @@
-// The keys that seal what our TLS servers give their clients to resume with, and when they change.
+// The keys that seal the session tickets of our TLS servers, and their rotation.
 import COpenSSL
 import Synchronization
 
-/// The ticket keys of the process: one that seals, and the one before it, which still opens.
+/// The ticket keys of the process: one that seals, and its predecessor, which still opens.
 ///
-/// A ticket can be read by whoever has its key, so a key is wiped when it is two lifetimes old.
+/// A leaked key makes its tickets readable, so a key is wiped when it is two lifetimes old.
 package final class TicketKeys: Sendable {
     /// 12 hours.
     package static let defaultLifetime = Duration.seconds(12 * 3600)
@@ -36,7 +36,7 @@ package final class TicketKeys: Sendable {
         }
     }
 
-    /// The key of that name and whether it is the current one; nil if it is gone.
+    /// The key of that name and whether it is the current one; nil if it has been wiped.
     func opening(name: Span<UInt8>) -> (key: TicketKey, isCurrent: Bool)? {
         let age = age()
         var key: TicketKey?
@@ -64,10 +64,10 @@ package final class TicketKeys: Sendable {
             previous?.wipe()
             if elapsed < lifetime * 2 {
                 previous = current
-                // Not `age`: a key's time begins when its turn came, not when somebody noticed.
+                // Not `age`: a key's lifetime begins when it was due, not when the rotation ran.
                 since += lifetime
             } else {
-                // After two lifetimes without a ticket the current key is too old to open one, too.
+                // After two lifetimes without a ticket the current key is too old even to open one.
                 current.wipe()
                 previous = nil
                 since = age
@@ -93,13 +93,13 @@ struct TicketKey {
         return true
     }
 
-    /// Writes the name, which a ticket begins with.
+    /// Writes the name, with which a ticket begins.
     func write(nameTo target: UnsafeMutablePointer<UInt8>) {
         // Safety: OpenSSL lends room for 16 bytes.
         for i in 0..<Self.nameCount { unsafe target[i] = bytes[i] }
     }
 
-    /// Readies the cipher and the MAC for one ticket; whether OpenSSL could.
+    /// Prepares the cipher and the MAC for one ticket; returns false if OpenSSL fails.
     func prepare(
         cipher: OpaquePointer,
         mac: OpaquePointer,
@@ -107,8 +107,8 @@ struct TicketKey {
         seals: Bool
     ) -> Bool {
         var secret = bytes
-        // Safety: the key's two halves lie behind its name, and OpenSSL copies them before the
-        // array ends. The words that the parameters keep pointers to are constants.
+        // Safety: the key's two halves follow its name, and OpenSSL copies them before the array is
+        // freed. The names that the parameters point to are constants.
         return unsafe secret.withUnsafeMutableBufferPointer { secret in
             guard let base = secret.baseAddress else { return false }
             let cipherKey = unsafe base + Self.nameCount
@@ -130,7 +130,7 @@ struct TicketKey {
         }
     }
 
-    /// Overwrites the key; copies that a handshake holds at this moment end with it.
+    /// Overwrites the key; copies that a handshake holds at this moment are freed with it.
     mutating func wipe() {
         // Safety: the buffer is the array's own.
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }

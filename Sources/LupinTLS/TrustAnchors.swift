@@ -1,4 +1,4 @@
-// Which certificates every path must end at: those of the system, of files, or given ones alone.
+// The trust anchors at which every path must end: the system's, those of files, or given ones.
 import COpenSSL
 package import LupinCore
 
@@ -6,17 +6,17 @@ package import LupinCore
 @safe
 package final class TrustAnchors: Sendable {
     private let store: LibraryReference
-    /// A path may end at a certificate that another one signed.
+    /// Whether a path may end at a certificate that another one signed.
     ///
-    /// Only where somebody named just these certificates: an intermediate in a file of roots is
-    /// there to help, not to be believed in.
+    /// True only where the user named just these certificates: an intermediate in a file of roots
+    /// helps to build paths, but is not trusted.
     let mayBePartial: Bool
-    /// Whether the form that the Web demands of certificates is demanded below them too.
+    /// Whether the Web's rules for the form of certificates apply below these anchors too.
     ///
-    /// Not of what people make themselves and name one by one; what protects them is demanded
-    /// always.
+    /// They don't for certificates that users make and name one by one; rules that protect always
+    /// apply.
     let demandsWebForm: Bool
-    /// Certificates in DER that files of the settings hold, whatever the system has too.
+    /// The certificates, in DER, of files named in the settings, even if the system has them too.
     private let ofFiles: Set<[UInt8]>
 
     private init(
@@ -25,7 +25,7 @@ package final class TrustAnchors: Sendable {
         demandsWebForm: Bool,
         ofFiles: Set<[UInt8]> = []
     ) {
-        // Safety: the reference is given back in deinit and nowhere else.
+        // Safety: the reference is released in deinit and nowhere else.
         unsafe self.store = LibraryReference(store)
         self.mayBePartial = mayBePartial
         self.demandsWebForm = demandsWebForm
@@ -37,10 +37,10 @@ package final class TrustAnchors: Sendable {
         unsafe X509_STORE_free(store.pointer)
     }
 
-    /// Whether a file of the settings holds the certificate.
+    /// Whether a file named in the settings contains the certificate.
     func isOfFile(_ certificate: Certificate) -> Bool { ofFiles.contains(certificate.der) }
 
-    /// Lends the `X509_STORE` to calls of OpenSSL, which locks it by itself.
+    /// Lends the `X509_STORE` to OpenSSL, which locks it itself.
     func withStore<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         // Safety: `self` holds the store until `body` has returned.
         let result = unsafe body(store.pointer)
@@ -48,7 +48,7 @@ package final class TrustAnchors: Sendable {
         return result
     }
 
-    /// These certificates and no others, in DER; nil if one is unreadable or there is none.
+    /// These certificates only, in DER; nil if one is unreadable or there is none.
     package static func only(_ encodings: [[UInt8]]) -> TrustAnchors? {
         guard !encodings.isEmpty else { return nil }
         // Safety: the store takes references of its own to what is added.
@@ -73,9 +73,9 @@ package final class TrustAnchors: Sendable {
 extension TrustAnchors {
     /// Reads the anchors of `upstream.tls.roots`.
     ///
-    /// The system's are found as OpenSSL finds them: `SSL_CERT_FILE` and `SSL_CERT_DIR` each take
-    /// the place of what OpenSSL was built with. A file is read now, which takes some 20 ms for 150
-    /// certificates; directories are looked at when a name is searched.
+    /// The system's are located as OpenSSL does: `SSL_CERT_FILE` and `SSL_CERT_DIR` each override
+    /// OpenSSL's built-in path. A file is read now, which takes some 20 ms for 150 certificates; a
+    /// directory is searched when a name is looked up.
     ///
     /// - Throws: `badSetting` for a file that is missing or damaged, and if there is no store at
     ///   all.
@@ -88,7 +88,7 @@ extension TrustAnchors {
         for file in settings.files { named += try certificates(in: file) }
         // Safety: `anchors` owns the store from here on, whatever is thrown below.
         guard let store = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.internal) }
-        // Whoever names a file means what is in it, roots or not (RFC 5280 §6.1.1).
+        // A user who names a file trusts all certificates in it, roots or not (RFC 5280 §6.1.1).
         let anchors = unsafe TrustAnchors(
             owning: store,
             mayBePartial: !settings.files.isEmpty,
@@ -137,7 +137,7 @@ extension TrustAnchors {
         if let namedFile {
             try load(file: namedFile)
         } else {
-            // A system has this file or the directory or both; a want of one is no error.
+            // A system has this file or the directory or both; a missing one is not an error.
             _ = unsafe X509_STORE_load_file(store.pointer, ownFile)
             ErrorQueue.clear()
         }

@@ -1,4 +1,4 @@
-// What OpenSSL's verification errors mean to people.
+// Translates OpenSSL's verification errors into problems for users.
 import COpenSSL
 import LupinCore
 
@@ -6,7 +6,7 @@ import LupinCore
 struct VerificationError {
     private let code: Int32
 
-    /// Whether a name is not among those that an authority above it may give.
+    /// Whether a name violates the name constraints of a CA above it.
     var isNameConstraint: Bool {
         code == X509_V_ERR_PERMITTED_VIOLATION || code == X509_V_ERR_EXCLUDED_VIOLATION
     }
@@ -69,7 +69,7 @@ struct VerificationError {
         }
     }
 
-    /// OpenSSL's words for it.
+    /// OpenSSL's text for it.
     private var reason: String {
         // Safety: the text is a constant of the library.
         unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) }
@@ -88,7 +88,7 @@ struct VerificationError {
             + " unknown, or the server left out a certificate between."
     }
 
-    /// “The certificate of …” at the beginning of a sentence.
+    /// “The certificate of …”, to begin a sentence.
     static func name(_ certificate: Certificate?, isServers: Bool) -> String {
         if isServers { return "The server's certificate" }
         guard let certificate else { return "A certificate of the path" }

@@ -1,6 +1,6 @@
-// What a kept cookie is: to which requests it goes back, and what its name promises.
+// A stored cookie: the requests it is sent with, and the guarantees of its name.
 
-/// A cookie that a jar holds, of one host.
+/// A cookie of one host in a jar.
 package struct Cookie: Sendable, Equatable {
     package var name: String
     package var value: String
@@ -8,28 +8,28 @@ package struct Cookie: Sendable, Equatable {
     package var path = "/"
     package var isSecure = false
     package var isHTTPOnly = false
-    /// Kept and not enforced; the file doesn't keep it.
+    /// Stored but not enforced; the file does not contain it.
     package var sameSite: SetCookie.SameSite?
     /// Seconds since 1970; nil for a session cookie, which lives as long as the process.
     package var expiry: Int64?
-    /// The jar's count when the cookie was first set: seconds would leave an order unsaid.
+    /// The jar's counter when the cookie was first set; seconds would not give a strict order.
     package internal(set) var created: UInt64 = 0
-    /// The jar's count when it was last set or sent.
+    /// The jar's counter when it was last set or sent.
     package internal(set) var used: UInt64 = 0
 
     /// Whether it outlives the process.
     package var isPersistent: Bool { expiry != nil }
 
-    /// Whether it has lain unused for longer than `other`; of two sent together the older one.
+    /// Whether it was used less recently than `other`; of two sent together, the older one.
     func isLessUsed(than other: Cookie) -> Bool {
         (used, created) < (other.used, other.created)
     }
 
     package func isExpired(at now: Int64) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// What the prefix of its name promises and it isn't; nil if all is well.
+    /// Why the cookie violates the guarantee of its name's prefix; nil if it doesn't.
     ///
-    /// Prefixes count in any case, since many servers read names so.
+    /// Prefixes match in any case, since many servers ignore the case of names.
     package static func prefixProblem(
         name: String,
         value: String,
@@ -52,14 +52,14 @@ package struct Cookie: Sendable, Equatable {
     }
 }
 
-/// How the path of a request decides (RFC 6265 §5.1.4).
+/// Matches the paths of cookies and requests (RFC 6265 §5.1.4).
 package enum CookiePath {
     /// The path of a request without its query.
     package static func path(of target: String) -> Substring {
         target.prefix { $0 != "?" && $0 != "#" }
     }
 
-    /// The path of a cookie that names none: the request's up to its last slash.
+    /// The default path of a cookie: the request's path up to its last slash.
     package static func `default`(for target: String) -> String {
         let bytes = Array(path(of: target).utf8)
         guard bytes.first == 0x2F, let last = bytes.lastIndex(of: 0x2F), last > 0 else {
@@ -68,7 +68,7 @@ package enum CookiePath {
         return String(copying: bytes.span.extracting(0..<last))
     }
 
-    /// Whether a cookie of `cookiePath` goes with a request for `target`.
+    /// Whether a cookie with `cookiePath` is sent with a request for `target`.
     package static func matches(_ target: String, _ cookiePath: String) -> Bool {
         let request = path(of: target).utf8
         let cookie = cookiePath.utf8
@@ -82,8 +82,8 @@ package enum CookiePath {
 }
 
 extension Origin {
-    /// Whether Secure cookies may travel to and from it: https, or a connection that never leaves
-    /// the machine.
+    /// Whether Secure cookies may be sent to and set by it: https, or a connection that never
+    /// leaves the machine.
     var isSecureForCookies: Bool {
         if scheme == .https { return true }
         if let address = host.address { return address.isLoopback }

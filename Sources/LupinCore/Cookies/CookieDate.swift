@@ -1,11 +1,11 @@
-// What moment the Expires attribute of a cookie means, in whatever form servers write it.
+// Parses the Expires attribute of a cookie, in any form that servers write.
 
-/// The lenient date of cookies (RFC 6265 §5.1.1), which is no HTTP-date.
+/// The lenient date format of cookies (RFC 6265 §5.1.1), which is not an HTTP-date.
 package enum CookieDate {
-    /// Seconds since 1970 UTC; nil when the bytes are no date.
+    /// Seconds since 1970 UTC; nil when the bytes are not a date.
     ///
-    /// Tokens may stand in any order; of each kind the first one counts, and a token that is no
-    /// part of a date, such as a weekday or a time zone, says nothing.
+    /// Tokens may be in any order; the first of each kind counts, and tokens that are not part of a
+    /// date, such as a weekday or a time zone, are ignored.
     package static func seconds(_ bytes: Span<UInt8>) -> Int64? {
         var parts = Parts()
         var i = 0
@@ -18,7 +18,7 @@ package enum CookieDate {
         return parts.seconds
     }
 
-    /// What the tokens have said so far.
+    /// The values of the tokens so far.
     private struct Parts {
         var time: (hour: Int64, minute: Int64, second: Int64)?
         var day: Int64?
@@ -53,7 +53,7 @@ package enum CookieDate {
 
     // MARK: Tokens
 
-    /// Three numbers with colons between, and then no further digit.
+    /// Parses three numbers separated by colons, not followed by another digit.
     private static func time(
         _ token: Span<UInt8>
     ) -> (hour: Int64, minute: Int64, second: Int64)? {
@@ -75,7 +75,7 @@ package enum CookieDate {
         return (numbers[0], numbers[1], second)
     }
 
-    /// The number that a token begins with; as many digits as said, and behind them none.
+    /// Parses the number at the start of a token; its digit count must be in the given range.
     private static func number(
         _ token: Span<UInt8>,
         digits: ClosedRange<Int>,
@@ -88,7 +88,7 @@ package enum CookieDate {
         return NumberReader.fixed(token, at: 0, digits: count).map { Int64($0) }
     }
 
-    /// The month whose first three letters a token begins with, in any case.
+    /// The month that begins with the first three letters of a token, in any case.
     private static func month(_ token: Span<UInt8>) -> Int64? {
         guard token.count >= 3 else { return nil }
         let letters = token.extracting(0..<3)
@@ -114,8 +114,8 @@ package enum CookieDate {
         }
     }
 
-    /// Days since 1970 in the Gregorian calendar; years begin in March, so that the leap day ends
-    /// them.
+    /// Days since 1970 in the Gregorian calendar; years begin in March, so that the leap day is
+    /// their last day.
     private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let marchYear = month <= 2 ? year - 1 : year
         let era = marchYear / 400
@@ -127,7 +127,7 @@ package enum CookieDate {
 }
 
 extension UInt8 {
-    /// Whether the byte stands between the tokens of a cookie's date; a colon never does.
+    /// Whether the byte separates tokens of a cookie's date; a colon never does.
     fileprivate var isDateDelimiter: Bool {
         switch self {
         case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true

@@ -1,34 +1,34 @@
-// How a jar lies in a file: Netscape's cookies.txt, which curl and others read and write.
+// The file format of a jar: Netscape's cookies.txt, which curl and other programs use.
 
 /// The text of a cookie file.
 ///
-/// A line has seven fields with tabs between: host, whether subdomains count too, path, whether the
-/// cookie is Secure, its end in seconds since 1970 (0 for a session cookie), name, value.
-/// `#HttpOnly_` before the host says HttpOnly; every other line that begins with `#` is a comment.
-/// SameSite has no place there.
+/// A line has seven fields separated by tabs: host, whether subdomains are included, path, whether
+/// the cookie is Secure, its expiry in seconds since 1970 (0 for a session cookie), name, value.
+/// `#HttpOnly_` before the host means HttpOnly; every other line that begins with `#` is a comment.
+/// The format has no field for SameSite.
 package enum CookieFile {
-    /// Longer files are refused unread, and none longer is written.
+    /// Longer files are refused unread, and no longer file is written.
     package static let bytesMax = 4 << 20
 
-    /// A file that is used no further.
+    /// Why a file is not used.
     package enum Problem: Error, Sendable, Equatable {
         case tooLong
     }
 
-    /// What a file held.
+    /// The content of a file.
     package struct Contents: Sendable {
         package var jar = CookieJar()
-        /// Lines that are no cookies, by their number from 1; at most ``linesNamedMax`` are named.
+        /// The numbers of invalid lines, from 1; at most ``linesNamedMax`` are listed.
         package var badLines: [Int] = []
-        /// How many such lines there are.
+        /// The number of invalid lines.
         package var badLinesCount = 0
-        /// Cookies of a domain that count for its host alone from now on.
+        /// Cookies of a domain that were restricted to its host.
         package var narrowed = 0
         /// Cookies beyond the jar's limits.
         package var leftOut = 0
     }
 
-    /// Bad lines that are told by number.
+    /// The most invalid lines listed by number.
     package static let linesNamedMax = 20
     private static let mark = Array("#HttpOnly_".utf8)
     private static let preface = """
@@ -40,10 +40,10 @@ package enum CookieFile {
 
     // MARK: Reading
 
-    /// Reads a file; what is no cookie is skipped and counted, and what has ended is just skipped.
+    /// Parses a file; invalid lines are skipped and counted, expired cookies are just skipped.
     ///
-    /// A cookie of a whole domain is kept for the host of that name: a narrower use than the file
-    /// allows. As when a server sets one, none lives longer than 400 days from now.
+    /// A cookie of a whole domain is kept for the host of that name only: a narrower use than the
+    /// file allows. As when a server sets one, no cookie lives longer than 400 days from now.
     /// - Throws: `tooLong`.
     package static func read(_ bytes: Span<UInt8>, now: Int64) throws(Problem) -> Contents {
         guard bytes.count <= bytesMax else { throw .tooLong }
@@ -68,7 +68,7 @@ package enum CookieFile {
             }
             if !entry.cookie.isExpired(at: now) { entries.append(entry) }
         }
-        // Beyond the limit the last lines count, as they are the youngest.
+        // Beyond the limit the last lines are kept, as they are the newest.
         contents.leftOut = max(0, entries.count - CookieJar.cookiesMax)
         for entry in entries.dropFirst(contents.leftOut) {
             if entry.isOfDomain { contents.narrowed += 1 }
@@ -83,7 +83,7 @@ package enum CookieFile {
         var cookie: Cookie
     }
 
-    /// The cookie of one line, without its mark; nil if it is none.
+    /// Parses the cookie of one line, without the `#HttpOnly_` prefix; nil if it is invalid.
     private static func entry(
         _ line: ArraySlice<UInt8>,
         _ isHTTPOnly: Bool,
@@ -93,7 +93,7 @@ package enum CookieFile {
             let text = String(validating: line, as: UTF8.self)
         else { return nil }
         var fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-        // Editors trim lines: without its tab an empty value is still one.
+        // Some editors trim lines: an empty value may lack the tab before it.
         if fields.count == 6 { fields.append("") }
         guard fields.count == 7, let isOfDomain = flag(fields[1]), let isSecure = flag(fields[3]),
             let host = Host(fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]),
@@ -121,7 +121,7 @@ package enum CookieFile {
         return Entry(host: host, isOfDomain: isOfDomain, cookie: cookie)
     }
 
-    /// Whether a Cookie field would give both back as they are.
+    /// Whether a Cookie field would return both unchanged.
     private static func isPair(name: String, value: String) -> Bool {
         !name.utf8.contains { $0 == 0x3B || $0 == 0x3D } && !value.utf8.contains(0x3B)
     }
@@ -134,7 +134,7 @@ package enum CookieFile {
         }
     }
 
-    /// Digits; what is beyond all clocks is the end of time.
+    /// Parses digits; larger numbers saturate.
     private static func seconds(_ text: String) -> Int64? {
         // Bounded: by the largest that fits.
         NumberReader.saturated(Array(text.utf8).span, at: UInt64(Int64.max)).map { Int64($0) }
@@ -142,10 +142,10 @@ package enum CookieFile {
 
     // MARK: Writing
 
-    /// The text of the jar's persistent cookies, in the order of their creation.
+    /// The text of the jar's persistent cookies, in order of creation.
     ///
-    /// A cookie without a name, or with a tab in it, can't be said in this form and is left out; so
-    /// are the least recently used ones of a jar for which a file has no room.
+    /// A cookie without a name, or with a tab in it, can't be written in this format and is left
+    /// out. So are the least recently used cookies if the file would be too long.
     package static func text(of jar: CookieJar, now: Int64) -> (bytes: [UInt8], leftOut: Int) {
         var lines: [(text: [UInt8], cookie: Cookie)] = []
         var total = preface.utf8.count

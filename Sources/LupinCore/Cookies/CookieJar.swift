@@ -1,35 +1,35 @@
-// Which cookies are kept, for how long, and which of them go back with a request.
+// Stores cookies, expires them, and selects those for a request.
 
 /// The cookies of many hosts (RFC 6265 §5.3 and §5.4).
 ///
-/// The jar is host-scoped: there is no list of public suffixes here, so a Domain attribute counts
-/// only if it is the host itself, and the cookie is host-only then too; with any other Domain,
-/// also of an address, the cookie is ignored. So a cookie goes back to the host that set it and to
-/// no other. Ports and schemes share their cookies, as the RFC has it, but Secure ones travel over
-/// https and to loopback alone.
+/// The jar is host-scoped: it has no list of public suffixes. A Domain attribute is accepted only
+/// if it is the host itself, and the cookie is host-only then too; with any other Domain, including
+/// one for an address, the cookie is ignored. So a cookie is sent only to the host that set it.
+/// Ports and schemes share their cookies, as the RFC requires, but Secure ones are sent only over
+/// https and to loopback.
 ///
 /// A proxy doesn't know when a session ends: session cookies live as long as the jar and are not
 /// written to its file.
 package struct CookieJar: Sendable {
-    /// What became of a cookie.
+    /// The result of storing a cookie.
     package enum Outcome: Sendable, Equatable {
         case stored
-        /// It had ended already, which is how a server deletes one.
+        /// It had expired already, which is how a server deletes a cookie.
         case removed
         case ignored(CookieProblem)
     }
 
-    /// Cookies of one host.
+    /// The most cookies of one host.
     package static let hostCookiesMax = 50
-    /// Cookies in all.
+    /// The most cookies in all.
     package static let cookiesMax = 3000
 
     private var hosts: [Host: [Cookie]] = [:]
-    /// How many there are, ended ones among them.
+    /// The number of cookies, including expired ones.
     package private(set) var count = 0
-    /// Changes whenever what the file would say has changed.
+    /// Changes whenever the content of the file would change.
     package private(set) var revision: UInt64 = 0
-    /// Numbers what happens, for the orders of age and use.
+    /// A counter that orders cookies by age and use.
     private var clock: UInt64 = 0
 
     package init() {}
@@ -42,12 +42,12 @@ package struct CookieJar: Sendable {
 
     // MARK: From responses
 
-    /// Keeps what the Set-Cookie lines of a response say.
+    /// Stores the cookies of a response's Set-Cookie lines.
     ///
     /// - Parameters:
-    ///   - fields: The response's.
-    ///   - origin: Where the request went, after the steps of the rules.
-    ///   - path: The path it went with; a query behind it doesn't matter.
+    ///   - fields: The fields of the response.
+    ///   - origin: The origin of the request, after the steps of the rules.
+    ///   - path: The path of the request; a query is ignored.
     ///   - now: Seconds since 1970.
     /// - Returns: Why some were ignored.
     @discardableResult
@@ -72,7 +72,7 @@ package struct CookieJar: Sendable {
         return problems
     }
 
-    /// Keeps a cookie, or removes the one in whose place it comes if it has ended already.
+    /// Stores a cookie, or, if it has expired already, removes the one that it replaces.
     @discardableResult
     package mutating func store(
         _ setCookie: SetCookie,
@@ -109,8 +109,9 @@ package struct CookieJar: Sendable {
         return insert(cookie, for: host, now: now)
     }
 
-    /// Whether a Secure cookie of the same name and at or above the new one's path is there: what
-    /// came in clear must not push it aside.
+    /// Whether there is a Secure cookie of the same name, at the new one's path or above.
+    ///
+    /// A cookie from an unencrypted connection must not replace it.
     private func overlaysSecure(_ new: Cookie, of host: Host, now: Int64) -> Bool {
         hosts[host, default: []].contains { old in
             old.isSecure && old.name == new.name && !old.isExpired(at: now)
@@ -120,7 +121,7 @@ package struct CookieJar: Sendable {
 
     // MARK: Keeping
 
-    /// Puts a cookie in the place of the one with its name and path, or behind all others.
+    /// Replaces the cookie with the same name and path, or appends the new one.
     mutating func insert(_ cookie: Cookie, for host: Host, now: Int64) -> Outcome {
         var cookie = cookie
         var cookies = hosts[host] ?? []
@@ -129,7 +130,7 @@ package struct CookieJar: Sendable {
         cookie.used = clock
         if let i = cookies.firstIndex(where: { $0.name == cookie.name && $0.path == cookie.path }) {
             let old = cookies[i]
-            // One that is set again keeps its place among its equals.
+            // A cookie that is set again keeps its creation order.
             cookie.created = old.created
             let isSame =
                 old.value == cookie.value && old.expiry == cookie.expiry
@@ -152,8 +153,8 @@ package struct CookieJar: Sendable {
         return isKept ? .stored : .ignored(.full)
     }
 
-    /// Brings host and jar below their limits: ended cookies go first, then, at the host, those
-    /// that are not Secure, and always the least recently used one.
+    /// Enforces the limits of host and jar: removes expired cookies first, then, at the host, those
+    /// that are not Secure, and among equals the least recently used one.
     private mutating func makeRoom(at host: Host, now: Int64) {
         if let cookies = hosts[host], cookies.count > Self.hostCookiesMax {
             let alive = cookies.filter { !$0.isExpired(at: now) }
@@ -180,7 +181,7 @@ package struct CookieJar: Sendable {
         }
     }
 
-    /// Removes every cookie that has ended.
+    /// Removes all expired cookies.
     ///
     /// - Returns: How many there were.
     @discardableResult
@@ -192,7 +193,7 @@ package struct CookieJar: Sendable {
         return before - count
     }
 
-    /// Leaves a host some of its cookies.
+    /// Replaces the cookies of a host with some of them.
     private mutating func keep(_ cookies: [Cookie], at host: Host) {
         let before = hosts[host] ?? []
         guard before.count != cookies.count else { return }
@@ -205,15 +206,15 @@ package struct CookieJar: Sendable {
 
     // MARK: For requests
 
-    /// The cookies that go with a request: those with longer paths first, then older ones first.
+    /// The cookies for a request: longer paths first, then older ones first.
     ///
-    /// Sending counts as use, and cookies of the host that have ended are dropped.
+    /// Sending counts as use, and expired cookies of the host are dropped.
     ///
     /// - Parameters:
-    ///   - origin: Where the request goes, after the steps of the rules.
-    ///   - path: The path it goes with; a query behind it doesn't matter.
+    ///   - origin: The origin of the request, after the steps of the rules.
+    ///   - path: The path of the request; a query is ignored.
     ///   - now: Seconds since 1970.
-    /// - Returns: What the Cookie field is made of.
+    /// - Returns: The cookies for the Cookie field.
     package mutating func cookies(for origin: Origin, path: String, now: Int64) -> CookieList {
         guard var cookies = hosts[origin.host] else { return CookieList() }
         if cookies.contains(where: { $0.isExpired(at: now) }) {

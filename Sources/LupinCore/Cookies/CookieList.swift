@@ -1,4 +1,4 @@
-// What a Cookie field says when the jar and the client both have cookies for a request.
+// Merges the jar's cookies with the client's own into one Cookie field.
 
 /// The cookies of a jar for one request, in the order in which they are sent.
 package struct CookieList: Sendable {
@@ -8,13 +8,13 @@ package struct CookieList: Sendable {
 
     package var isEmpty: Bool { pairs.isEmpty }
 
-    /// Puts the cookies into the fields of a request, and makes one line of the client's.
+    /// Adds the cookies to the fields of a request, and joins the client's lines into one.
     ///
-    /// What the client sent stands first, untouched. A name that it sends is the client's: cookies
-    /// of that name in the jar, on whatever path, stay behind.
+    /// The client's cookies come first, unchanged. They override the jar's: cookies of the jar with
+    /// a name that the client sends, on any path, are left out.
     ///
-    /// RFC 9113 §8.2.3 lets HTTP/2 cut the field into pieces, which only a join makes whole for
-    /// HTTP/1.1. Without cookies of the jar nothing changes.
+    /// RFC 9113 §8.2.3 lets HTTP/2 split the field, so HTTP/1.1 requires the join. Without cookies
+    /// of the jar nothing changes.
     package func attach(to fields: inout FieldSection) {
         guard !isEmpty else { return }
         var client: [UInt8] = []
@@ -30,7 +30,7 @@ package struct CookieList: Sendable {
             fields.lines.append(line)
             return
         }
-        // Back to front, since indices behind a removed line move.
+        // In reverse, since indices after a removed line change.
         for i in fields.lines.indices.reversed()
         where i > first && fields.lines[i].known == .cookie && !fields.lines[i].isHopByHop {
             fields.lines.remove(at: i)
@@ -38,7 +38,7 @@ package struct CookieList: Sendable {
         fields.lines[first] = line
     }
 
-    /// In bytes, because a client may send what isn't UTF-8, and it goes on as it came.
+    /// As bytes, because a client's value may not be UTF-8, and it is forwarded unchanged.
     private func merged(with client: [UInt8]) -> [UInt8] {
         let range = client.span.trimmedRange
         var names: Set<[UInt8]> = []
@@ -50,7 +50,7 @@ package struct CookieList: Sendable {
         }
         var merged = Array(client[range])
         for pair in pairs where !names.contains(Array(pair.name.utf8)) {
-            // A semicolon of the client's own at the end separates too.
+            // The client's value may already end with a semicolon.
             if !merged.isEmpty { merged += merged.last == 0x3B ? [0x20] : [0x3B, 0x20] }
             merged += CookieList.text(pair).utf8
         }
@@ -63,7 +63,7 @@ package struct CookieList: Sendable {
 }
 
 extension FieldSection {
-    /// A Cookie line at the end of the storage.
+    /// Makes a Cookie line at the end of the storage.
     fileprivate mutating func cookieLine(_ value: [UInt8]) -> Line {
         let name = store("Cookie: ")
         let start = storage.count

@@ -1,10 +1,10 @@
-// Why a cookie that a server wants to set is not kept.
+// Why a cookie that a server sets is not stored.
 
 /// The reason for ignoring a cookie.
 package enum CookieProblem: String, Error, Sendable, Equatable, CaseIterable {
     /// A control byte other than a tab.
     case controlByte
-    /// lupin keeps texts, and would have to change the value.
+    /// Lupin stores text, and would have to change the value.
     case notUTF8
     /// More than ``SetCookie/pairBytesMax`` for name and value.
     case tooLong
@@ -14,14 +14,14 @@ package enum CookieProblem: String, Error, Sendable, Equatable, CaseIterable {
     case pathTooLong
     /// The Domain attribute is not the host itself.
     case foreignDomain
-    /// Secure, over a connection that isn't.
+    /// Secure, over a connection that is not secure.
     case insecureConnection
-    /// It would take the place of a Secure cookie, over a connection that isn't.
+    /// It would replace a Secure cookie, over a connection that is not secure.
     case overlaysSecure
-    /// `__Secure-` or `__Host-`, without what the prefix promises.
+    /// `__Secure-` or `__Host-`, without the properties that the prefix requires.
     case brokenPrefix
     /// A nameless cookie whose value would be read as a name with a prefix.
     case prefixInValue
-    /// All others of the host come first.
+    /// All other cookies of the host have priority.
     case full
 }

@@ -1,53 +1,53 @@
-// What one Set-Cookie value says, before anybody has decided whether to keep the cookie.
+// Parses one Set-Cookie value; whether the cookie is stored is decided elsewhere.
 
 /// A parsed Set-Cookie value (RFC 6265 §5.2, with the limits and prefixes of its successor draft).
 ///
-/// SameSite is kept and not enforced: a proxy sees requests and doesn't know which site asked for
+/// SameSite is stored but not enforced: a proxy sees requests and doesn't know which site caused
 /// them.
 package struct SetCookie: Sendable, Equatable {
     package enum SameSite: Sendable, Equatable { case strict, lax, none }
 
-    /// Bytes of name and value together.
+    /// The most bytes of name and value together.
     package static let pairBytesMax = 4096
-    /// Bytes of an attribute's value; a longer attribute counts as absent.
+    /// The most bytes of an attribute's value; an attribute with a longer value counts as absent.
     package static let attributeBytesMax = 1024
-    /// The longest time that a cookie is kept: 400 days.
+    /// The longest time that a cookie is stored: 400 days.
     package static let lifetimeMax: Int64 = 400 * 86400
 
     /// Empty for a cookie without a name.
     package var name: String
     package var value: String
-    /// As written but for one leading dot; nil where there is none or it is empty.
+    /// As written, without one leading dot; nil if it is absent or empty.
     package var domain: String?
-    /// Begins with `/`; nil is the default path of the request.
+    /// Begins with `/`; nil means the default path of the request.
     package var path: String?
     /// Whether there is a Path attribute at all.
     package var hasPath = false
     package var isSecure = false
     package var isHTTPOnly = false
-    /// nil is the client's default.
+    /// nil means the client's default.
     package var sameSite: SameSite?
-    /// Seconds to live; wins over ``expires``.
+    /// Seconds to live; takes precedence over ``expires``.
     package var maxAge: Int64?
     /// Seconds since 1970.
     package var expires: Int64?
 
-    /// A session cookie of name and value, with no attribute.
+    /// Makes a session cookie of name and value, without attributes.
     package init(name: String, value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Reads a field value.
-    /// - Throws: `controlByte`, `notUTF8`, `tooLong` or `empty`. What is wrong with an attribute
-    ///   leaves the attribute unsaid.
+    /// Parses a field value.
+    /// - Throws: `controlByte`, `notUTF8`, `tooLong` or `empty`. An invalid attribute counts as
+    ///   absent.
     package init(parsing bytes: Span<UInt8>) throws(CookieProblem) {
         for i in bytes.indices where bytes[i] < 0x20 && bytes[i] != 0x09 || bytes[i] == 0x7F {
             throw .controlByte
         }
         var end = SetCookie.index(of: 0x3B, in: bytes, from: 0)
         let pair = SetCookie.split(bytes.extracting(0..<end))
-        // What has no `=` is all value.
+        // Without `=`, everything is the value.
         let name = pair.value == nil ? 0..<0 : pair.name
         let value = pair.value ?? pair.name
         guard name.count + value.count <= SetCookie.pairBytesMax else { throw .tooLong }
@@ -64,9 +64,9 @@ package struct SetCookie: Sendable, Equatable {
         }
     }
 
-    /// When the cookie ends, in seconds since 1970; nil for a session cookie.
+    /// The expiry of the cookie, in seconds since 1970; nil for a session cookie.
     ///
-    /// Max-Age wins over Expires, and nothing is kept for longer than 400 days.
+    /// Max-Age takes precedence over Expires, and the lifetime is limited to 400 days.
     package func expiry(at now: Int64) -> Int64? {
         let limit = now.addingSaturated(SetCookie.lifetimeMax)
         if let maxAge { return maxAge <= 0 ? .min : min(now.addingSaturated(maxAge), limit) }
@@ -75,9 +75,9 @@ package struct SetCookie: Sendable, Equatable {
 
     // MARK: Attributes
 
-    /// One attribute: of two with one name the last counts.
+    /// Parses one attribute; of two with the same name the last counts.
     ///
-    /// An unknown or unusable one says nothing.
+    /// An unknown or invalid one is ignored.
     private mutating func take(_ attribute: Span<UInt8>) {
         let (name, valueRange) = SetCookie.split(attribute)
         let value = attribute.extracting(valueRange ?? 0..<0)
@@ -108,7 +108,7 @@ package struct SetCookie: Sendable, Equatable {
         }
     }
 
-    /// An optional minus and digits; large numbers saturate.
+    /// Parses an optional minus and digits; large numbers saturate.
     private static func deltaSeconds(_ bytes: Span<UInt8>) -> Int64? {
         let isNegative = bytes.count > 0 && bytes[0] == 0x2D
         let digits = bytes.extracting((isNegative ? 1 : 0)..<bytes.count)
@@ -120,7 +120,7 @@ package struct SetCookie: Sendable, Equatable {
 
     // MARK: Bytes
 
-    /// Where the parts around the first `=` lie, trimmed; no value without one.
+    /// The trimmed ranges before and after the first `=`; no value range without one.
     private static func split(_ bytes: Span<UInt8>) -> (name: Range<Int>, value: Range<Int>?) {
         let equals = index(of: 0x3D, in: bytes, from: 0)
         let name = bytes.extracting(0..<equals).trimmedRange
@@ -130,7 +130,7 @@ package struct SetCookie: Sendable, Equatable {
         return (name, start + value.lowerBound..<start + value.upperBound)
     }
 
-    /// The first place of `byte`, or the end.
+    /// The first index of `byte`, or the end.
     private static func index(of byte: UInt8, in bytes: Span<UInt8>, from start: Int) -> Int {
         var i = start
         while i < bytes.count, bytes[i] != byte { i += 1 }

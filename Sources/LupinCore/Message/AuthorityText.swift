@@ -1,8 +1,8 @@
-// The `host[:port]` of targets and Host fields, in canonical form.
+// Parses `host[:port]` of targets and Host fields into canonical form.
 
-/// `host[:port]`, as targets and Host write it.
+/// `host[:port]`, as in request targets and Host.
 package enum AuthorityText {
-    /// Host and port; nil when it is not one, the port 0 or beyond 65535.
+    /// Parses host and port; nil when invalid, or the port is 0 or exceeds 65535.
     ///
     /// `host:` has no port either (RFC 3986 §3.2.3).
     package static func parse(_ bytes: Span<UInt8>) -> (host: Host, port: UInt16?)? {
@@ -21,7 +21,7 @@ package enum AuthorityText {
         return (host, port)
     }
 
-    /// `address:port`, an IPv6 address in brackets, as listeners are written; the port may be 0.
+    /// Parses a listener's `address:port`, with IPv6 in brackets; the port may be 0.
     package static func listener(
         _ text: some StringProtocol
     ) -> (address: IPAddress, port: UInt16)? {

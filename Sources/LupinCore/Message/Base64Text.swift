@@ -1,4 +1,4 @@
-// Bytes as base64 text, and back (RFC 4648 §4).
+// Encodes bytes as base64 text, and decodes it (RFC 4648 §4).
 
 /// Base64 with padding.
 package enum Base64Text {
@@ -18,14 +18,14 @@ package enum Base64Text {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for, with all of its padding; nil when it is no base64.
+    /// Decodes `text`, which must have all of its padding; nil when it is not base64.
     package static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count.isMultiple(of: 4) else { return nil }
         let padding = text.suffix(2).filter { $0 == UInt8(ascii: "=") }.count
         return decode(digits: text.dropLast(padding))
     }
 
-    /// The same for what stands before the padding.
+    /// Decodes the part before the padding.
     package static func decode(digits: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0

@@ -1,4 +1,4 @@
-// Small questions about bytes that several rooms ask: ASCII case, digits, trimming, text.
+// Operations on bytes that several modules share: ASCII case, digits, trimming, text.
 
 /// A range of bytes in a storage of at most 4 GiB; half the size of `Range<Int>`.
 @usableFromInline package struct ByteRange: Hashable, Sendable {
@@ -25,7 +25,7 @@
 }
 
 extension UInt8 {
-    /// The byte with an ASCII upper-case letter turned to lower case.
+    /// The byte with an ASCII upper-case letter converted to lower case.
     @inlinable @inline(__always) package var asciiLowercased: UInt8 {
         self &- 0x41 < 26 ? self | 0x20 : self
     }
@@ -44,10 +44,10 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// The eight bytes of a word, each with an ASCII upper-case letter turned to lower case.
+    /// The eight bytes of a word, each with an ASCII upper-case letter converted to lower case.
     @inlinable package var asciiLowercased: UInt64 {
         let low = self & 0x7F7F_7F7F_7F7F_7F7F
-        // The top bit of a byte tells: at least `A`; beyond `Z`.
+        // The top bit of a byte marks: at least `A`; above `Z`.
         let fromA = low &+ 0x3F3F_3F3F_3F3F_3F3F
         let beyondZ = low &+ 0x2525_2525_2525_2525
         let isLetter = fromA & ~beyondZ & ~self & 0x8080_8080_8080_8080
@@ -56,7 +56,7 @@ extension UInt64 {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether both are equal when ASCII letters are compared without case.
+    /// Whether both are equal when ASCII case is ignored.
     @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         var i = 0
@@ -73,7 +73,7 @@ extension Span where Element == UInt8 {
         return true
     }
 
-    /// The eight bytes from `start` on as one number, the first of them lowest.
+    /// The eight bytes from `start` on as one little-endian number.
     ///
     /// Written out, because the compiler makes it a single load.
     @inlinable @inline(__always) package func word(at start: Int) -> UInt64 {
@@ -88,7 +88,7 @@ extension Span where Element == UInt8 {
         return low | high &<< 32
     }
 
-    /// The four bytes from `start` on as one number, the first of them lowest.
+    /// The four bytes from `start` on as one little-endian number.
     @inlinable @inline(__always) package func halfWord(at start: Int) -> UInt64 {
         let bytes = extracting(start...).extracting(first: 4)
         precondition(bytes.count == 4, "half a word has four bytes")
@@ -99,14 +99,14 @@ extension Span where Element == UInt8 {
     /// Whether `other` begins with these bytes.
     @inlinable package func begins(_ other: Span<UInt8>) -> Bool {
         guard other.count >= count else { return false }
-        // Without a way out of the loop the compiler looks at many bytes at a time.
+        // Without an early exit the compiler can vectorise the loop.
         var difference: UInt8 = 0
         for i in 0..<count { difference |= self[i] ^ other[i] }
         return difference == 0
     }
 
-    /// The bytes with `%41` turned to one; nil when a percent sign has no two hexadecimal digits
-    /// behind it (RFC 3986 §2.1).
+    /// The bytes with percent-encoding such as `%41` decoded; nil when two hexadecimal digits don't
+    /// follow a percent sign (RFC 3986 §2.1).
     package var percentDecoded: [UInt8]? {
         var decoded: [UInt8] = []
         var i = 0
@@ -123,7 +123,7 @@ extension Span where Element == UInt8 {
         return decoded
     }
 
-    /// The bytes without leading and trailing spaces and tabs (OWS, RFC 9110 §5.6.3).
+    /// The range without leading and trailing spaces and tabs (OWS, RFC 9110 §5.6.3).
     @inlinable package var trimmedRange: Range<Int> {
         var start = 0
         var end = count

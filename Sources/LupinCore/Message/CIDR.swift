@@ -1,16 +1,16 @@
-// Which addresses belong to a network written as address and prefix length.
+// A network of addresses, written as address and prefix length.
 
-/// A network: the addresses that agree with `address` in the first `prefix` bits (RFC 4632 §3.1).
+/// The addresses that match `address` in the first `prefix` bits (RFC 4632 §3.1).
 ///
-/// IPv4-mapped IPv6 is IPv4 here, on both sides: a socket that listens on IPv6 reports IPv4 clients
-/// that way, and no list should have to name them twice.
+/// IPv4-mapped IPv6 counts as IPv4, on both sides: a socket that listens on IPv6 reports IPv4
+/// clients that way, and a list should not have to contain them twice.
 package struct CIDR: Hashable, Sendable {
-    /// The first address: bits behind the prefix are zero.
+    /// The first address: all bits after the prefix are zero.
     package let address: IPAddress
-    /// Bits that count: 0…32 for IPv4, 0…128 for IPv6.
+    /// The prefix length: 0…32 for IPv4, 0…128 for IPv6.
     package let prefix: Int
 
-    /// The network around `address`; a prefix out of range becomes the nearest one in range.
+    /// Makes the network of `address`; a prefix out of range is clamped.
     package init(_ address: IPAddress, prefix: Int) {
         switch (address, address.unmapped) {
         case (.v6, .v4(let value)) where prefix >= 96:
@@ -22,7 +22,7 @@ package struct CIDR: Hashable, Sendable {
         }
     }
 
-    /// The addresses that mean this machine, and none that merely embed one of them.
+    /// The addresses of this machine, without those that merely embed one of them.
     package static let loopback = [
         CIDR(.v4(0x7F00_0000), prefix: 8), CIDR(.v6(high: 0, low: 1), prefix: 128),
     ]
@@ -46,9 +46,9 @@ package struct CIDR: Hashable, Sendable {
         (UInt64.max >> UInt64(min(prefix, 64)), UInt64.max >> UInt64(max(prefix, 64) - 64))
     }
 
-    /// The network written as `text`, such as `127.0.0.0/8`; an address alone is a network of one.
+    /// Parses a network such as `127.0.0.0/8`; an address alone is a network of one address.
     ///
-    /// Bits set behind the prefix are allowed and ignored.
+    /// Bits set after the prefix are allowed and ignored.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard let first = parts.first, let address = IPAddress(String(first)) else { return nil }
@@ -65,7 +65,7 @@ package struct CIDR: Hashable, Sendable {
         self.init(address, prefix: Int(prefix))
     }
 
-    /// Whether `other` lies in the network.
+    /// Whether `other` is in the network.
     package func contains(_ other: IPAddress) -> Bool {
         switch (address, other.unmapped) {
         case (.v4(let network), .v4(let value)):

@@ -1,13 +1,13 @@
-// Which content codings lupin can do and undo, and how fields spell them.
+// The content codings that lupin can encode and decode, and their names.
 
 /// A content coding (RFC 9110 §8.4.1).
 package enum ContentCoding: Sendable, Hashable, CaseIterable {
     /// RFC 1952.
     case gzip
-    /// The zlib format of RFC 1950 around deflate, whatever the name says (RFC 9110 §8.4.1.2).
+    /// The zlib format of RFC 1950 around deflate, in spite of the name (RFC 9110 §8.4.1.2).
     case deflate
 
-    /// The coding as a field names it.
+    /// The coding's name in fields.
     package var token: String {
         switch self {
         case .gzip: "gzip"
@@ -15,7 +15,7 @@ package enum ContentCoding: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The coding called `token` in any case; nil for all others, `identity` among them.
+    /// The coding named `token` in any case; nil for all others, including `identity`.
     package init?(_ token: String) {
         switch token.lowercased() {
         // RFC 9110 §8.4.1.3: "A recipient SHOULD consider "x-gzip" to be equivalent to "gzip"."

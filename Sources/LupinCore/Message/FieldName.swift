@@ -1,6 +1,6 @@
-// The field names lupin itself acts upon, recognised once when a head is parsed.
+// The field names that lupin handles, recognised once when a head is parsed.
 
-/// A field name that some part of lupin decides upon; every other name is `.other`.
+/// A field name that some part of lupin handles; every other name is `.other`.
 ///
 /// Comparing one byte instead of a name makes framing, hop-by-hop removal and lookups cheap.
 @usableFromInline package enum FieldName: UInt8, Sendable, CaseIterable {
@@ -73,15 +73,15 @@
 
     /// All known names.
     ///
-    /// Who asks often keeps a copy, which spares the check that the table is built.
+    /// A frequent caller keeps a copy, which saves the check that the table is initialised.
     package static let table = FieldNameTable()
 }
 
-/// All known names, so that the one that some bytes spell is found in a step.
+/// A hash table of all known names.
 package struct FieldNameTable: Sendable {
     fileprivate static let slotMask = 255
 
-    /// A hash table of all names; the entry of `.other` where it is empty.
+    /// The slots; an empty one contains the entry of `.other`.
     private var slots = [Entry](repeating: Entry(.other), count: slotMask + 1)
 
     fileprivate init() {
@@ -93,19 +93,20 @@ package struct FieldNameTable: Sendable {
         }
     }
 
-    /// Length, first and last byte tell the known names apart; a clash would only cost a step.
+    /// Hashes the length, first and last byte, which distinguish the known names; a collision only
+    /// costs one more probe.
     @inline(__always) fileprivate static func slot(_ bytes: Span<UInt8>) -> Int {
         let first = Int(bytes[0] | 0x20)
         let last = Int(bytes[bytes.count &- 1] | 0x20)
         return (bytes.count &+ first &* 7 &+ last &* 27) & slotMask
     }
 
-    /// The table as one head's lines ask it: no reference is counted for a line.
+    /// A view of the table for one head's lines: a look-up retains nothing.
     package var lookup: Lookup {
         @_lifetime(borrow self) get { Lookup(slots: slots.span) }
     }
 
-    /// A look into the table, for as long as it is borrowed.
+    /// A view of the table, for as long as it is borrowed.
     package struct Lookup: ~Escapable {
         fileprivate let slots: Span<Entry>
 
@@ -125,12 +126,12 @@ package struct FieldNameTable: Sendable {
         }
     }
 
-    /// One known name, ready to be compared.
+    /// One known name, prepared for comparison.
     fileprivate struct Entry: Sendable {
         let name: FieldName
         private let count: Int
         private let ends: NameEnds
-        /// What stands between the ends of the longest names.
+        /// The bytes between the ends of the longest names.
         private let middle: NameEnds
 
         init(_ name: FieldName) {
@@ -142,7 +143,7 @@ package struct FieldNameTable: Sendable {
             middle = NameEnds(spelling.span.extracting(Entry.middle(spelling.count)))
         }
 
-        /// Where the bytes are that the ends don't cover; nowhere in names of up to 16 bytes.
+        /// The range of bytes that the ends don't cover; empty in names of up to 16 bytes.
         @inline(__always) private static func middle(_ count: Int) -> Range<Int> {
             count > 16 ? 8..<(count &- 8) : 0..<0
         }
@@ -155,7 +156,7 @@ package struct FieldNameTable: Sendable {
     }
 }
 
-/// The first and the last eight bytes of a name, which may overlap: all of it up to 16 bytes.
+/// The first and the last eight bytes of a name, which may overlap; they cover up to 16 bytes.
 private struct NameEnds: Sendable {
     private let head: UInt64
     private let tail: UInt64
@@ -179,10 +180,9 @@ private struct NameEnds: Sendable {
         tail = all
     }
 
-    /// Whether `found`, of a name of the same length, spells this one, which is in lower case.
+    /// Whether `found`, of a name of equal length, equals this lower-case one, ignoring case.
     @inline(__always) func equalInAnyCase(_ found: NameEnds) -> Bool {
-        // Of the bytes of a name only lower-case letters have bit 6, so only they may differ in
-        // bit 5.
+        // Of a name's bytes only lower-case letters have bit 6, so only they may differ in bit 5.
         let inHead = (head ^ found.head) & ~((head & 0x4040_4040_4040_4040) &>> 1)
         let inTail = (tail ^ found.tail) & ~((tail & 0x4040_4040_4040_4040) &>> 1)
         return inHead | inTail == 0

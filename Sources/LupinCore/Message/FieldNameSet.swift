@@ -1,8 +1,8 @@
-// Which of the known field names a set holds, in one word.
+// A set of known field names, in one word.
 
 /// A set of known field names.
 ///
-/// One bit a name, so asking for several names at once is a single instruction.
+/// One bit per name, so testing for several names at once is a single instruction.
 @usableFromInline package struct FieldNameSet: Sendable, Hashable {
     @usableFromInline private(set) var bits: UInt64 = 0
 
@@ -18,7 +18,7 @@
     }
 
     @inlinable @inline(__always) package mutating func insert(_ name: FieldName) {
-        // Names are fewer than 64, which `FieldNameTests` checks.
+        // There are fewer than 64 names, which `FieldNameTests` checks.
         bits |= 1 &<< UInt64(name.rawValue)
     }
 
@@ -29,9 +29,9 @@
         return set
     }
 
-    /// The set with `name`.
+    /// Returns the set with `name` added.
     ///
-    /// A chain of these is a constant once compiled; an array literal would be built each time.
+    /// A chain of these is a compile-time constant; an array literal would be built each time.
     @inlinable @inline(__always) package func with(_ name: FieldName) -> FieldNameSet {
         var set = self
         set.insert(name)

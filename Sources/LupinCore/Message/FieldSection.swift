@@ -1,19 +1,20 @@
-// The field lines of one message: an offset table into the bytes they were parsed from.
+// The field lines of one message: a table of offsets into the bytes they were parsed from.
 
 /// The fields of a head or of trailers, in order, with duplicates kept (RFC 9110 §5).
 ///
-/// A line is four numbers pointing into `storage`, which holds the bytes as received and, behind
-/// them, whatever lupin added. So reading a field allocates nothing and a copy of the section costs
-/// two reference counts until somebody changes it.
+/// A line is four numbers that refer to `storage`, which holds the bytes as received, followed by
+/// the bytes that lupin added. So reading a field allocates nothing, and a copy of the section
+/// costs two retains until it is changed.
 public struct FieldSection: Sendable {
     /// One field line.
     @usableFromInline package struct Line: Sendable {
         @usableFromInline package var name: ByteRange
         @usableFromInline package var value: ByteRange
         @usableFromInline package var known: FieldName
-        /// The line belongs to the connection it came on and goes no further (RFC 9110 §7.6.1).
+        /// Whether the line belongs to its connection and must not be forwarded (RFC 9110 §7.6.1).
         @usableFromInline package var isHopByHop = false
-        /// In `storage` the line reads `name: value CRLF` exactly, so it can be sent as it lies.
+        /// Whether the line in `storage` is `name: value CRLF` exactly, so it can be sent
+        /// unchanged.
         @usableFromInline package var isContiguous = false
 
         @inlinable @inline(__always)
@@ -25,14 +26,15 @@ public struct FieldSection: Sendable {
         }
     }
 
-    /// The bytes that `lines` point into.
+    /// The bytes that `lines` refer to.
     ///
-    /// Offsets stay valid while bytes are only ever appended.
+    /// Offsets stay valid as long as bytes are only appended.
     @usableFromInline package var storage: [UInt8]
-    /// The lines; those that are added bring their name into `names`.
+    /// The lines; code that adds one must add its name to `names`.
     @usableFromInline package var lines: [Line]
-    /// The known names of all lines there are, and perhaps of some that were removed: what is not
-    /// in here need not be looked for.
+    /// A superset of the known names of all lines: removed lines may remain in it.
+    ///
+    /// A name that is not in it need not be searched for.
     @usableFromInline package var names: FieldNameSet
 
     /// An empty section.
@@ -42,10 +44,10 @@ public struct FieldSection: Sendable {
         names = FieldNameSet()
     }
 
-    /// Whether there is no line at all.
+    /// Whether there are no lines.
     public var isEmpty: Bool { lines.isEmpty }
 
-    /// Forgets everything and keeps the memory for the next message.
+    /// Removes all lines and keeps the memory for the next message.
     package mutating func removeAll() {
         storage.removeAll(keepingCapacity: true)
         lines.removeAll(keepingCapacity: true)
@@ -56,10 +58,10 @@ public struct FieldSection: Sendable {
 // MARK: Reading
 
 extension FieldSection {
-    /// The value of the first line called `name`, or nil.
+    /// The value of the first line called `name`; nil if there is none.
     public func value(of name: String) -> String? { values(of: name).first }
 
-    /// The values of all lines called `name`, in order; names compare without case.
+    /// The values of all lines called `name`, in order; case is ignored.
     public func values(of name: String) -> [String] {
         let wanted = Array(name.utf8)
         return lines.filter { nameEquals($0, wanted.span) }.map { text($0.value) }
@@ -92,7 +94,7 @@ extension FieldSection {
         first(known).map { text($0.value) }
     }
 
-    /// Whether some line of a known field lists `member`, separated by commas; case is ignored.
+    /// Whether a line of a known field contains the list member `member`; case is ignored.
     package func lists(_ member: String, in known: FieldName) -> Bool {
         guard names.contains(known) else { return false }
         var found = false
@@ -103,9 +105,9 @@ extension FieldSection {
         return found
     }
 
-    /// Calls `body` with each protocol of Upgrade that may be passed on.
+    /// Calls `body` with each protocol of Upgrade that may be forwarded.
     ///
-    /// RFC 9113 §3.1 made `h2c` obsolete, of whatever version.
+    /// RFC 9113 §3.1 made `h2c` obsolete, in any version.
     package func forEachUpgrade(_ body: (Span<UInt8>) -> Void) {
         forEachMember(of: .upgrade) { member in
             var end = 0
@@ -117,7 +119,7 @@ extension FieldSection {
 
     /// Calls `body` with each non-empty member of a comma-separated list field (RFC 9110 §5.6.1).
     ///
-    /// Commas inside quoted strings do not separate.
+    /// Commas inside quoted strings are not separators.
     package func forEachMember(of known: FieldName, _ body: (Span<UInt8>) -> Void) {
         guard names.contains(known) else { return }
         for line in lines where line.known == known {
@@ -150,12 +152,12 @@ extension FieldSection {
 // MARK: Changing
 
 extension FieldSection {
-    /// Adds a line behind all others.
+    /// Appends a line.
     public mutating func add(name: String, value: String) {
         lines.append(makeLine(name: name, value: value))
     }
 
-    /// Replaces every line called `name` by one, at the place of the first.
+    /// Replaces all lines called `name` with one line, at the position of the first.
     public mutating func set(name: String, value: String) {
         let wanted = Array(name.utf8)
         let line = makeLine(name: name, value: value)
@@ -171,7 +173,7 @@ extension FieldSection {
         }
     }
 
-    /// Removes every line called `name`.
+    /// Removes all lines called `name`.
     ///
     /// Returns whether there was one.
     @discardableResult
@@ -183,14 +185,14 @@ extension FieldSection {
         return lines.count != before
     }
 
-    /// Puts `bytes` behind the storage and says where they lie.
+    /// Appends `text` to the storage and returns its range.
     package mutating func store(_ text: String) -> ByteRange {
         let start = storage.count
         storage.append(contentsOf: text.utf8)
         return ByteRange(start..<storage.count)
     }
 
-    /// A line at the end of the storage, whose name counts as being there.
+    /// Makes a line at the end of the storage, and adds its name to `names`.
     private mutating func makeLine(name: String, value: String) -> Line {
         let nameRange = store(name)
         storage.append(0x3A)

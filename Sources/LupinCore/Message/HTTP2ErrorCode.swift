@@ -1,15 +1,15 @@
-// The error codes of HTTP/2: why a stream or a connection ended, and what records call it.
+// The error codes of HTTP/2, and their names in records.
 
 /// An error code of RST_STREAM or GOAWAY (RFC 9113 §7).
 ///
-/// A peer may send any number; codes without a meaning count as INTERNAL_ERROR and keep their own
-/// number here, so that the record can show it.
+/// A peer may send any number; unknown codes count as INTERNAL_ERROR and keep their own number
+/// here, so that the record can show it.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Nothing is wrong: a graceful shutdown, or a body that nobody needs.
+    /// Not an error: a graceful shutdown, or a body that is not needed.
     package static let noError = HTTP2ErrorCode(rawValue: 0x0)
     package static let protocolError = HTTP2ErrorCode(rawValue: 0x1)
     package static let internalError = HTTP2ErrorCode(rawValue: 0x2)
@@ -17,7 +17,7 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let settingsTimeout = HTTP2ErrorCode(rawValue: 0x4)
     package static let streamClosed = HTTP2ErrorCode(rawValue: 0x5)
     package static let frameSizeError = HTTP2ErrorCode(rawValue: 0x6)
-    /// Nothing of the request was processed: it may be sent again (RFC 9113 §8.7).
+    /// The request was not processed at all: it may be retried (RFC 9113 §8.7).
     package static let refusedStream = HTTP2ErrorCode(rawValue: 0x7)
     package static let cancel = HTTP2ErrorCode(rawValue: 0x8)
     package static let compressionError = HTTP2ErrorCode(rawValue: 0x9)
@@ -26,7 +26,7 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let inadequateSecurity = HTTP2ErrorCode(rawValue: 0xC)
     package static let http11Required = HTTP2ErrorCode(rawValue: 0xD)
 
-    /// As the RFC writes it, such as `REFUSED_STREAM`; `0x1f` for a code that it doesn't know.
+    /// The RFC's name, such as `REFUSED_STREAM`; `0x1f` for an unknown code.
     package var name: String {
         switch self {
         case .noError: "NO_ERROR"

@@ -1,26 +1,26 @@
-// Which moment a date in a message means, in all three formats that were ever sent.
+// Parses the dates of messages, in all three formats.
 
 extension HTTPDate {
-    /// The moment that an HTTP-date names (RFC 9110 §5.6.7), in seconds since 1970 UTC.
+    /// The moment of an HTTP-date (RFC 9110 §5.6.7), in seconds since 1970 UTC.
     ///
-    /// All three formats are read: IMF-fixdate, the one of RFC 850 and that of `asctime`. Letters
-    /// count in any case, as RFC 9111 §4.2 asks of caches, and the weekday is a weekday but need
-    /// not be the right one. The zone is GMT and nothing else: by the same section a date in
-    /// another zone is invalid.
+    /// Accepts all three formats: IMF-fixdate, that of RFC 850 and that of `asctime`. Letters may
+    /// have any case, as RFC 9111 §4.2 requires of caches. The weekday must be a weekday but need
+    /// not be the correct one. The zone must be GMT: by the same section a date in another zone is
+    /// invalid.
     /// - Parameters:
-    ///   - bytes: A field value; spaces around it don't matter.
+    ///   - bytes: A field value; surrounding spaces are ignored.
     ///   - now: Seconds since 1970, which decide the century of a year in two digits.
-    /// - Returns: nil for whatever is no date, 31 February among it.
+    /// - Returns: nil for anything that is not a date, such as 31 February.
     package static func seconds(of bytes: Span<UInt8>, now: Int64) -> Int64? {
         let text = bytes.extracting(bytes.trimmedRange)
-        // The shortest of all is that of asctime, and no other one has a space there.
+        // The shortest format is that of asctime, and the others have no space at this place.
         guard text.count >= 24 else { return nil }
         if text[3] == 0x20 { return asctime(text) }
         if text[3] == 0x2C { return fixdate(text) }
         return rfc850(text, now: now)
     }
 
-    /// As of bytes.
+    /// Parses a date as the overload for bytes does.
     package static func seconds(of text: String, now: Int64) -> Int64? {
         let utf8 = text.utf8
         return seconds(of: utf8.span, now: now)
@@ -38,7 +38,7 @@ extension HTTPDate {
         return moment(year, month, day, time)
     }
 
-    /// `Sun Nov  6 08:49:37 1994`; the day has a space where it has one digit.
+    /// `Sun Nov  6 08:49:37 1994`; a one-digit day has a leading space.
     private static func asctime(_ text: Span<UInt8>) -> Int64? {
         let dayStart = text[8] == 0x20 ? 9 : 8
         guard text.count == 24, isShortWeekday(text), text[7] == 0x20, text[10] == 0x20,
@@ -51,7 +51,7 @@ extension HTTPDate {
 
     /// `Sunday, 06-Nov-94 08:49:37 GMT`.
     private static func rfc850(_ text: Span<UInt8>, now: Int64) -> Int64? {
-        // Behind the weekday, which is of any length, 24 bytes follow.
+        // The weekday's length varies; 24 bytes follow it.
         let end = text.count - 24
         guard isLongWeekday(text.extracting(0..<end)), text[end] == 0x2C, text[end + 1] == 0x20,
             text[end + 4] == 0x2D, text[end + 8] == 0x2D, text[end + 11] == 0x20,
@@ -64,7 +64,7 @@ extension HTTPDate {
         return moment(year, month, day, time)
     }
 
-    /// The year that two digits mean: the latest one that is at most 50 years ahead.
+    /// The year for two digits: the latest one that is at most 50 years ahead.
     ///
     /// RFC 9110 §5.6.7: what «appears to be more than 50 years in the future» MUST be read as «the
     /// most recent year in the past that had the same last two digits».
@@ -75,7 +75,7 @@ extension HTTPDate {
         _ time: Int,
         now: Int64
     ) -> Int {
-        // From 1970 to 9999: the clock is a parameter and may say anything.
+        // From 1970 to 9999: the clock is a parameter and may have any value.
         let present = min(max(now, 0), lastMoment)
         let days = floorDivide(present, by: 86400)
         let today = civil(Int(days))
@@ -88,7 +88,7 @@ extension HTTPDate {
 
     // MARK: The parts
 
-    /// Seconds since midnight of `08:49:37`; at the end of a day there may be a leap second.
+    /// Parses `08:49:37` into seconds since midnight; a leap second may end a day.
     private static func time(_ text: Span<UInt8>, at start: Int) -> Int? {
         guard text[start + 2] == 0x3A, text[start + 5] == 0x3A,
             let hour = number(text, at: start, digits: 2), hour <= 23,
@@ -100,7 +100,7 @@ extension HTTPDate {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// Nothing but so many digits.
+    /// Parses exactly the given number of digits.
     private static func number(_ text: Span<UInt8>, at start: Int, digits: Int) -> Int? {
         NumberReader.fixed(text, at: start, digits: digits)
     }
@@ -136,7 +136,7 @@ extension HTTPDate {
         return isSpelled(text.extracting(3..<text.count), ending)
     }
 
-    /// What follows the first three letters in the long name of a weekday.
+    /// The rest of a weekday's long name after its first three letters.
     private static func weekdayEnding(_ text: Span<UInt8>) -> String? {
         switch letters(text, at: 0) {
         case 0x73_756E: "day"  // sun
@@ -164,15 +164,15 @@ extension HTTPDate {
 
     // MARK: The calendar
 
-    /// The last moment that years of four digits can tell.
+    /// The last moment of a four-digit year.
     private static let lastMoment: Int64 = 253_402_300_799
 
-    /// Seconds since 1970 of a moment; nil for a day that its month doesn't have.
+    /// Seconds since 1970 of a moment; nil for a day that the month doesn't have.
     static func moment(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int64? {
         guard (0...9999).contains(year), day >= 1, day <= daysOfMonth(month, year) else {
             return nil
         }
-        // A leap second after the last day would have no text any more.
+        // A leap second after the last day would exceed four-digit years.
         return min(Int64(days(year, month, day)) * 86400 + Int64(time), lastMoment)
     }
 
@@ -184,9 +184,9 @@ extension HTTPDate {
         }
     }
 
-    /// Days since 1970, which `civil` turns back.
+    /// Days since 1970, the inverse of `civil`.
     ///
-    /// Years are counted from March, and from 400 years earlier, so that none is negative.
+    /// Years begin in March, and are offset by 400, so that no value is negative.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let marchYear = (month <= 2 ? year - 1 : year) + 400
         let monthOfYear = (month + 9) % 12

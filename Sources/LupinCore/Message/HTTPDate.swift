@@ -1,8 +1,8 @@
-// The date format that HTTP sends (RFC 9110 §5.6.7).
+// Formats dates as HTTP sends them (RFC 9110 §5.6.7).
 
 /// IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 package enum HTTPDate {
-    /// The text for `seconds` since 1970 UTC; moments outside of years 0 to 9999 are its bounds.
+    /// The text for `seconds` since 1970 UTC; moments outside years 0 to 9999 are clamped.
     package static func text(_ seconds: Int64) -> String {
         let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
         let days = Int(floorDivide(seconds, by: 86400))
@@ -16,7 +16,7 @@ package enum HTTPDate {
 
     /// Year, month and day of a number of days since 1970 in the Gregorian calendar.
     ///
-    /// Years are counted from March, so that the leap day ends them.
+    /// Years begin in March, so that the leap day is their last day.
     static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = Int(floorDivide(Int64(shifted), by: 146_097))

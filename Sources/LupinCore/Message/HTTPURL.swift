@@ -1,14 +1,14 @@
-// Which origin and which path a whole URL of the rules file names.
+// Parses a URL of the rules file into its origin and path.
 
-/// An `http:` or `https:` URL for a request of lupin's own (RFC 3986 §3, RFC 9110 §4.2).
+/// An `http:` or `https:` URL of a request that lupin makes itself (RFC 3986 §3, RFC 9110 §4.2).
 ///
-/// No userinfo: a password would end up where URLs are shown (RFC 9110 §4.2.4).
+/// Userinfo is rejected: a password would appear wherever URLs are shown (RFC 9110 §4.2.4).
 package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     package var origin: Origin
-    /// Path and query as they are sent, beginning with `/`; a fragment never leaves lupin.
+    /// Path and query as sent, beginning with `/`; a fragment is never sent.
     package var path: String
 
-    /// The URL that `text` spells, or nil.
+    /// Parses `text`; returns nil when it is invalid.
     package init?(_ text: String) {
         guard let marker = text.firstRange(of: "://"),
             let scheme = HTTPURL.scheme(text[..<marker.lowerBound])
@@ -19,14 +19,14 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
             return nil
         }
         let target = rest[end...].prefix { $0 != UInt8(ascii: "#") }
-        // A space or a letter beyond ASCII stands percent-encoded in a request line.
+        // A request line requires percent-encoding for spaces and bytes outside ASCII.
         guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
         let path = String(decoding: target, as: UTF8.self)
         origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
         self.path = path.hasPrefix("/") ? path : "/" + path
     }
 
-    /// The URL without its query, which may hold what is nobody's business.
+    /// The URL without its query, which may be confidential.
     package var description: String {
         let shown = path.prefix { $0 != "?" }
         return "\(origin.scheme.name)://\(origin.authority)\(shown)"
@@ -44,7 +44,7 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Host {
-    /// Whether a connection to the host certainly stays on this machine (RFC 6761 §6.3).
+    /// Whether a connection to the host is guaranteed to stay on this machine (RFC 6761 §6.3).
     package var isLoopback: Bool {
         if let address { return address.isLoopback }
         return text == "localhost" || text.hasSuffix(".localhost")

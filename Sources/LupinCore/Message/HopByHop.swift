@@ -1,20 +1,20 @@
-// Which fields belong to one connection and go no further (RFC 9110 §7.6.1).
+// Marks the fields that belong to one connection and are not forwarded (RFC 9110 §7.6.1).
 
 package enum HopByHop {
-    /// What a client asked of the connection itself, read before the fields are marked.
+    /// A client's requests about the connection itself, read before the fields are marked.
     package struct Wishes {
-        /// The protocols of Upgrade that may be passed on; nil when none was asked for.
+        /// The protocols of Upgrade that may be forwarded; nil when none was requested.
         package var upgrade: String?
 
         package init() {}
     }
 
-    /// Marks the lines of a request that stay behind, those that Connection names among them.
+    /// Marks the hop-by-hop lines of a request, including those that Connection names.
     ///
     /// It happens before any step runs, so a client can't strip what a rule adds, as
     /// `Connection: close, Authorization` would.
     ///
-    /// `keepsProxyAuthorization` says that the next hop is a parent proxy for which lupin has no
+    /// `keepsProxyAuthorization` means that the next hop is a parent proxy for which lupin has no
     /// credentials: then the client's own are meant for it (RFC 9110 §11.7.2).
     @discardableResult
     package static func mark(
@@ -35,11 +35,11 @@ package enum HopByHop {
         return wishes
     }
 
-    /// Marks the lines of a response that stay behind.
+    /// Marks the hop-by-hop lines of a response.
     ///
-    /// `keepsProxyAuthenticate` says that the response is a parent's 407 that lupin can't answer.
-    /// Without `keepsAltSvc` other ways to the origin stay unsaid: inside an intercepted CONNECT
-    /// they would lead past lupin (RFC 7838 §3).
+    /// `keepsProxyAuthenticate` means that the response is a parent's 407 that lupin can't answer.
+    /// Without `keepsAltSvc`, Alt-Svc is removed: inside an intercepted CONNECT its alternatives
+    /// would bypass lupin (RFC 7838 §3).
     package static func mark(
         response fields: inout FieldSection,
         keepsProxyAuthenticate: Bool = false,
@@ -57,9 +57,9 @@ package enum HopByHop {
         }
     }
 
-    /// Marks what adapters said about a connection, which is not theirs to say.
+    /// Marks hop-by-hop fields that adapters added, which must not control a connection.
     ///
-    /// What a client's Connection nominated stays as it is: it can't strip what an adapter adds.
+    /// It ignores the names in the client's Connection, which must not strip what adapters add.
     package static func markAdded(_ fields: inout FieldSection) {
         for i in fields.lines.indices {
             switch fields.lines[i].known {
@@ -71,7 +71,7 @@ package enum HopByHop {
         }
     }
 
-    /// Marks what was kept for a parent proxy that the request does not go to after all.
+    /// Marks the field that was kept for a parent proxy, when the request does not go to one.
     package static func dropProxyAuthorization(_ fields: inout FieldSection) {
         mark(&fields) { $0 == .proxyAuthorization }
     }
@@ -91,7 +91,7 @@ package enum HopByHop {
     /// each connection-option in this field, remove any header or trailer field(s) […] with the
     /// same name".
     ///
-    /// Framing does not suffer: Host and Content-Length are said anew.
+    /// Framing is safe: Host and Content-Length are written anew.
     private static func markNominated(_ fields: inout FieldSection) {
         var nominated: [[UInt8]] = []
         fields.forEachMember(of: .connection) { member in
@@ -106,7 +106,7 @@ package enum HopByHop {
         }
     }
 
-    /// The protocols of Upgrade that may be passed on.
+    /// The protocols of Upgrade that may be forwarded.
     private static func upgrade(in fields: FieldSection) -> String? {
         var protocols: [String] = []
         fields.forEachUpgrade { protocols.append(String(copying: $0)) }

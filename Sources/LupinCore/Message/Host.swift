@@ -1,49 +1,49 @@
-// What the canonical form of a host is, so that rules, keys, pins and deny lists compare one text.
+// The canonical form of a host, so that rules, keys, pins and deny lists compare one text.
 
 /// A host in canonical form: a name in lower-case A-labels, or an address.
 ///
-/// Everything that compares hosts compares these; two spellings of one host are equal.
+/// All comparisons of hosts use this form; two spellings of one host are equal.
 public struct Host: Sendable {
-    /// Why bytes are no host.
+    /// Why bytes are not a host.
     package enum Problem: Error, Equatable {
         case empty
         /// The name has more than 253 bytes.
         case tooLong
-        /// A byte, after percent-decoding, that no host name holds.
+        /// A byte, after percent-decoding, that host names must not contain.
         case badCharacter(UInt8)
         /// A label is empty or has more than 63 bytes.
         case badLabel
         case badIPv6
-        /// An address with a zone id: it would mean another interface on every machine.
+        /// An address with a zone ID: it would mean a different interface on each machine.
         case zone
         /// `%` without two hexadecimal digits.
         case badPercent
-        /// Not UTF-8, or a label that RFC 5891 §5.4 forbids to look up.
+        /// Not UTF-8, or a label for which RFC 5891 §5.4 forbids a look-up.
         case badIDN
-        /// The name ends in a number, so resolvers take it for IPv4, and it isn't.
+        /// The name ends in a number, so resolvers treat it as IPv4, and it isn't valid IPv4.
         case badIPv4
     }
 
     /// The name without trailing dot, a dotted quad, or RFC 5952 text without brackets.
     public let text: String
-    /// The address, when the host is one.
+    /// The address, if the host is one.
     public let address: IPAddress?
 
-    /// The host as an authority has it: ``text``, in brackets if it is IPv6 (RFC 3986 §3.2.2).
+    /// The host in an authority: ``text``, in brackets if it is IPv6 (RFC 3986 §3.2.2).
     public var uriText: String {
         if case .v6 = address { return "[" + text + "]" }
         return text
     }
 
-    /// The host that is `address`.
+    /// Makes the host of `address`.
     ///
-    /// IPv4-mapped IPv6 is the IPv4 host: a connection to it goes there.
+    /// IPv4-mapped IPv6 becomes the IPv4 host: a connection to it goes there.
     public init(_ address: IPAddress) {
         let plain = address.unmapped
         self.init(text: plain.text, address: plain)
     }
 
-    /// The host written as `text`, or nil: what an authority allows, and IPv6 without brackets too.
+    /// Parses a host as in an authority, or IPv6 without brackets; nil when invalid.
     public init?(_ text: String) {
         if let address = IPAddress(text) {
             self.init(address)
@@ -56,9 +56,9 @@ public struct Host: Sendable {
         }
     }
 
-    /// The host that `bytes` spell in an authority (RFC 3986 §3.2.2), without userinfo and port.
+    /// Parses the host of an authority (RFC 3986 §3.2.2), without userinfo and port.
     ///
-    /// Lower-case ASCII names and dotted quads, nearly all hosts, are only looked at and copied.
+    /// Lower-case ASCII names and dotted quads, nearly all hosts, are only checked and copied.
     package init(parsing bytes: Span<UInt8>) throws(Problem) {
         guard !bytes.isEmpty else { throw .empty }
         guard bytes[0] != 0x5B else {
@@ -75,7 +75,7 @@ public struct Host: Sendable {
         }
     }
 
-    /// The host of a name made of `isHostNameByte`s.
+    /// Makes the host of a name that consists of `isHostNameByte`s.
     private init(name bytes: Span<UInt8>) throws(Problem) {
         let isRooted = bytes.count > 0 && bytes[bytes.count - 1] == 0x2E
         let name = bytes.extracting(0..<bytes.count - (isRooted ? 1 : 0))
@@ -85,7 +85,8 @@ public struct Host: Sendable {
         if Host.isNumber(name.extracting(last)) {
             self.init(.v4(try Host.looseIPv4(name)))
         } else {
-            // No array in between: this is every request's host. ASCII is always valid UTF-8.
+            // Without an intermediate array: this runs for every request. ASCII is always valid
+            // UTF-8.
             guard let utf8 = try? UTF8Span(validating: name) else { throw .badIDN }
             self.init(text: String(copying: utf8), address: nil)
         }
@@ -98,7 +99,7 @@ public struct Host: Sendable {
 }
 
 extension Host: Hashable, CustomStringConvertible {
-    /// Whether both are the same host; the address follows from the text.
+    /// Whether both are the same host; the address is determined by the text.
     public static func == (a: Host, b: Host) -> Bool { a.text == b.text }
 
     /// Hashes the text.
@@ -111,9 +112,9 @@ extension Host: Hashable, CustomStringConvertible {
 // MARK: Names
 
 extension UInt8 {
-    /// Whether the byte stands in a canonical host name: `a`–`z`, digits, `-`, `.` and `_`.
+    /// Whether a canonical host name may contain the byte: `a`–`z`, digits, `-`, `.` and `_`.
     ///
-    /// No host name has `_` by RFC 952, but enough real ones do.
+    /// RFC 952 does not allow `_`, but many host names in use contain it.
     @inline(__always) var isHostNameByte: Bool {
         self &- 0x61 < 26 || isASCIIDigit || self == 0x2D || self == 0x2E || self == 0x5F
     }
@@ -122,7 +123,7 @@ extension UInt8 {
 extension Host {
     /// The name with percent-encoding decoded, in lower case, as A-labels.
     private static func mapped(_ bytes: Span<UInt8>) throws(Problem) -> [UInt8] {
-        // 253 bytes of UTF-8 at most four bytes a letter, each written %XX.
+        // 253 bytes, of up to four bytes of UTF-8 per letter, each written %XX.
         guard bytes.count <= 253 * 12 else { throw .tooLong }
         var name: [UInt8] = []
         var isASCII = true
@@ -148,7 +149,7 @@ extension Host {
     private static func aLabels(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
         guard let name = String(validating: bytes, as: UTF8.self) else { throw .badIDN }
         var output: [UInt8] = []
-        // By scalars: a dot with an accent on it is one Character and still separates.
+        // By scalars: a dot with a combining accent is one Character and still separates.
         for label in name.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false) {
             if label.allSatisfy(\.isASCII) {
                 output += Substring(label).utf8
@@ -158,12 +159,12 @@ extension Host {
             }
             output.append(0x2E)
         }
-        // Every label brought a dot, the last one too.
+        // Every label added a dot, including the last.
         output.removeLast()
         return output
     }
 
-    /// Where the last label lies, all labels being 1…63 bytes (RFC 1035 §2.3.4).
+    /// The range of the last label; all labels must have 1…63 bytes (RFC 1035 §2.3.4).
     private static func lastLabel(_ name: Span<UInt8>) throws(Problem) -> Range<Int> {
         var start = 0
         for i in name.indices where name[i] == 0x2E {
@@ -187,7 +188,7 @@ extension Host {
         return address
     }
 
-    /// Whether a last label makes the whole name IPv4, by the URL standard's "ends in a number".
+    /// Whether the last label makes the name IPv4, by the URL standard's "ends in a number".
     private static func isNumber(_ label: Span<UInt8>) -> Bool {
         guard label[0].isASCIIDigit else { return false }
         if number(label) != nil { return true }
@@ -195,10 +196,10 @@ extension Host {
         return true
     }
 
-    /// The address of one to four numbers, the last one filling what the others leave.
+    /// Parses an address of one to four numbers, where the last one fills the remaining bytes.
     ///
-    /// `127.1`, `0x7f.0.0.1` and `2130706433` all reach 127.0.0.1, because `getaddrinfo` reads them
-    /// so; a deny list must see the address and not a name.
+    /// `127.1`, `0x7f.0.0.1` and `2130706433` all reach 127.0.0.1, because `getaddrinfo` parses
+    /// them so; a deny list must see the address, not a name.
     private static func looseIPv4(_ name: Span<UInt8>) throws(Problem) -> UInt32 {
         if let quad = IPAddress.dottedQuad(name) { return quad }
         var value: UInt64 = 0
@@ -217,7 +218,7 @@ extension Host {
         return UInt32(truncatingIfNeeded: value)
     }
 
-    /// A number as C writes it: `0x` hexadecimal, `0` octal, else decimal; large ones saturate.
+    /// Parses a number as in C: `0x` hexadecimal, `0` octal, else decimal; large ones saturate.
     private static func number(_ label: Span<UInt8>) -> UInt64? {
         guard !label.isEmpty else { return nil }
         var radix: UInt64 = 10

@@ -1,4 +1,4 @@
-// What an IP address is, how it is read and written, and which addresses lead back home.
+// IP addresses: parsing, formatting, and classification for deny lists.
 
 /// An IPv4 or IPv6 address, without port and without zone.
 public enum IPAddress: Hashable, Sendable {
@@ -7,17 +7,17 @@ public enum IPAddress: Hashable, Sendable {
     /// An IPv6 address: its first and its last eight bytes in host byte order.
     case v6(high: UInt64, low: UInt64)
 
-    /// The address written as `text`, or nil.
+    /// Parses an address; returns nil when invalid.
     ///
-    /// The same forms as ``init(parsing:)``.
+    /// Accepts the same forms as ``init(parsing:)``.
     public init?(_ text: String) {
         self.init(parsing: Array(text.utf8).span)
     }
 
-    /// The address that `bytes` spell, or nil.
+    /// Parses an address; returns nil when invalid.
     ///
     /// Strict: four decimal parts without leading zeros, or one of the three forms of RFC 4291 §2.2
-    /// without brackets. A zone id is refused. The looser IPv4 spellings are for ``Host`` alone.
+    /// without brackets. A zone ID is rejected. Only ``Host`` accepts looser IPv4 spellings.
     public init?(parsing bytes: Span<UInt8>) {
         if let value = IPAddress.dottedQuad(bytes) {
             self = .v4(value)
@@ -46,10 +46,10 @@ extension IPAddress: CustomStringConvertible {
 
 // MARK: Where an address leads
 
-/// Questions for deny lists: each also answers for the IPv4 address inside (``embedded``).
+/// Properties for deny lists: each also covers the embedded IPv4 address (``embedded``).
 ///
-/// Where something is *permitted*, ask a ``CIDR`` instead: it sees through IPv4-mapped addresses
-/// only, so nobody is let in for having 127.0.0.1 somewhere in a 6to4 address.
+/// For a *permission*, use a ``CIDR`` instead: it unwraps IPv4-mapped addresses only, so a client
+/// is not admitted because its 6to4 address contains 127.0.0.1.
 extension IPAddress {
     /// 127.0.0.0/8 and ::1.
     package var isLoopback: Bool {
@@ -67,7 +67,8 @@ extension IPAddress {
         }
     }
 
-    /// Whether connecting to it may end at this machine's loopback: on Linux 0.0.0.0 and :: do too.
+    /// Whether a connection to it may reach this machine's loopback: on Linux 0.0.0.0 and :: do
+    /// too.
     package var reachesLoopback: Bool { isLoopback || isUnspecified }
 
     /// 169.254.0.0/16 and fe80::/10.
@@ -88,7 +89,8 @@ extension IPAddress {
         }
     }
 
-    /// Where cloud providers hand out credentials: 169.254.169.254, fd00:ec2::254, 100.100.100.200.
+    /// Cloud metadata services, which issue credentials: 169.254.169.254, fd00:ec2::254,
+    /// 100.100.100.200.
     package var isMetadata: Bool {
         switch leaf {
         case .v4(let value): value == 0xA9FE_A9FE || value == 0x6464_64C8
@@ -96,7 +98,7 @@ extension IPAddress {
         }
     }
 
-    /// The IPv4 address that an IPv6 address carries, or nil.
+    /// The IPv4 address embedded in an IPv6 address; nil if there is none.
     ///
     /// IPv4-mapped and IPv4-compatible (RFC 4291 §2.5.5), 64:ff9b::/96 (RFC 6052 §2.1),
     /// 64:ff9b:1::/48 (RFC 8215, read as a /96 prefix, the last 32 bits) and 6to4 (RFC 3056 §2).
@@ -114,7 +116,7 @@ extension IPAddress {
         return nil
     }
 
-    /// IPv4 for an IPv4-mapped address, which the kernel treats as that IPv4 address; else `self`.
+    /// The IPv4 address of an IPv4-mapped one, which the kernel treats as IPv4; else `self`.
     package var unmapped: IPAddress {
         guard case .v6(0, let low) = self, low >> 32 == 0xFFFF else { return self }
         return .v4(UInt32(truncatingIfNeeded: low))
@@ -145,7 +147,7 @@ extension IPAddress {
         }
     }
 
-    /// Eight groups of hexadecimal digits; `::` once for any of them, IPv4 for the last two.
+    /// Eight groups of hexadecimal digits; `::` may replace groups once, IPv4 the last two.
     private static func colonHex(_ bytes: Span<UInt8>) -> IPAddress? {
         guard bytes.count >= 2, bytes.count <= 45 else { return nil }
         var groups = InlineArray<8, UInt16>(repeating: 0)
@@ -187,7 +189,7 @@ extension IPAddress {
         return joined(groups, count: count, gap: gap ?? count)
     }
 
-    /// The address of `count` groups of which those from `gap` on stand at the end.
+    /// The address of `count` groups, of which those from `gap` on are at the end.
     private static func joined(
         _ groups: InlineArray<8, UInt16>,
         count: Int,
@@ -209,8 +211,8 @@ extension IPAddress {
         "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)"
     }
 
-    /// RFC 5952 §4: lower case, no leading zeros, `::` for the longest run of two zero groups or
-    /// more, the first of equals.
+    /// RFC 5952 §4: lower case, no leading zeros, `::` for the longest run of at least two zero
+    /// groups, the first if several are equal.
     private static func hexText(high: UInt64, low: UInt64) -> String {
         var groups: [UInt16] = []
         for half in [high, low] {

@@ -1,6 +1,6 @@
-// Which media types a range such as `text/*` stands for, and which of them Accept accepts.
+// Media types and ranges such as `text/*`, and whether Accept accepts a type.
 
-/// A media type (RFC 9110 §8.3.1), or with `*` the types that it stands for (§12.5.1).
+/// A media type (RFC 9110 §8.3.1), or with `*` a range of types (§12.5.1).
 package struct MediaRange: Sendable, Equatable {
     /// One parameter; name and value in lower case, the value without quotes.
     package struct Parameter: Sendable, Equatable {
@@ -12,21 +12,21 @@ package struct MediaRange: Sendable, Equatable {
     package let type: String
     /// In lower case; `*` is any subtype, and `*+json` any with that suffix (RFC 6838 §4.2.8).
     package let subtype: String
-    /// Without `q` and what stands behind it.
+    /// The parameters before `q`; `q` and what follows it are left out.
     package private(set) var parameters: [Parameter] = []
     /// `q=0`: not acceptable.
     package private(set) var isExcluded = false
 
-    /// Reads `text`, such as `application/json`; nil if it is none.
+    /// Parses `text`, such as `application/json`; nil if it is invalid.
     package init?(_ text: String) { self.init(parsing: text.utf8.span) }
 
-    /// Reads a Content-Type, or a member of Accept; nil if it is neither.
+    /// Parses a Content-Type, or a member of Accept; nil if it is invalid.
     package init?(parsing bytes: Span<UInt8>) {
         let parts = MediaRange.parts(of: bytes)
         guard let first = parts.first else { return nil }
         let name = bytes.extracting(first)
         let trimmed = name.extracting(name.trimmedRange)
-        // Java's first clients send a lone star.
+        // Java's first clients send a single star.
         if trimmed.count == 1, trimmed[0] == 0x2A {
             type = "*"
             subtype = "*"
@@ -42,13 +42,13 @@ package struct MediaRange: Sendable, Equatable {
         readParameters(bytes, parts.dropFirst())
     }
 
-    /// Whether it stands for more than one type.
+    /// Whether it includes more than one type.
     package var isRange: Bool { subtype.hasPrefix("*") }
 
     /// The type without parameters.
     package var text: String { "\(type)/\(subtype)" }
 
-    /// Whether `media`, parameters aside, is one of those it stands for.
+    /// Whether it includes `media`, ignoring parameters.
     package func contains(_ media: MediaRange) -> Bool {
         if type == "*" { return true }
         guard type == media.type else { return false }
@@ -58,7 +58,7 @@ package struct MediaRange: Sendable, Equatable {
 
     // MARK: Parameters
 
-    /// Where the parts between semicolons lie; those in quotes separate nothing.
+    /// The ranges of the parts between semicolons; semicolons in quotes don't separate.
     private static func parts(of bytes: Span<UInt8>) -> [Range<Int>] {
         var parts: [Range<Int>] = []
         var start = 0
@@ -93,7 +93,7 @@ package struct MediaRange: Sendable, Equatable {
         }
     }
 
-    /// A quoted string's contents (RFC 9110 §5.6.4); other texts stay.
+    /// The contents of a quoted string (RFC 9110 §5.6.4); other texts are returned unchanged.
     private static func unquoted(_ text: Substring) -> String {
         guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else {
             return String(text)
@@ -111,7 +111,7 @@ package struct MediaRange: Sendable, Equatable {
         return result
     }
 
-    /// `0`, `0.`, `0.0` …; a weight that is none refuses nothing (RFC 9110 §12.4.2).
+    /// `0`, `0.`, `0.0` …; an invalid weight excludes nothing (RFC 9110 §12.4.2).
     private static func isZero(_ weight: String) -> Bool {
         guard weight.hasPrefix("0"), weight.utf8.count <= 5 else { return false }
         let rest = weight.dropFirst()
@@ -122,13 +122,13 @@ package struct MediaRange: Sendable, Equatable {
 // MARK: Accept
 
 extension MediaRange {
-    /// Whether the Accept of `fields` accepts `media`; nil is a body of unknown type.
+    /// Whether the Accept of `fields` accepts `media`; nil means a body of unknown type.
     ///
-    /// The most specific range that stands for the type decides (RFC 9110 §12.5.1). Parameters
-    /// of a range refuse nothing: who accepts `application/json; charset=utf-8` takes
-    /// `application/json` too, as in Alamofire; but a range with `q=0` means only types that have
-    /// its parameters. Without a readable Accept everything is accepted, and a body of unknown type
-    /// only where anything is.
+    /// The most specific matching range decides (RFC 9110 §12.5.1). Parameters of a range exclude
+    /// nothing: a client that accepts `application/json; charset=utf-8` also accepts
+    /// `application/json`, as in Alamofire. But a range with `q=0` matches only types with its
+    /// parameters. Without a valid Accept everything is accepted. A body of unknown type is
+    /// accepted only if `*/*` is.
     package static func isAccepted(_ media: MediaRange?, by fields: FieldSection) -> Bool {
         var ranges: [MediaRange] = []
         fields.forEachMember(of: .accept) { member in
@@ -163,7 +163,7 @@ extension Span where Element == UInt8 {
         return nil
     }
 
-    /// The token that the bytes are, in lower case (RFC 9110 §5.6.2).
+    /// The bytes in lower case if they are a token (RFC 9110 §5.6.2).
     fileprivate var loweredToken: String? {
         guard !isEmpty else { return nil }
         for i in indices where !self[i].isTokenByte { return nil }
@@ -172,7 +172,7 @@ extension Span where Element == UInt8 {
 }
 
 extension Substring {
-    /// Without spaces and tabs around it.
+    /// The text without surrounding spaces and tabs.
     fileprivate var trimmed: Substring {
         var text = self
         while let first = text.first, first == " " || first == "\t" { text.removeFirst() }

@@ -1,4 +1,4 @@
-// What a request method is, and what RFC 9110 says of each: safe, idempotent, or neither.
+// Request methods, and their properties in RFC 9110: safe, idempotent, or neither.
 
 /// A request method (RFC 9110 §9).
 ///
@@ -8,7 +8,7 @@ public enum Method: Hashable, Sendable {
     /// A token that RFC 9110 does not define, such as `PROPFIND`.
     case other(String)
 
-    /// The method whose token is `token`.
+    /// Makes the method with the token `token`.
     public init(_ token: String) {
         switch token {
         case "GET": self = .get
@@ -24,7 +24,7 @@ public enum Method: Hashable, Sendable {
         }
     }
 
-    /// The method as it stands on the wire.
+    /// The method's token on the wire.
     public var token: String {
         switch self {
         case .get: "GET"
@@ -40,7 +40,7 @@ public enum Method: Hashable, Sendable {
         }
     }
 
-    /// Whether sending it twice has the effect of sending it once (RFC 9110 §9.2.2).
+    /// Whether two identical requests have the effect of one (RFC 9110 §9.2.2).
     public var isIdempotent: Bool {
         switch self {
         case .get, .head, .put, .delete, .options, .trace: true

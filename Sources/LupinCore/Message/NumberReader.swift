@@ -1,21 +1,20 @@
-// Which number digits spell that a peer, a file or a command line brings, and when they spell none.
+// Parses numbers from peers, files and command lines, without traps.
 
-/// The one reader of numbers that come from outside.
+/// The parser for all numbers of external origin.
 ///
-/// No text can make it trap: every step is checked before its result is used. Its callers name the
-/// largest value that they can work with, so that what they compute from the value can't overflow
-/// either.
+/// No input can make it trap: every step is checked before its result is used. Callers specify the
+/// largest value that they can handle, so that computations with the value can't overflow either.
 package enum NumberReader {
-    /// What stands at a position.
+    /// The result at a position.
     package enum Found: Sendable, Equatable {
         /// No digit.
         case none
         case value(UInt64)
-        /// Digits that spell more than the largest value asked for.
+        /// Digits whose number exceeds the maximum.
         case tooLarge
     }
 
-    /// The decimal digits from `position` on, which moves behind the last of them in any case.
+    /// Parses the decimal digits from `position` on, and always moves it past the last of them.
     @inlinable package static func decimal(
         _ text: Span<UInt8>,
         from position: inout Int,
@@ -30,7 +29,7 @@ package enum NumberReader {
         return value.map { .value($0) } ?? .tooLarge
     }
 
-    /// The number that `text` is, `1*DIGIT`; nil where it is none or larger than `max`.
+    /// Parses `1*DIGIT`; nil when invalid or larger than `max`.
     @inlinable package static func unsigned(
         _ text: Span<UInt8>,
         max: UInt64 = .max
@@ -46,24 +45,23 @@ package enum NumberReader {
         return value
     }
 
-    /// As of bytes.
+    /// As the overload for bytes.
     package static func unsigned(_ text: some StringProtocol, max: UInt64 = .max) -> UInt64? {
         unsigned(Array(text.utf8).span, max: max)
     }
 
-    /// The port that `text` is, from 1 to 65535.
+    /// Parses a port from 1 to 65535.
     package static func port(_ text: Span<UInt8>) -> UInt16? {
         guard let port = unsigned(text, max: 65535), port > 0 else { return nil }
         return UInt16(truncatingIfNeeded: port)
     }
 
-    /// As of bytes.
+    /// As the overload for bytes.
     package static func port(_ text: some StringProtocol) -> UInt16? {
         port(Array(text.utf8).span)
     }
 
-    /// The number that `text` is, `1*DIGIT` with a minus before it or none; nil where it is none or
-    /// needs more than 64 bits.
+    /// Parses `1*DIGIT` with an optional minus; nil when invalid or beyond 64 bits.
     package static func signed(_ text: some StringProtocol) -> Int64? {
         guard text.utf8.first == 0x2D else {
             // Bounded: by the largest that fits.
@@ -73,9 +71,9 @@ package enum NumberReader {
         return unsigned(text.dropFirst(), max: largest).map { 0 &- Int64(truncatingIfNeeded: $0) }
     }
 
-    /// The number that `text` is, `1*DIGIT`; a larger one than `limit` counts as `limit`.
+    /// Parses `1*DIGIT`; a number larger than `limit` becomes `limit`.
     ///
-    /// RFC 9111 §1.2.2 wants that of delta-seconds, and names 2^31 for the limit.
+    /// RFC 9111 §1.2.2 requires that for delta-seconds, with a limit of 2^31.
     package static func saturated(_ text: Span<UInt8>, at limit: UInt64) -> UInt64? {
         guard !text.isEmpty else { return nil }
         var value: UInt64 = 0
@@ -86,8 +84,7 @@ package enum NumberReader {
         return value
     }
 
-    /// The hexadecimal number that `text` is, in either case; nil where it is none or larger than
-    /// `max`.
+    /// Parses hexadecimal digits in either case; nil when invalid or larger than `max`.
     package static func hexadecimal(_ text: Span<UInt8>, max: UInt64 = .max) -> UInt64? {
         guard !text.isEmpty else { return nil }
         var value: UInt64 = 0
@@ -100,15 +97,15 @@ package enum NumberReader {
         return value
     }
 
-    /// As of bytes.
+    /// As the overload for bytes.
     package static func hexadecimal(_ text: some StringProtocol, max: UInt64 = .max) -> UInt64? {
         hexadecimal(Array(text.utf8).span, max: max)
     }
 
-    /// The number of exactly `digits` decimal digits from `start` on; nil where others stand there.
+    /// Parses exactly `digits` decimal digits from `start` on; nil if other bytes are there.
     ///
-    /// At most nine digits are read, so that sums and products of a few such numbers, as of the
-    /// parts of a date, can't overflow 64 bits.
+    /// At most nine digits are allowed, so that sums and products of a few such numbers, such as
+    /// the parts of a date, can't overflow 64 bits.
     package static func fixed(_ text: Span<UInt8>, at start: Int, digits: Int) -> Int? {
         guard (1...9).contains(digits), start >= 0, start <= text.count,
             text.count &- start >= digits
@@ -121,7 +118,7 @@ package enum NumberReader {
         return value
     }
 
-    /// The byte that two hexadecimal digits at `start` spell; nil where others stand there.
+    /// Parses two hexadecimal digits at `start` as a byte; nil if other bytes are there.
     package static func hexadecimalByte(_ text: Span<UInt8>, at start: Int) -> UInt8? {
         guard start >= 0, start < text.count, text.count &- start >= 2,
             let high = text[start].hexDigit, let low = text[start &+ 1].hexDigit
@@ -129,10 +126,10 @@ package enum NumberReader {
         return high &<< 4 | low
     }
 
-    /// The number that `value` becomes with one more digit behind it; nil beyond `max`.
+    /// Appends a digit to the number `value`; nil beyond `max`.
     ///
-    /// For readers that get their digits one at a time. The digit is below `radix`, and `value` is
-    /// what the digits before it spelled.
+    /// For parsers that get their digits one at a time. The digit must be below `radix`, and
+    /// `value` is the number of the digits before it.
     @inlinable @inline(__always) package static func adding(
         _ digit: UInt8,
         to value: UInt64,
@@ -148,7 +145,7 @@ package enum NumberReader {
 // MARK: Sums of such numbers
 
 extension UInt64 {
-    /// The sum, or the largest number.
+    /// The sum, saturating at the largest number.
     package func addingSaturated(_ other: UInt64) -> UInt64 {
         let (sum, isOverflow) = addingReportingOverflow(other)
         return isOverflow ? .max : sum
@@ -156,19 +153,19 @@ extension UInt64 {
 }
 
 extension Int64 {
-    /// The sum, or the end of the range on that side.
+    /// The sum, saturating at the bounds of the range.
     package func addingSaturated(_ other: Int64) -> Int64 {
         let (sum, isOverflow) = addingReportingOverflow(other)
         return isOverflow ? (other < 0 ? .min : .max) : sum
     }
 
-    /// The difference, or the end of the range on that side.
+    /// The difference, saturating at the bounds of the range.
     package func subtractingSaturated(_ other: Int64) -> Int64 {
         let (difference, isOverflow) = subtractingReportingOverflow(other)
         return isOverflow ? (other < 0 ? .max : .min) : difference
     }
 
-    /// The product, or the end of the range on that side.
+    /// The product, saturating at the bounds of the range.
     package func multipliedSaturated(by other: Int64) -> Int64 {
         let (product, isOverflow) = multipliedReportingOverflow(by: other)
         return isOverflow ? ((self < 0) == (other < 0) ? .max : .min) : product

@@ -1,8 +1,8 @@
-// Where a request goes: scheme, host and port in canonical form.
+// The origin of a request: scheme, host and port in canonical form.
 
-/// An origin (RFC 9110 §4.3.1): what rules, DNS, pools and records identify a server by.
+/// An origin (RFC 9110 §4.3.1): rules, DNS, pools and records identify a server by it.
 ///
-/// Its parts lie behind one reference: every exchange passes its origin on several times.
+/// Its parts are behind one reference: every exchange copies its origin several times.
 public struct Origin: Hashable, Sendable {
     private final class Parts: Sendable {
         let scheme: Scheme
@@ -20,7 +20,7 @@ public struct Origin: Hashable, Sendable {
 
     private let parts: Parts
 
-    /// An origin of its parts; the port is never 0.
+    /// Makes an origin from its parts; the port is never 0.
     public init(scheme: Scheme, host: Host, port: UInt16) {
         parts = Parts(scheme, host, port)
     }
@@ -34,10 +34,10 @@ public struct Origin: Hashable, Sendable {
     /// The port, never 0.
     public var port: UInt16 { parts.port }
 
-    /// `host:port`, or `host` alone where the port is the scheme's default; IPv6 in brackets.
+    /// `host:port`, or `host` alone if the port is the scheme's default; IPv6 in brackets.
     public var authority: String { parts.authority }
 
-    /// Whether scheme, host and port are the same; the text follows from them.
+    /// Whether scheme, host and port are equal; the text is derived from them.
     public static func == (a: Self, b: Self) -> Bool {
         a.parts === b.parts
             || (a.port == b.port && a.scheme == b.scheme && a.host == b.host)

@@ -1,19 +1,19 @@
-// How a label that is not ASCII becomes an A-label.
+// Converts a label that is not ASCII to an A-label.
 
-/// The encoder of RFC 3492 and the label rules of RFC 5891 §5 that need no tables of our own.
+/// The encoder of RFC 3492 and those label rules of RFC 5891 §5 that need no extra tables.
 package enum Punycode {
-    /// The A-label of `label`, or nil where RFC 5891 §5.4 forbids to look it up.
+    /// The A-label of `label`; nil if RFC 5891 §5.4 forbids its look-up.
     ///
-    /// Letters become lower case and accents join their letter, as people mean them. Not checked
-    /// are scripts and direction (RFC 5893): the A-label goes to the DNS as it is, so a label that
-    /// no registry accepts only fails to resolve.
+    /// Letters become lower case, and combining accents are composed with their letter, as users
+    /// expect. Scripts and direction (RFC 5893) are not checked: the A-label goes to the DNS
+    /// unchanged, so a label that no registry accepts only fails to resolve.
     package static func asciiLabel(_ label: Substring) -> [UInt8]? {
         var scalars: [Unicode.Scalar] = []
         for character in label {
             for scalar in compose(character) {
                 scalars.append(contentsOf: scalar.properties.lowercaseMapping.unicodeScalars)
             }
-            // Every scalar that is not ASCII costs at least one digit of the 63 bytes.
+            // Every non-ASCII scalar takes at least one of the 63 bytes.
             if scalars.count > 63 { return nil }
         }
         guard mayBeLookedUp(scalars) else { return nil }
@@ -33,7 +33,7 @@ package enum Punycode {
         var handled = basicCount
         if basicCount > 0 { output.append(0x2D) }
         var next = 0x80
-        // At most 64 × 0x110000: no overflow, so RFC 3492 §6.4's checks have nothing to find.
+        // At most 64 × 0x110000: no overflow, so the checks of RFC 3492 §6.4 are not needed.
         var delta = 0
         var bias = 72
         while handled < scalars.count {
@@ -93,7 +93,7 @@ package enum Punycode {
 extension Punycode {
     private static func mayBeLookedUp(_ scalars: [Unicode.Scalar]) -> Bool {
         guard let first = scalars.first, !isMark(first) else { return false }
-        // Hyphens at three and four are for prefixes such as `xn--` (RFC 5891 §5.4).
+        // Hyphens at positions three and four are for prefixes such as `xn--` (RFC 5891 §5.4).
         if scalars.count >= 4, scalars[2] == "-", scalars[3] == "-" { return false }
         return scalars.indices.allSatisfy { mayStand(at: $0, in: scalars) }
     }
@@ -105,25 +105,25 @@ extension Punycode {
         }
     }
 
-    /// The derived property of RFC 5892, from what the standard library knows of a scalar.
+    /// The derived property of RFC 5892, from the standard library's properties of a scalar.
     private static func mayStand(at i: Int, in scalars: [Unicode.Scalar]) -> Bool {
         let scalar = scalars[i]
         switch scalar.value {
         case ..<0x80:
             return scalar != "." && UInt8(truncatingIfNeeded: scalar.value).isHostNameByte
         case 0x200C, 0x200D:
-            // Joiners, behind a virama.
+            // Joiners are allowed after a virama.
             return i > 0 && scalars[i - 1].properties.canonicalCombiningClass == .virama
         case 0x00B7:
-            // The Catalan middle dot, between two l.
+            // The Catalan middle dot is allowed between two l.
             return i > 0 && i + 1 < scalars.count && scalars[i - 1] == "l" && scalars[i + 1] == "l"
         case 0x00DF, 0x03C2, 0x06FD, 0x06FE, 0x0F0B, 0x3007, 0x0375, 0x05F3, 0x05F4, 0x30FB:
-            // Allowed by name, the last four in a context that is their registry's business.
+            // Exceptions that are allowed; the context of the last four is left to their registry.
             return true
         case 0x0640, 0x07FA, 0x302E, 0x302F, 0x3031...0x3035, 0x303B:
             return false
         case 0x1100...0x11FF, 0xA960...0xA97F, 0xD7B0...0xD7FF:
-            // Hangul in pieces.
+            // Hangul as separate jamo.
             return false
         default:
             break
@@ -131,7 +131,7 @@ extension Punycode {
         switch scalar.properties.generalCategory {
         case .lowercaseLetter, .otherLetter, .modifierLetter, .decimalNumber, .nonspacingMark,
             .spacingMark:
-            // What compatibility folding changes has another spelling that is the valid one.
+            // A scalar that compatibility folding changes has another, valid spelling.
             return !scalar.properties.changesWhenNFKCCaseFolded
         default:
             return false
@@ -142,17 +142,17 @@ extension Punycode {
 // MARK: Accents
 
 extension Punycode {
-    /// The scalars of `character`, as one where Unicode has one for the letter with its accents.
+    /// The scalars of `character`, composed into one where Unicode has such a scalar.
     ///
-    /// That is NFC for Latin, Greek and Cyrillic; other scripts with two spellings stay as typed.
+    /// That is NFC for Latin, Greek and Cyrillic; other scripts with two spellings stay unchanged.
     private static func compose(_ character: Character) -> [Unicode.Scalar] {
         let scalars = Array(character.unicodeScalars)
         guard scalars.count > 1, let one = composites[character] else { return scalars }
         return [one]
     }
 
-    /// Characters compare by canonical equivalence, so the pieces find the whole; of several equal
-    /// scalars the first is the one that NFC keeps.
+    /// Characters compare by canonical equivalence, so a decomposed one finds its composite; of
+    /// several equal scalars the first is the one that NFC keeps.
     private static let composites: [Character: Unicode.Scalar] = {
         let blocks: [ClosedRange<UInt32>] = [0xC0...0x24F, 0x370...0x52F, 0x1E00...0x1FFF]
         let known = blocks.joined().compactMap(Unicode.Scalar.init)

@@ -1,14 +1,14 @@
-// What a response says before its body: status and fields.
+// The head of a response: status and fields.
 
 /// The head of a response, interim or final.
 ///
-/// Ranges point into `fields.storage`.
+/// Ranges refer to `fields.storage`.
 public struct ResponseHead: Sendable {
     /// The status code, 100 to 999.
     public package(set) var status: UInt16 = 0
-    /// The reason phrase as received; empty when there was none.
+    /// The reason phrase as received; empty if there is none.
     package var reason = ByteRange.empty
-    /// The version in which the response came.
+    /// The version in which the response was received.
     package var version = ProtocolVersion.http11
     /// The field lines.
     public var fields = FieldSection()

@@ -1,14 +1,14 @@
-// How long to wait before an attempt is made again.
+// Computes the wait before a retry.
 
-/// Exponential waits, as Alamofire's `RetryPolicy` has them, with a cap and with jitter.
+/// Exponential backoff, as in Alamofire's `RetryPolicy`, with a cap and with jitter.
 package struct Backoff: Sendable, Equatable {
-    /// How a wait is spread, so that clients that failed together do not come back together.
+    /// How waits are randomised, so that clients that failed together do not retry together.
     package enum Jitter: String, Sendable, CaseIterable {
-        /// Anything from nothing to the whole wait.
+        /// A random share of the wait, from zero to the whole.
         case full
-        /// From `scale` to three times the wait before.
+        /// A random wait from `scale` to three times the previous wait.
         case decorrelated
-        /// The wait itself: Alamofire exactly.
+        /// The exact wait, as in Alamofire.
         case none
     }
 
@@ -22,13 +22,13 @@ package struct Backoff: Sendable, Equatable {
 
     /// The wait before a retry.
     /// - Parameters:
-    ///   - retry: How many were made before it.
-    ///   - previous: The wait before the last of them; zero for none.
-    ///   - chance: Any random number.
+    ///   - retry: The number of earlier retries.
+    ///   - previous: The wait before the last retry; zero for none.
+    ///   - chance: A random number.
     /// - Returns: At most `max`.
     package func delay(retry: Int, previous: Duration, chance: UInt64) -> Duration {
         let cap = Double(max.boundedMicroseconds)
-        // From 0 to 1, as fine as a Double is.
+        // From 0 to 1, with the precision of a Double.
         let share = Double(chance >> 11) / Double(1 << 53)
         let wait: Double
         switch jitter {
@@ -40,20 +40,20 @@ package struct Backoff: Sendable, Equatable {
             wait = lowest + (highest - lowest) * share
         }
         let bounded = Swift.min(wait, cap, Backoff.microsecondsMax)
-        // Zero for what is no number too: infinitely often nothing.
+        // Zero also for NaN, which results from infinity times zero.
         return bounded > 0 ? .microseconds(Int64(bounded)) : .zero
     }
 
-    /// Thirty years, far beyond any cap: what a `Double` holds must fit a whole number again.
+    /// Thirty years, far beyond any cap: the `Double` must fit an integer again.
     private static let microsecondsMax = 1e15
 
-    /// `scale` × `base`ⁿ by squaring, in a few steps however large *n* is.
+    /// `scale` × `base`ⁿ by repeated squaring, in few steps however large *n* is.
     private func exponential(_ retry: Int) -> Double {
         let cap = Double(max.boundedMicroseconds)
         var wait = Double(scale.boundedMicroseconds)
         var factor = base
         var left = Swift.max(retry, 0)
-        // Beyond the cap nothing changes.
+        // Once the cap is exceeded, further steps change nothing.
         while left > 0, wait < cap {
             if left & 1 == 1 { wait *= factor }
             factor *= factor

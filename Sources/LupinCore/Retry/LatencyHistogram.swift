@@ -1,23 +1,23 @@
-// How long responses took lately, in a few hundred bytes.
+// Recent response times, in a few hundred bytes.
 
-/// Times from 1 ms to 5 min in steps of an eighth of an octave, so that none is off by more than
-/// one part in sixteen; older ones weigh less.
+/// A histogram of times from 1 ms to 5 min, in steps of an eighth of an octave.
 ///
-/// All weights are halved after 1000 samples and after 30 s, whichever comes first: a busy host is
-/// judged by its last thousand responses, a quiet one by those of the last minute.
+/// So no time is off by more than one part in sixteen. Older samples have less weight: all weights
+/// are halved after 1000 samples and after 30 s, whichever comes first. A busy host is rated by its
+/// last thousand responses, a quiet one by those of the last minute.
 struct LatencyHistogram: Sendable {
-    /// Fewer samples than these say nothing about the slowest of them.
+    /// With fewer samples a percentile has no meaning.
     private static let samplesMin: UInt32 = 20
-    /// 1.024 ms; all that is quicker counts as this.
+    /// 1.024 ms; shorter times count as this.
     private static let lowestOctave = 10
     private static let steps = 8
     private static let bucketCount = 152
-    /// So that a lone sample outlives some halvings.
+    /// The weight of one sample, so that it lasts for some halvings.
     private static let weight: UInt32 = 16
     private static let samplesPerHalving: UInt16 = 1000
     private static let halfLife: UInt64 = 30_000_000
 
-    /// At most 2000 samples' weight in all, so no sum of them overflows.
+    /// The total weight is that of 2000 samples at most, so no sum overflows.
     private var buckets = InlineArray<152, UInt16>(repeating: 0)
     private var samples: UInt16 = 0
     private var lastHalving: UInt64 = 0
@@ -31,13 +31,13 @@ struct LatencyHistogram: Sendable {
         samples += 1
     }
 
-    /// The time that so many of 100 responses did not exceed, in microseconds.
+    /// The time that `percent` of 100 responses did not exceed, in microseconds.
     func percentile(_ percent: UInt32, _ now: UInt64) -> UInt64? {
         let age = UInt16(min(halvings(now), 15))
         var total: UInt32 = 0
         for i in buckets.indices { total += UInt32(buckets[i] >> age) }
         guard total >= LatencyHistogram.samplesMin * LatencyHistogram.weight else { return nil }
-        // Weights are at most 32000 × 2, so a hundred times their sum fits.
+        // Weights are at most 32000 × 2, so a hundred times their sum doesn't overflow.
         let wanted = (total * min(percent, 100) + 99) / 100
         var seen: UInt32 = 0
         for i in buckets.indices {
@@ -59,7 +59,7 @@ struct LatencyHistogram: Sendable {
         lastHalving = max(lastHalving, now)
     }
 
-    /// The step in which a time lies: its octave, and the three bits behind its highest.
+    /// The step of a time: its octave, and the three bits after its highest bit.
     private static func bucket(_ microseconds: UInt64) -> Int {
         let time = max(microseconds, 1 << UInt64(lowestOctave))
         let octave = 63 - time.leadingZeroBitCount

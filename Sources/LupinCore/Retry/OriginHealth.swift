@@ -1,28 +1,28 @@
-// What is known lately of one host: whether retries make sense there, and how quick it is.
+// The recent state of one host: its retry budget, circuit breaker and latency.
 
-/// The health of one host, as far as the requests to it tell.
+/// The health of one host, derived from the requests to it.
 ///
-/// It has a fixed size and allocates nothing. All moments are microseconds of a clock that never
-/// goes back; one that does is taken for the latest moment known.
+/// It has a fixed size and allocates nothing. All times are microseconds of a monotonic clock; an
+/// earlier time counts as the latest one known.
 package struct OriginHealth: Sendable {
-    /// After so long a silence nothing that is kept says anything any more, microseconds: the
-    /// longest window of a budget, or time of a circuit, and its last slot.
+    /// After this idle time, in microseconds, the stored data has no effect any more: the longest
+    /// window of a budget, or time of a circuit, plus its last slot.
     package static let idleAfter: UInt64 = 320_000_000
 
     private var counts = RetryCounts()
     private var latencies = LatencyHistogram()
-    /// The last failure that counted as another in the row.
+    /// The time of the last failure that was counted as consecutive.
     private var lastCounted: UInt64 = 0
-    /// The last one of all, which keeps the circuit open.
+    /// The last failure of any kind, which keeps the circuit open.
     private var lastFailure: UInt64 = 0
     private var lastUse: UInt64
     /// Failures since the last success.
     package private(set) var failuresInRow: UInt32 = 0
 
-    /// A host of which nothing is known.
+    /// Makes the health of an unknown host.
     package init(now: UInt64) { lastUse = now }
 
-    /// Whether nothing has happened for so long that the value may be dropped.
+    /// Whether the host was idle for so long that the value may be dropped.
     package func isIdle(now: UInt64) -> Bool {
         now.elapsed(since: lastUse) > OriginHealth.idleAfter
     }
@@ -35,30 +35,30 @@ package struct OriginHealth: Sendable {
 
 // MARK: The budget
 
-/// Whether a budget has something left for a retry.
+/// Whether a budget permits a retry.
 package enum BudgetAnswer: Sendable, Equatable {
-    /// It may be made, and is counted.
+    /// The retry is permitted, and is counted.
     case admitted
-    /// It may not: so many were made in the window, and no more than so many are allowed.
+    /// The retry is denied; with the retries made in the window, and the number allowed.
     case spent(retries: Int, allowed: Int)
 }
 
 extension OriginHealth {
-    /// A request of a client goes to the host; its retries are not requests.
+    /// Counts a client's request to the host; retries don't count as requests.
     package mutating func noteRequest(_ now: UInt64) { counts.addRequest(use(now)) }
 
-    /// Asks for a retry or a hedge, and counts it where it is allowed.
+    /// Requests a retry or a hedge, and counts it if it is permitted.
     ///
-    /// Allowed are so many in a window as `floor` says, or as `ratio` says of the requests in it,
-    /// whichever is more. What counts as the window is never shorter than the one that is asked
-    /// for, and longer by at most a third (see `RetryCounts`).
+    /// A window permits `floor` retries, or `ratio` times its requests, whichever is more. The
+    /// window in effect is never shorter than the given one, and longer by at most a third (see
+    /// `RetryCounts`).
     package mutating func admitRetry(
         _ budget: RetryPolicy.Budget,
         _ now: UInt64
     ) -> BudgetAnswer {
         let now = use(now)
         let (requests, retries) = counts.sums(window: budget.window, now)
-        // The file has nothing but 0 to 1; whatever else it is must be a number.
+        // The rules file permits only 0 to 1; any other value must become a valid one.
         let ratio = budget.ratio > 0 ? min(budget.ratio, 1) : 0
         let allowed = max(budget.floor, Int(Double(requests) * ratio), 0)
         guard retries < allowed else { return .spent(retries: retries, allowed: allowed) }
@@ -70,16 +70,16 @@ extension OriginHealth {
 // MARK: The circuit
 
 extension OriginHealth {
-    /// An attempt that began at `begun` has ended; what counts as a failure is the caller's to say.
+    /// Reports that an attempt that began at `begun` has ended; the caller defines failure.
     ///
-    /// Attempts that are under way together fail together: only one that began after the last
-    /// counted failure is another in the row, so a short hiccup under load is one failure. Any
+    /// Concurrent attempts fail together: a failure is counted as consecutive only if its attempt
+    /// began after the last counted failure, so a short disruption under load is one failure. Any
     /// failure keeps an open circuit open.
     ///
-    /// One success is enough to forget all failures: requests themselves go on whatever is known
-    /// of the host, so they are the probes, and no state between open and closed is needed.
+    /// One success resets all failures. Requests are sent even if the circuit is open, so they
+    /// serve as probes, and no half-open state is needed.
     package mutating func noteOutcome(isFailure: Bool, begun: UInt64, _ now: UInt64) {
-        // Of a clock that went back nothing can be told but that it is later than all before.
+        // After the clock went back, all that is known is that `now` is later than all before.
         let isClockBack = now < lastUse
         let now = use(now)
         guard isFailure else {
@@ -92,7 +92,7 @@ extension OriginHealth {
         lastCounted = now
     }
 
-    /// Whether retries are of no use now: nothing but failures, many of them, the last one lately.
+    /// Whether retries are pointless now: only failures, many of them, and the last one recent.
     package func isOpen(_ circuit: RetryPolicy.Circuit, _ now: UInt64) -> Bool {
         failuresInRow >= UInt32(clamping: circuit.failures)
             && now.elapsed(since: lastFailure) <= circuit.openMicroseconds
@@ -102,18 +102,18 @@ extension OriginHealth {
 // MARK: Latency
 
 extension OriginHealth {
-    /// A response's head came so long after its attempt began.
+    /// Counts the time from an attempt's begin to its response's head.
     package mutating func noteResponse(afterMicroseconds time: UInt64, _ now: UInt64) {
         latencies.add(time, use(now))
     }
 
-    /// The time in which 95 of 100 heads came lately; nil with fewer than 20 of them.
+    /// The recent 95th percentile of these times; nil with fewer than 20 of them.
     package func percentile95(_ now: UInt64) -> Duration? {
         latencies.percentile(95, max(now, lastUse)).map { .microseconds(Int64($0)) }
     }
 }
 
 extension UInt64 {
-    /// Nothing where the other moment is the later one.
+    /// The difference, or zero if the other time is later.
     fileprivate func elapsed(since other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 }

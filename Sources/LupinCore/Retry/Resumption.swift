@@ -1,13 +1,13 @@
-// How the rest of a broken download is asked for, and whether what comes is that rest.
+// Requests the rest of a broken download, and checks that the response continues it.
 
-/// A download that can go on where it broke off, without the client's noticing.
+/// A download that can resume after a break, unnoticed by the client.
 ///
-/// It is made when the response head is delivered: the bytes that the client has then, and those
-/// that another attempt brings, must be of one representation. So only a strong validator will do
-/// (RFC 9110 §8.8.1), and whatever is asked goes out as the first request did, with the same
-/// fields for content negotiation, but for its conditions and its range.
+/// It is made when the response head is delivered: the bytes that the client has received, and
+/// those of another attempt, must belong to one representation. So it requires a strong validator
+/// (RFC 9110 §8.8.1). The request for the rest has the same fields for content negotiation as the
+/// first one, except for its conditions and its range.
 package struct Resumption: Sendable, Equatable {
-    /// What tells that a representation is still the same, byte by byte.
+    /// Identifies a representation byte by byte.
     enum Validator: Sendable, Equatable {
         /// A strong entity tag, with its quotes.
         case tag(String)
@@ -22,24 +22,24 @@ package struct Resumption: Sendable, Equatable {
     }
 
     private let validator: Validator
-    /// Where the delivered bytes lie in the whole.
+    /// The range of the delivered bytes within the whole.
     private let range: Range<UInt64>
-    /// The length of the whole; nil where nobody said it.
+    /// The length of the whole; nil if it is unknown.
     private let total: UInt64?
-    /// The client asked for a part.
+    /// Whether the client requested a part.
     private let isPart: Bool
     /// `Content-Encoding` of the delivered bytes.
     private let coding: String
 
-    /// How many bytes the client is to have in the end.
+    /// How many bytes the client must have received in the end.
     package var length: UInt64 { UInt64(range.count) }
 
-    /// Looks whether a response can be resumed.
+    /// Checks whether a response can be resumed.
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The head as the origin sent it, before any step of a rule changed it.
-    ///   - contentLength: The length of its content as its framing says; nil where it says nothing.
-    /// - Returns: What to do when it breaks off, or why nothing can be done.
+    ///   - contentLength: The length of its content according to its framing; nil if unknown.
+    /// - Returns: How to resume it when it breaks off, or why that is impossible.
     package static func make(
         request: RequestHead,
         response: ResponseHead,
@@ -79,11 +79,11 @@ package struct Resumption: Sendable, Equatable {
 
     // MARK: Asking
 
-    /// The fields that ask for the rest.
-    /// - Parameter received: How many bytes of this response's content came, as the origin sent
+    /// The fields that request the rest.
+    /// - Parameter received: How many bytes of this response's content arrived, as the origin sent
     ///   them.
-    /// - Returns: `Range` and `If-Range`; with the latter an origin that has something else now
-    ///   sends all of it (RFC 9110 §13.1.5), which `check` refuses.
+    /// - Returns: `Range` and `If-Range`; if the representation has changed, the latter makes an
+    ///   origin send all of it (RFC 9110 §13.1.5), which `check` refuses.
     package func fields(received: UInt64) -> [(name: String, value: String)] {
         let end = isPart ? "\(range.upperBound - 1)" : ""
         return [
@@ -92,14 +92,16 @@ package struct Resumption: Sendable, Equatable {
         ]
     }
 
-    /// The client's own conditions and range: they were answered by the first response, and might
-    /// make another one of the second (RFC 9110 §13.2.2).
+    /// The client's own conditions and range.
+    ///
+    /// The first response satisfied them; in the second request they might cause another response
+    /// (RFC 9110 §13.2.2).
     package static let removedFields = [
         "Range", "If-Range", "If-None-Match", "If-Modified-Since", "If-Match",
         "If-Unmodified-Since",
     ]
 
-    /// Makes the first request one for the rest.
+    /// Changes the first request into one for the rest.
     package func apply(to head: inout RequestHead, received: UInt64) {
         for name in Resumption.removedFields { head.fields.remove(name: name) }
         for field in fields(received: received) {
@@ -114,12 +116,12 @@ package struct Resumption: Sendable, Equatable {
 
     // MARK: Judging the answer
 
-    /// Says whether a response to such a request goes on where the first one broke off.
+    /// Checks whether a response to such a request continues where the first one broke off.
     /// - Parameters:
-    ///   - response: What came.
-    ///   - contentLength: The length of its content; nil where its framing says nothing.
-    ///   - received: As it was for `fields`.
-    /// - Returns: Whether its content may follow what the client has.
+    ///   - response: The response head.
+    ///   - contentLength: The length of its content; nil if its framing has none.
+    ///   - received: The same value as for `fields`.
+    /// - Returns: Whether its content may follow the bytes that the client has.
     package func check(
         _ response: ResponseHead,
         contentLength: UInt64?,
@@ -143,8 +145,8 @@ package struct Resumption: Sendable, Equatable {
         if let total, let other = part.completeLength, total != other {
             return .refused("the whole has another length")
         }
-        // The client was promised a length: what may turn out shorter or longer than the rest of it
-        // would end inside the next message, or take the place of it.
+        // The client was promised a length: content that is shorter or longer than the rest would
+        // desynchronise the connection's messages.
         guard let contentLength else { return .refused("its length is unknown") }
         guard contentLength == UInt64(bytes.count) else {
             return .refused("Content-Length contradicts Content-Range")
@@ -153,7 +155,7 @@ package struct Resumption: Sendable, Equatable {
         return .continues(remaining: contentLength)
     }
 
-    /// Why a 206 is not of the same representation.
+    /// Why a 206 is not of the same representation; nil if it is.
     ///
     /// RFC 9110 §15.3.7: with `If-Range` it MUST have the entity tag that a 200 would have, and
     /// SHOULD NOT repeat the others; so `Last-Modified` and `Content-Encoding` may be absent.
@@ -163,7 +165,7 @@ package struct Resumption: Sendable, Equatable {
             guard fields.count(of: .etag) == 1, let found = fields.value(of: .etag) else {
                 return "it has no entity tag"
             }
-            // As bytes: texts are equal by the rules of Unicode too.
+            // As bytes: strings also compare equal by canonical equivalence.
             if !found.utf8.elementsEqual(tag.utf8) { return "the entity tag has changed" }
         case .date(let date):
             if fields.first(.etag) != nil { return "it has an entity tag now" }
@@ -176,13 +178,13 @@ package struct Resumption: Sendable, Equatable {
     }
 }
 
-/// What to do with the answer to a request for the rest.
+/// How to handle the response to a request for the rest.
 package enum ResumeVerdict: Sendable, Equatable {
-    /// So many bytes follow that belong behind those that the client has.
+    /// It continues with this many bytes that follow those that the client has.
     case continues(remaining: UInt64)
-    /// It can't be resumed at all.
+    /// The download can't be resumed at all.
     case refused(String)
-    /// Not by this attempt; another one may bring it.
+    /// This attempt failed; another one may succeed.
     case failed(String)
 }
 

@@ -1,4 +1,4 @@
-// What the fields of a request and its response say of resuming: ranges, validators, codings.
+// The fields that matter for resuming: ranges, validators, codings.
 
 extension Resumption {
     static func checkRequest(_ request: RequestHead) throws(ResumeRefusal) {
@@ -7,11 +7,11 @@ extension Resumption {
         let hasContent =
             fields.first(.transferEncoding) != nil
             || fields.value(of: .contentLength).map { $0 != "0" } ?? false
-        // It might be gone when it is needed again.
+        // The body might not be available a second time.
         if hasContent { throw .requestContent }
     }
 
-    /// Where a 206 lies, if it is the one part that the client asked for.
+    /// The range of a 206, if it is the one part that the client requested.
     static func deliveredPart(
         _ request: RequestHead,
         _ response: ResponseHead,
@@ -27,10 +27,10 @@ extension Resumption {
         return part
     }
 
-    /// What `If-Range` may carry for a response (RFC 9110 §13.1.5).
+    /// The validator that `If-Range` may have for a response (RFC 9110 §13.1.5).
     ///
     /// «A client MUST NOT generate an If-Range header field containing an HTTP-date unless it has
-    /// no entity tag for the corresponding representation»: so a weak tag ends it.
+    /// no entity tag for the corresponding representation»: so a weak tag makes it impossible.
     static func validator(_ fields: FieldSection) throws(ResumeRefusal) -> Validator {
         if let tag = fields.value(of: .etag) {
             guard fields.count(of: .etag) == 1, isStrongTag(tag) else { throw .weakTag }
@@ -39,7 +39,7 @@ extension Resumption {
         guard fields.count(of: .lastModified) == 1, fields.count(of: .date) == 1,
             let text = fields.value(of: .lastModified), let date = fields.value(of: .date),
             let modified = HTTPDate.seconds(of: text, now: 0),
-            // What is sent must be an IMF-fixdate, and what came is what the origin compares.
+            // The date must be sent as an IMF-fixdate, and the origin compares its own text.
             HTTPDate.text(modified) == text,
             let sent = HTTPDate.seconds(of: date, now: modified),
             // §8.8.2.2: at least one second older than the response.
@@ -52,7 +52,7 @@ extension Resumption {
     private static func isStrongTag(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
-            // Bytes that are not UTF-8 are lost in a text, so the tag can't be sent back.
+            // Bytes that are not UTF-8 are lost in a string, so such a tag can't be sent back.
             !text.unicodeScalars.contains("\u{FFFD}")
         else { return false }
         return bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }
@@ -68,12 +68,12 @@ extension Resumption {
         fields.value(of: .contentType)?.lowercased().hasPrefix("multipart/byteranges") ?? false
     }
 
-    /// The content codings in the order in which they were applied; empty for none.
+    /// The content codings in the order in which they were applied; empty if there are none.
     static func coding(_ fields: FieldSection) -> String {
         var codings: [String] = []
         fields.forEachMember(of: .contentEncoding) { member in
             let coding = String(copying: member).lowercased()
-            // The same as none (RFC 9110 §12.5.3).
+            // Equivalent to no coding (RFC 9110 §12.5.3).
             if coding != "identity" { codings.append(coding) }
         }
         return codings.joined(separator: ", ")

@@ -1,20 +1,19 @@
-// When a response says that its request may come again.
+// Parses when a response permits its request again.
 
 /// The field `Retry-After` (RFC 9110 §10.2.3).
 package enum RetryAfterField {
-    /// What stands for every longer wait: ten years, which nobody waits and every sum can hold.
+    /// The value for every longer wait: ten years, which no sum overflows.
     package static let delayMax = Duration.seconds(10 * 365 * 86400)
 
-    /// How long a response asks to wait.
+    /// The wait that a response requests.
     ///
-    /// The field should stand there once. Of several lines the longest wait counts: who comes too
-    /// late has lost some time, who comes too early adds to what the origin complains of. A line
-    /// that says nothing sensible counts as absent.
+    /// The field should occur once. Of several lines the longest wait counts: a late retry costs
+    /// only time, an early one adds to the origin's load. Invalid lines count as absent.
     /// - Parameters:
-    ///   - fields: Those of the response.
-    ///   - unixMicroseconds: The moment at which it came, for a date.
-    /// - Returns: Zero for a date that has passed, at most `delayMax`, and nil where the response
-    ///   says nothing.
+    ///   - fields: The fields of the response.
+    ///   - unixMicroseconds: The time at which it arrived, for a date.
+    /// - Returns: Zero for a date that has passed, at most `delayMax`, and nil without a valid
+    ///   line.
     package static func delay(
         of fields: FieldSection,
         now unixMicroseconds: Int64
@@ -35,12 +34,12 @@ package enum RetryAfterField {
         if let seconds = seconds(value) { return min(.seconds(seconds), delayMax) }
         let today = HTTPDate.floorDivide(now, by: 1_000_000)
         guard let date = HTTPDate.seconds(of: value, now: today) else { return nil }
-        // The date is a year of four digits; the clock is a parameter and may say anything.
+        // The date's year has four digits; the clock is a parameter and may have any value.
         let wait = date.multipliedSaturated(by: 1_000_000).subtractingSaturated(now)
         return min(max(.microseconds(wait), .zero), delayMax)
     }
 
-    /// `1*DIGIT`; beyond a trillion all are the same.
+    /// Parses `1*DIGIT`; numbers above a trillion count as a trillion.
     private static func seconds(_ value: Span<UInt8>) -> Int64? {
         // Bounded: by a trillion.
         NumberReader.saturated(value, at: 1_000_000_000_000).map { Int64($0) }

@@ -1,9 +1,9 @@
-// How many requests and retries there were in the last seconds, for windows of any length.
+// Counts recent requests and retries, for windows of any length.
 
 /// Requests and retries of one host, counted in slots of four widths at once.
 ///
-/// Rules may have budgets of different windows, from 1 s to 5 min, and all of them count the same
-/// requests. So everything is counted in four rings of 16 slots, and a window is read from the
+/// Rules may have budgets with different windows, from 1 s to 5 min, which all count the same
+/// requests. So each event is counted in four rings of 16 slots, and a window is read from the
 /// finest ring that covers it:
 ///
 /// | Window | Slots |
@@ -13,8 +13,8 @@
 /// | up to 60 s | 4 s |
 /// | up to 5 min | 20 s; a longer window counts as 5 min |
 ///
-/// A sum covers the window and whatever more there is of its oldest slot, never less: a burst of
-/// retries can't slip through where two slots meet.
+/// A sum covers the window and the rest of its oldest slot, never less: a burst of retries at a
+/// slot boundary can't evade the limit.
 struct RetryCounts: Sendable {
     private var rings = InlineArray<4, Ring> { Ring(width: RetryCounts.widths[$0]) }
 
@@ -28,7 +28,7 @@ struct RetryCounts: Sendable {
         for i in rings.indices { rings[i].add(requests: 0, retries: 1, now) }
     }
 
-    /// What was counted in the last `window`.
+    /// The counts in the last `window`.
     func sums(window: Duration, _ now: UInt64) -> (requests: Int, retries: Int) {
         let microseconds = UInt64(min(window.milliseconds, 300_000)) * 1000
         for i in rings.indices where microseconds <= rings[i].windowMax {
@@ -39,25 +39,25 @@ struct RetryCounts: Sendable {
     }
 }
 
-/// Slots of one width, one after the other in time, the oldest of which is used again.
+/// Slots of one width that are consecutive in time; the oldest one is reused.
 private struct Ring: Sendable {
     private static let size = 16
 
     private let width: UInt64
-    /// The number of the latest slot, counted from the beginning of time.
+    /// The number of the latest slot since time zero.
     private var latest: UInt64 = 0
     private var requests = InlineArray<16, UInt32>(repeating: 0)
     private var retries = InlineArray<16, UInt32>(repeating: 0)
 
     init(width: UInt64) { self.width = width }
 
-    /// With this window every slot is read: 15 whole ones, and the one that is being filled.
+    /// With this window every slot is read: 15 complete ones, and the current one.
     var windowMax: UInt64 { width * UInt64(Ring.size - 1) }
 
     mutating func add(requests more: UInt32, retries again: UInt32, _ now: UInt64) {
         let slot = now / width
         if slot > latest {
-            // Whatever lies between was empty; more than a round need not be emptied twice.
+            // Slots in between were empty; after more than a round, each needs clearing only once.
             for step in 0..<min(slot - latest, UInt64(Ring.size)) {
                 let place = Int((slot - step) % UInt64(Ring.size))
                 requests[place] = 0
@@ -70,11 +70,11 @@ private struct Ring: Sendable {
         retries[place] = retries[place].addingSaturated(again)
     }
 
-    /// What lies between the slot that is being filled and the one in which the window begins.
+    /// The sums from the slot in which the window begins to the current one.
     func sums(window: UInt64, _ now: UInt64) -> (requests: Int, retries: Int) {
         let newest = now / width
         let oldest = (now > window ? now - window : 0) / width
-        // Before the latest slot and its ring there is nothing, and behind it nothing yet.
+        // There is nothing before the latest slot and its ring, and nothing yet after it.
         let start = max(oldest, latest - min(latest, UInt64(Ring.size - 1)))
         let end = min(newest, latest)
         var sums = (requests: 0, retries: 0)

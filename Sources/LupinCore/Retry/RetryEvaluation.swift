@@ -1,4 +1,4 @@
-// Whether a failed attempt is made again, and the reason in words.
+// Decides whether a failed attempt is retried, with the reason as text.
 
 extension RetryPolicy: RequestRetrier {
     package func retry(
@@ -6,7 +6,7 @@ extension RetryPolicy: RequestRetrier {
         after attempt: FailedAttempt
     ) async -> RetryResult { evaluate(attempt) }
 
-    /// Decides, first reason first.
+    /// Decides; the first reason that applies counts.
     package func evaluate(_ attempt: FailedAttempt) -> RetryResult {
         if attempt.isCommitted {
             return .doNotRetry(reason: "the client has part of a response")
@@ -34,16 +34,16 @@ extension RetryPolicy: RequestRetrier {
             ? .retryWithDelay(delay, reason: reason) : .retry(reason: reason)
     }
 
-    /// The least wait after ENHANCE_YOUR_CALM (RFC 9113 §7): the origin finds that it gets too
-    /// much.
+    /// The least wait after ENHANCE_YOUR_CALM (RFC 9113 §7), with which the origin reports
+    /// overload.
     package static let calmDelay = Duration.seconds(1)
 
-    /// Whether a request of which bytes were sent may be sent again (RFC 9110 §9.2.2).
+    /// Whether a request may be resent after bytes of it were sent (RFC 9110 §9.2.2).
     package func mayRepeat(_ attempt: FailedAttempt) -> Bool {
         mayRepeat(attempt.method, hasIdempotencyKey: attempt.hasIdempotencyKey)
     }
 
-    /// Whether a request of which bytes were sent may be sent again (RFC 9110 §9.2.2).
+    /// Whether a request may be resent after bytes of it were sent (RFC 9110 §9.2.2).
     package func mayRepeat(_ method: Method, hasIdempotencyKey: Bool) -> Bool {
         if methods.contains(method) { return true }
         switch nonIdempotent {
@@ -53,32 +53,32 @@ extension RetryPolicy: RequestRetrier {
         }
     }
 
-    /// Whether a response with that status may lead to another attempt.
+    /// Whether a response with that status may cause another attempt.
     package func minds(_ status: UInt16) -> Bool {
         guard status >= 400, limit > 0 else { return false }
         return self.status.contains(status) || Self.specialStatus.contains(status)
             || (status == 429 && retryAfter.isHonoured)
     }
 
-    /// Whether failures are repaired that come when bytes of the request have been sent.
+    /// Whether failures after bytes of the request were sent are retried.
     package var repairsWhatWasSent: Bool {
         limit > 0 && (!status.isEmpty || errors.contains(.reset) || errors.contains(.timeout))
     }
 
-    /// They say that the request was not processed, and are worth one more attempt whatever
-    /// `status` says.
+    /// These report that the request was not processed, and justify one more attempt whatever
+    /// `status` contains.
     private static let specialStatus: [UInt16] = [408, 421, 425]
 
-    /// What speaks for a retry.
+    /// A reason for a retry.
     private struct Ground {
         var reason: String
-        /// The origin did nothing with the request.
+        /// Whether the origin did not process the request.
         var isUnprocessed = false
         /// The least wait.
         var delay = Duration.zero
     }
 
-    /// What speaks against it.
+    /// A reason against it.
     private struct Refusal: Error { let reason: String }
 
     private func ground(of attempt: FailedAttempt) -> Result<Ground, Refusal> {
@@ -93,7 +93,7 @@ extension RetryPolicy: RequestRetrier {
         guard errors.contains(error.retry) else {
             return .failure(Refusal(reason: "\(error.kind.token) is not retried"))
         }
-        // Asked again at once it would say the same.
+        // An immediate retry would be refused again.
         if attempt.isEveryAddressRefused, backoff == nil {
             return .failure(Refusal(reason: "every address refused the connection"))
         }
@@ -102,8 +102,8 @@ extension RetryPolicy: RequestRetrier {
         )
     }
 
-    /// What a response says that is not wanted, for its status or because `validate` demands
-    /// something else.
+    /// The reason to retry a response that is unwanted, because of its status or because it fails
+    /// `validate`.
     private func ground(ofStatus attempt: FailedAttempt) -> Result<Ground, Refusal> {
         let status = attempt.response?.status ?? 0
         if let ground = ground(ofSpecial: status, attempt) { return ground }
@@ -133,16 +133,16 @@ extension RetryPolicy: RequestRetrier {
         }
         switch status {
         case 421:
-            // RFC 9110 §15.5.20: over another connection, whatever the method is.
+            // RFC 9110 §15.5.20: over another connection, with any method.
             let reason = "status 421, on another connection"
             return .success(Ground(reason: reason, isUnprocessed: true))
         case 425 where attempt.hasEarlyData:
-            // RFC 8470 §5.2: whoever put the request into early data has to decide.
+            // RFC 8470 §5.2: the client that sent the request as early data must decide.
             return .failure(Refusal(reason: "the client sent the request as early data"))
         case 425:
             return .success(Ground(reason: "status 425, without early data", isUnprocessed: true))
         case 408 where attempt.isReused && errors.contains(.staleConnection):
-            // RFC 9110 §15.5.9: it was sent to end an idle connection, and met our request.
+            // RFC 9110 §15.5.9: it was sent to end an idle connection, and crossed our request.
             return .success(Ground(reason: "status 408 on an idle connection"))
         default: return nil
         }

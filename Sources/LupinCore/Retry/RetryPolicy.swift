@@ -1,35 +1,35 @@
-// What a retry policy of the rules file says: which failures are repaired, how often, how soon.
+// A retry policy of the rules file: which failures are retried, how often, and when.
 
 /// When a failed request may be sent again; Alamofire's `RetryPolicy`.
 package struct RetryPolicy: Sendable, Equatable {
-    /// Whether methods that are not idempotent may be repeated once bytes of them were sent.
+    /// Whether non-idempotent methods may be repeated after bytes of them were sent.
     package enum NonIdempotent: String, Sendable, CaseIterable {
         case never
-        /// POST and PATCH that carry `Idempotency-Key`, whatever `methods` says.
+        /// POST and PATCH with `Idempotency-Key`, whatever `methods` contains.
         case withIdempotencyKey = "with-idempotency-key"
-        /// Any method: the user's own deviation from RFC 9110 §9.2.2.
+        /// Any method: a deliberate deviation of the user from RFC 9110 §9.2.2.
         case always
     }
 
-    /// What a response says of when to come back (RFC 9110 §10.2.3).
+    /// How to handle a response's `Retry-After` (RFC 9110 §10.2.3).
     package struct RetryAfter: Sendable, Equatable {
         package var isHonoured = true
-        /// A response that asks for more is delivered.
+        /// The longest wait; a response that requests a longer one is delivered.
         package var max = Duration.seconds(30)
 
         package init() {}
     }
 
-    /// A second attempt beside one that is slow; the first answer wins.
+    /// A second attempt in parallel with a slow one; the first answer wins.
     package struct Hedge: Sendable, Equatable {
         package enum Delay: Sendable, Equatable {
             case fixed(Duration)
-            /// The time in which 95 of 100 responses of the host came lately.
+            /// The recent 95th percentile of the host's response times.
             case percentile95
         }
 
         package var after: Delay
-        /// Attempts beside the first.
+        /// The most attempts besides the first.
         package var max: Int
 
         package init(after: Delay, max: Int = 1) {
@@ -38,7 +38,7 @@ package struct RetryPolicy: Sendable, Equatable {
         }
     }
 
-    /// How many retries there may be in proportion to the requests to one host.
+    /// The limit on retries relative to the requests to one host.
     package struct Budget: Sendable, Equatable {
         /// Retries per request, from 0 to 1.
         package var ratio = 0.2
@@ -49,47 +49,49 @@ package struct RetryPolicy: Sendable, Equatable {
         package init() {}
     }
 
-    /// When a host is left alone that does nothing but fail.
+    /// The circuit breaker: when a host that only fails gets no more retries.
     package struct Circuit: Sendable, Equatable {
-        /// Failures in a row: by default so many that a host which fails every second time has
-        /// them once in a thousand, and few enough that a dead one is left alone within seconds.
+        /// Failures in a row.
+        ///
+        /// By default so many that a host which fails every second time reaches them once in a
+        /// thousand, and few enough that retries to a dead host stop within seconds.
         package var failures = 10
-        /// How long the last of them keeps retries away: by default the time in which most
-        /// services are started anew.
+        /// How long the last of them prevents retries: by default the time in which most services
+        /// restart.
         package var open = Duration.seconds(10)
 
         package init() {}
 
-        /// The file allows five minutes at most.
+        /// The rules file allows five minutes at most.
         var openMicroseconds: UInt64 { UInt64(clamping: open.milliseconds) &* 1000 }
     }
 
-    /// The name in the rules file; `retry@LINE` for one in place.
+    /// The name in the rules file; `retry@LINE` for an inline policy.
     package var name: String
     /// Attempts after the first; Alamofire's 2 by default.
     package var limit = 2
-    /// Methods that may be sent again once bytes of the request have been sent.
+    /// Methods that may be resent after bytes of the request have been sent.
     package var methods = idempotentMethods
     package var status = defaultStatus
     package var errors = Set(RetryClass.allCases).subtracting([.never])
-    /// nil waits for nothing, and gives up where every address refused the connection.
+    /// nil does not wait, and gives up when every address refused the connection.
     package var backoff: Backoff? = Backoff()
     package var retryAfter = RetryAfter()
     package var nonIdempotent = NonIdempotent.never
-    /// Bytes of a request body that are kept in memory for sending it again.
+    /// Bytes of a request body that are kept in memory to resend it.
     package var replayBodyBytes = 256 << 10
-    /// Bytes beyond those that are kept in a file without a name; 0 for none.
+    /// Bytes beyond those that are kept in a nameless file; 0 for none.
     package var replaySpillBytes = 64 << 20
-    /// From the start of an attempt to its response's head; nil for no bound of its own.
+    /// The time from the start of an attempt to its response's head; nil for no separate limit.
     package var perTry: Duration?
-    /// Bytes of a response's body that are held back, so that an early break can be repaired.
+    /// Bytes of a response's body that are held back, so that an early break can be retried.
     package var holdBytes = 0
     package var hedge: Hedge?
-    /// How long to wait for a network where there is none; Alamofire's `OfflineRetrier` has 5 s.
+    /// How long to wait while there is no network; 5 s in Alamofire's `OfflineRetrier`.
     package var offlineWait = Duration.zero
-    /// nil counts nothing: then only `limit` bounds retries.
+    /// nil counts nothing: then only `limit` limits retries.
     package var budget: Budget? = Budget()
-    /// nil leaves no host alone.
+    /// nil disables the circuit breaker.
     package var circuit: Circuit? = Circuit()
 
     /// A policy with the values of `standard`, which are Alamofire's plus cap and jitter.
@@ -105,17 +107,17 @@ package struct RetryPolicy: Sendable, Equatable {
     /// Alamofire's defaults.
     package static let standard = RetryPolicy(name: "standard")
 
-    /// Nothing is repeated.
+    /// No retries.
     package static let none: RetryPolicy = {
         var policy = RetryPolicy(name: "none")
         policy.limit = 0
         return policy
     }()
 
-    /// What holds when no rule says otherwise: only what provably was not processed.
+    /// The policy without a rule: it repeats only what was provably not processed.
     ///
-    /// RFC 9110 §9.2.2 lets a proxy repeat idempotent methods; any other one is repeated only if
-    /// no byte of it was sent, or if the origin says that it did nothing with it.
+    /// RFC 9110 §9.2.2 lets a proxy repeat idempotent methods. Any other method is repeated only if
+    /// no byte of it was sent, or if the origin reports that it did not process the request.
     package static let safe: RetryPolicy = {
         var policy = RetryPolicy(name: "safe")
         policy.limit = 1
@@ -125,7 +127,7 @@ package struct RetryPolicy: Sendable, Equatable {
         policy.retryAfter.isHonoured = false
         policy.budget = nil
         policy.circuit = nil
-        // It holds without a rule: nobody asked for a file.
+        // It applies without a rule, so it must not create files.
         policy.replaySpillBytes = 0
         return policy
     }()
@@ -138,6 +140,6 @@ package struct RetryPolicy: Sendable, Equatable {
         return policy
     }()
 
-    /// Those that need not be defined.
+    /// The policies that need no definition.
     package static let builtIn = [none, safe, standard, connectionLost]
 }

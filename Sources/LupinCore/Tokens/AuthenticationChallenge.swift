@@ -1,24 +1,24 @@
-// Which ways to authenticate a server offers, read from whatever it writes.
+// Parses the authentication challenges of servers, including malformed ones.
 
 /// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
 package struct AuthenticationChallenge: Sendable, Equatable {
     package struct Parameter: Sendable, Equatable {
-        /// As written; compares without case.
+        /// As written; case is ignored in comparisons.
         package let name: String
         /// Without quotes and escapes.
         package let value: String
     }
 
-    /// As written; compares without case.
+    /// As written; case is ignored in comparisons.
     package var scheme: String
-    /// What some schemes have instead of parameters.
+    /// The alternative to parameters in some schemes.
     package var token68: String?
     package var parameters: [Parameter] = []
 
     /// The first value of a parameter.
     package subscript(name: String) -> String? { parameters[name] }
 
-    /// Whether it is the scheme, in any case.
+    /// Whether it has the scheme, ignoring case.
     package func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
 }
 
@@ -31,7 +31,7 @@ extension AuthenticationChallenge {
         fields.values(of: name.spelling).flatMap { challenges(in: $0) }
     }
 
-    /// The challenges in one value: what could be read of them, if it is malformed.
+    /// The challenges in one value; of a malformed value, those that could be parsed.
     package static func challenges(in value: String) -> [AuthenticationChallenge] {
         var reader = ChallengeReader(value)
         reader.read()
@@ -40,13 +40,13 @@ extension AuthenticationChallenge {
 
     /// The parameters of a field such as `Authentication-Info` (RFC 9110 §11.6.3).
     package static func parameters(in value: String) -> [Parameter] {
-        // They are a challenge's parameters but for the scheme.
+        // These have the grammar of a challenge's parameters, without the scheme.
         challenges(in: "Info " + value).first?.parameters ?? []
     }
 }
 
 extension [AuthenticationChallenge.Parameter] {
-    /// The value of the first parameter called `name`, in any case.
+    /// The value of the first parameter called `name`, ignoring case.
     package subscript(name: String) -> String? {
         let wanted = name.lowercased()
         return first { $0.name.lowercased() == wanted }?.value
@@ -54,23 +54,23 @@ extension [AuthenticationChallenge.Parameter] {
 }
 
 extension [AuthenticationChallenge] {
-    /// Whether the credential is good and its rights are not enough (RFC 6750 §3.1).
+    /// Whether the credential is valid but has insufficient rights (RFC 6750 §3.1).
     ///
-    /// Another credential of the same source has the same rights, so nothing is refreshed.
+    /// Another credential from the same source has the same rights, so a refresh is pointless.
     package var isInsufficientScope: Bool {
         let errors = filter { $0.isScheme("Bearer") }.compactMap { $0["error"]?.lowercased() }
         return errors.contains("insufficient_scope") && !errors.contains("invalid_token")
     }
 
-    /// Whether one of them is of the scheme, in any case.
+    /// Whether one of them has the scheme, ignoring case.
     package func offers(_ scheme: String) -> Bool { contains { $0.isScheme(scheme) } }
 }
 
-/// A position in a value and the grammar of RFC 9110 §11.6.1 around it.
+/// A parser of one value, with the grammar of RFC 9110 §11.6.1.
 ///
-/// Every step moves on, and none reads behind the end.
+/// Every step advances, and none reads past the end.
 private struct ChallengeReader {
-    /// Beyond these a list is no offer any more; the rest is not read.
+    /// The most challenges of a list; further ones are not parsed.
     private static let challengesMax = 32
     private static let parametersMax = 64
 
@@ -92,7 +92,7 @@ private struct ChallengeReader {
         if surplus > 0 { challenges.removeLast(surplus) }
     }
 
-    /// One element of the list: a parameter of the last challenge, or the begin of the next one.
+    /// Parses one list element: a parameter of the last challenge, or the start of a new challenge.
     private mutating func element() {
         let start = position
         let name = take(while: \.isTokenByte)
@@ -104,7 +104,7 @@ private struct ChallengeReader {
             return parameter()
         }
         challenges.append(AuthenticationChallenge(scheme: name))
-        // Behind the scheme, one space at least, then token68 or the first parameter.
+        // After the scheme: at least one space, then token68 or the first parameter.
         guard position > end, let next = current, next != UInt8(ascii: ",") else {
             if position == end, current != nil, current != UInt8(ascii: ",") { skipElement() }
             return
@@ -112,7 +112,7 @@ private struct ChallengeReader {
         if !token68() { parameter() }
     }
 
-    /// `token68` up to the end of the element; else nothing is taken.
+    /// Parses a `token68` up to the end of the element; otherwise consumes nothing.
     private mutating func token68() -> Bool {
         let start = position
         var text = take { byte in
@@ -130,7 +130,7 @@ private struct ChallengeReader {
         return true
     }
 
-    /// `name=value`, which is dropped where there is no challenge or no value.
+    /// Parses `name=value`, which is dropped if there is no challenge or no value.
     private mutating func parameter() {
         let name = take(while: \.isTokenByte)
         skipSpace()
@@ -146,7 +146,7 @@ private struct ChallengeReader {
         skipElement()
     }
 
-    /// A quoted string without quotes and escapes; nil when it is not closed.
+    /// Parses a quoted string, without quotes and escapes; nil when it is not closed.
     private mutating func quoted() -> String? {
         var text: [UInt8] = []
         position += 1
@@ -163,7 +163,7 @@ private struct ChallengeReader {
         return nil
     }
 
-    /// A token, and what servers write without the quotes that it needs.
+    /// Parses a token, or an unquoted value that should be quoted.
     private mutating func unquoted() -> String? {
         let text = take { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
         let trimmed = text.utf8.reversed().drop { $0 == 0x20 || $0 == 0x09 }
@@ -172,7 +172,7 @@ private struct ChallengeReader {
 
     // MARK: Moving on
 
-    /// Up to the comma that ends the element; commas in quotes do not.
+    /// Skips to the comma that ends the element; commas in quotes don't end it.
     private mutating func skipElement() {
         while let byte = current, byte != UInt8(ascii: ",") {
             if byte == UInt8(ascii: "\"") {

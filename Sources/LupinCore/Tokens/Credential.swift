@@ -1,9 +1,9 @@
-// A credential that was had, how long it is good for, and when it should be renewed.
+// A credential, its expiry, and when to renew it.
 
-/// What a source gave, and when.
+/// The credential from a source, and the time when it was obtained.
 ///
-/// All times are microseconds of one clock that never goes back. Best is one that goes on while
-/// the machine sleeps; where it does not, a 401 tells that a credential has ended.
+/// All times are microseconds of one monotonic clock. It should continue while the machine sleeps;
+/// if it does not, a 401 reveals an expired credential.
 package struct Credential: Sendable, Equatable, Concealed {
     package enum Content: Sendable, Equatable, Concealed {
         case token(String)
@@ -12,13 +12,13 @@ package struct Credential: Sendable, Equatable, Concealed {
 
     package let content: Content
     package let obtainedAt: UInt64
-    /// From here on it is never handed out; nil where nobody knows an end.
+    /// From this time on it is not used; nil if its expiry is unknown.
     package let expiresAt: UInt64?
 
-    /// A credential with an end where `life` is known.
+    /// Makes a credential, with an expiry if `life` is known.
     ///
-    /// A life of 0 is no life: servers write it for tokens without an end, and a token that is over
-    /// when it arrives would be asked for again and again.
+    /// A life of 0 counts as unknown: servers send it for tokens that don't expire, and a token
+    /// that has expired on arrival would be requested again and again.
     package init(_ content: Content, obtainedAt: UInt64, life: Duration? = nil) {
         self.content = content
         self.obtainedAt = obtainedAt
@@ -28,7 +28,7 @@ package struct Credential: Sendable, Equatable, Concealed {
         }
     }
 
-    /// What `${token}` stands for in the value of its field.
+    /// The replacement of `${token}` in the field's value.
     package var text: String {
         switch content {
         case .token(let token): token
@@ -36,16 +36,16 @@ package struct Credential: Sendable, Equatable, Concealed {
         }
     }
 
-    /// Whether it may still be handed out.
+    /// Whether it may still be used.
     package func isValid(at now: UInt64) -> Bool { expiresAt.map { now < $0 } ?? true }
 
-    /// Whether it is time to get the next one; `before` nil is 10 % of its life, at most 5 minutes.
+    /// Whether to refresh it; a nil `before` means 10 % of its life, at most 5 minutes.
     package func isDue(at now: UInt64, before: Duration?) -> Bool {
         guard let expiresAt else { return false }
-        // Not below: a life was added to `obtainedAt`.
+        // Not negative: a life was added to `obtainedAt`.
         let life = expiresAt - obtainedAt
         let wanted = before?.boundedMicroseconds ?? min(Credential.aheadMax, life / 10)
-        // A lead as long as the life would renew what has just come.
+        // A lead time as long as the life would renew a new credential at once.
         let lead = min(wanted, life / 2)
         return now >= expiresAt - lead
     }
@@ -54,7 +54,7 @@ package struct Credential: Sendable, Equatable, Concealed {
 }
 
 extension Duration {
-    /// Whole microseconds, at least 0 and at most 100 years, so that sums of them fit.
+    /// Whole microseconds, at least 0 and at most 100 years, so that sums don't overflow.
     package var boundedMicroseconds: UInt64 {
         let (seconds, attoseconds) = components
         let secondsMax: Int64 = 100 * 366 * 86400

@@ -1,37 +1,36 @@
-// How user and password answer a Digest challenge without being sent (RFC 7616).
+// Answers a Digest challenge without sending the password (RFC 7616).
 
-/// What is known of a server's last nonce, so that the next request is signed at once.
+/// The state of a server's last nonce, so that the next request can be authenticated at once.
 ///
-/// Several exchanges may share one, under their owner's lock: each gets a nonce count of its own.
+/// Several exchanges may share one, under their owner's lock: each gets its own nonce count.
 package struct DigestSession: Sendable, Equatable {
-    /// Which answer an exchange gave, for what it may hear of it.
+    /// Identifies an exchange's answer, to match a later challenge.
     package struct Mark: Sendable, Equatable {
         package let nonce: String
         package let count: UInt32
     }
 
-    /// What a 401 comes to.
+    /// How to handle a 401.
     package enum Reaction: Sendable, Equatable {
-        /// The request is sent again with the next `field`; once in an exchange.
+        /// Resend the request with the next `field`; once in an exchange.
         case replay
-        /// User or password are wrong, or no challenge can be answered: the client gets its 401.
+        /// User or password are wrong, or no challenge can be answered: deliver the 401.
         case deliver
     }
 
     private var challenge: DigestChallenge
     /// How often the nonce was used.
     private var count: UInt32 = 0
-    /// What a session algorithm is bound to; used again as long as the nonce is.
+    /// The cnonce that a session algorithm is bound to; reused as long as the nonce is.
     private var firstCnonce: String?
 
-    /// A session that begins with the best of a server's challenges; nil where none can be
-    /// answered.
+    /// Makes a session from the best of a server's challenges; nil if none can be answered.
     package init?(_ challenges: [AuthenticationChallenge]) {
         guard let best = DigestChallenge.best(challenges) else { return nil }
         challenge = best
     }
 
-    /// The answer that `field` gave last; kept by the exchange that sends it.
+    /// Identifies the last answer of `field`; the exchange that sends it keeps this.
     package var mark: Mark { Mark(nonce: challenge.nonce, count: count) }
 
     // MARK: Answers
@@ -39,11 +38,11 @@ package struct DigestSession: Sendable, Equatable {
     /// The value of `Authorization` for one request.
     ///
     /// - Parameters:
-    ///   - method: As it is sent.
-    ///   - uri: The request target as it is sent.
+    ///   - method: The method as sent.
+    ///   - uri: The request target as sent.
     ///   - credentials: User and password.
-    ///   - cnonce: Fresh random text of base64 or hex letters.
-    ///   - hash: The digest of some bytes.
+    ///   - cnonce: Fresh random text of base64 or hexadecimal characters.
+    ///   - hash: The hash function.
     /// - Returns: `Digest` with its parameters.
     package mutating func field(
         method: String,
@@ -52,8 +51,8 @@ package struct DigestSession: Sendable, Equatable {
         cnonce: String,
         hash: (DigestAlgorithm.Hash, [UInt8]) -> [UInt8]
     ) -> String {
-        // A server that counts sees a used nonce go round after 4 billion requests as a replay and
-        // answers with the next nonce.
+        // After 4 billion requests a server that checks the count treats the wrapped count as a
+        // replay and answers with the next nonce.
         count &+= 1
         // Some servers bind a session to the first cnonce, some to the current one.
         let cnonce = challenge.algorithm.isSession ? firstCnonce ?? cnonce : cnonce
@@ -88,7 +87,7 @@ package struct DigestSession: Sendable, Equatable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// The user: hashed where the server can, as RFC 8187 where quotes cannot hold it.
+    /// The user: hashed if the server supports it; in RFC 8187 form if it can't be quoted.
     private func user(_ user: String, hashed: () -> String) -> String {
         if challenge.wantsUserHash { return "username=\"\(hashed())\"" }
         if user.utf8.allSatisfy({ $0 < 0x80 }) { return "username=\(DigestSession.quoted(user))" }
@@ -97,12 +96,12 @@ package struct DigestSession: Sendable, Equatable {
 
     // MARK: What comes back
 
-    /// Takes the challenges of a 401 and says what becomes of its request.
+    /// Processes the challenges of a 401 and decides about its request.
     ///
     /// - Parameters:
-    ///   - challenges: Of the 401.
-    ///   - answered: The mark of the request's own answer; nil when it had none.
-    /// - Returns: Whether the request is sent again.
+    ///   - challenges: The challenges of the 401.
+    ///   - answered: The mark of the request's own answer; nil if it had none.
+    /// - Returns: Whether to resend the request.
     package mutating func challenged(
         _ challenges: [AuthenticationChallenge],
         answered: Mark?
@@ -112,12 +111,13 @@ package struct DigestSession: Sendable, Equatable {
         if isNew || next.isStale { adopt(next) }
         guard let answered else { return .replay }
         if next.isStale { return .replay }
-        // Said of a nonce of its own at its first use: so user and password are wrong. At a later
-        // use the nonce may have been too old, which servers before RFC 2617 do not say.
+        // The server rejected its nonce at the first use: so user or password are wrong. At a later
+        // use the nonce may have expired, which servers before RFC 2617 do not report.
         return next.nonce != answered.nonce && answered.count > 1 ? .replay : .deliver
     }
 
-    /// Takes the value of `Authentication-Info`, which may name the next nonce (RFC 7616 §3.5).
+    /// Processes the value of `Authentication-Info`, which may contain the next nonce (RFC 7616
+    /// §3.5).
     package mutating func note(authenticationInfo value: String) {
         guard let next = AuthenticationChallenge.parameters(in: value)["nextnonce"],
             !next.isEmpty, next != challenge.nonce,

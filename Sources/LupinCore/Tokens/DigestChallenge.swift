@@ -1,13 +1,13 @@
-// What a Digest challenge asks for, and which of several is answered.
+// Parses Digest challenges, and selects the one to answer.
 
-/// An algorithm of RFC 7616 §6.1 that lupin answers.
+/// An algorithm of RFC 7616 §6.1 that lupin supports.
 package enum DigestAlgorithm: String, Sendable, Equatable, CaseIterable {
     case md5 = "MD5"
     case md5Session = "MD5-sess"
     case sha256 = "SHA-256"
     case sha256Session = "SHA-256-sess"
 
-    /// The hash function below it.
+    /// The underlying hash function.
     package enum Hash: UInt8, Sendable, Equatable { case md5, sha256 }
 
     package var hash: Hash {
@@ -17,10 +17,10 @@ package enum DigestAlgorithm: String, Sendable, Equatable, CaseIterable {
         }
     }
 
-    /// The password's hash is bound to the first nonce and cnonce.
+    /// Whether the password's hash is bound to the first nonce and cnonce.
     package var isSession: Bool { self == .md5Session || self == .sha256Session }
 
-    /// The algorithm that `text` names in any case.
+    /// The algorithm named `text`, ignoring case.
     package init?(name text: String) {
         let name = text.lowercased()
         guard
@@ -36,20 +36,22 @@ package struct DigestChallenge: Sendable, Equatable {
     package var nonce: String
     package var opaque: String?
     package var algorithm: DigestAlgorithm
-    /// Servers from before RFC 2617 do not know the parameter, and get none back.
+    /// Whether the challenge names it: servers before RFC 2617 don't know the parameter and get
+    /// none.
     package var namesAlgorithm: Bool
-    /// `qop=auth`; otherwise the form of RFC 2069, without nonce count and cnonce.
+    /// Whether `qop=auth` applies; otherwise the form of RFC 2069, without nonce count and cnonce.
     package var hasQualityOfProtection: Bool
-    /// Only the nonce was too old: user and password were right.
+    /// Whether only the nonce had expired: user and password were right.
     package var isStale: Bool
-    /// The user goes out hashed.
+    /// Whether the user is sent hashed.
     package var wantsUserHash: Bool
 
-    /// The challenge, or nil where it cannot be answered: no realm or nonce, an unknown algorithm,
-    /// or only `auth-int`, which would need the whole body before the head.
+    /// Parses a challenge; nil if it can't be answered.
     ///
-    /// `domain` is passed over: which requests a credential is for, the rules say. `charset` too:
-    /// users and passwords are hashed as UTF-8, which is all that it may say.
+    /// That is: no realm or nonce, an unknown algorithm, or only `auth-int`, which would need the
+    /// whole body before the head. `domain` is ignored: the rules decide which requests get a
+    /// credential. `charset` is ignored too: users and passwords are hashed as UTF-8, its only
+    /// permitted value.
     package init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isScheme("Digest"), let realm = challenge["realm"],
             let nonce = challenge["nonce"], !nonce.isEmpty
@@ -60,7 +62,7 @@ package struct DigestChallenge: Sendable, Equatable {
             qop.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains("auth")
         }
         guard offered ?? !algorithm.isSession else { return nil }
-        // They come back in a field of ours.
+        // These are copied into a field of ours.
         for text in [realm, nonce, challenge["opaque"] ?? ""] {
             guard !text.unicodeScalars.contains(where: \.isControl) else { return nil }
         }
@@ -74,7 +76,7 @@ package struct DigestChallenge: Sendable, Equatable {
         wantsUserHash = challenge["userhash"]?.lowercased() == "true"
     }
 
-    /// The one of several to answer: the strongest, and of equals the first (RFC 7616 §3.7).
+    /// Selects the challenge to answer: the strongest, and among equals the first (RFC 7616 §3.7).
     package static func best(_ challenges: [AuthenticationChallenge]) -> DigestChallenge? {
         var best: DigestChallenge?
         for case let challenge? in challenges.map(DigestChallenge.init) {

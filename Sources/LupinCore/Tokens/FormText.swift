@@ -1,15 +1,15 @@
-// How names and values stand in a form body, and in the id and secret of an OAuth 2.0 client.
+// Form encoding, for bodies and for the ID and secret of an OAuth 2.0 client.
 
 /// `application/x-www-form-urlencoded` (RFC 6749 Appendix B).
 package enum FormText {
     package static let contentType = "application/x-www-form-urlencoded"
 
-    /// Names and values with `=` and `&` between them.
+    /// Encodes names and values, joined with `=` and `&`.
     package static func encode(_ pairs: [(name: String, value: String)]) -> String {
         pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }
 
-    /// UTF-8 with all but letters, digits and `*-._` percent-encoded, and a space as `+`.
+    /// Percent-encodes the UTF-8 of all but letters, digits and `*-._`; a space becomes `+`.
     package static func encode(_ text: String) -> String {
         var result: [UInt8] = []
         for byte in text.utf8 {

@@ -1,9 +1,9 @@
-// What a token server is asked, and what its answer says (RFC 6749); nothing of it is trusted.
+// Token requests and responses of OAuth 2.0 (RFC 6749); a response is untrusted input.
 
 /// The request for a token, ready to be sent by POST.
 package struct TokenRequest: Sendable, Equatable, Concealed {
     package let contentType: String
-    /// The value of `Authorization`, if the client says so who it is.
+    /// The value of `Authorization`, if the client authenticates with it.
     package let authorization: String?
     package let body: [UInt8]
 }
@@ -11,14 +11,14 @@ package struct TokenRequest: Sendable, Equatable, Concealed {
 /// What a token server issued.
 package struct TokenResponse: Sendable, Equatable, Concealed {
     package let accessToken: String
-    /// The life of the token in seconds; nil where the server does not say.
+    /// The life of the token in seconds; nil if the server does not send it.
     package let expiresIn: Int64?
-    /// The next refresh token; nil: the last one stays good (RFC 6749 §6).
+    /// The next refresh token; nil if the last one stays valid (RFC 6749 §6).
     package let refreshToken: String?
-    /// What was granted, where that is not what was asked for.
+    /// The granted scope, if it differs from the requested one.
     package let scope: String?
 
-    /// The credential, had at `now`.
+    /// The credential, obtained at `now`.
     package func credential(now: UInt64) -> Credential {
         let life = expiresIn.map { Duration.seconds($0) }
         return Credential(.token(accessToken), obtainedAt: now, life: life)
@@ -27,9 +27,9 @@ package struct TokenResponse: Sendable, Equatable, Concealed {
 
 /// One grant of one client.
 package struct OAuth2Exchange: Sendable {
-    /// No answer of a token server is longer; what is behind is not read.
+    /// The longest response of a token server; the rest is not read.
     package static let bodyBytesMax = 256 << 10
-    /// Ten years: longer lives are as good as none.
+    /// Ten years: longer lives are as good as unlimited.
     private static let expiresInMax: Int64 = 10 * 366 * 86400
 
     private let source: OAuth2Source
@@ -38,13 +38,13 @@ package struct OAuth2Exchange: Sendable {
 
     // MARK: Request
 
-    /// The request of RFC 6749 §4.4.2 or §6.
+    /// Makes the request of RFC 6749 §4.4.2 or §6.
     ///
     /// - Parameters:
-    ///   - refreshToken: The last one that the server issued; nil takes the one of the rules file.
-    ///   - content: The bytes of a secret file.
-    /// - Returns: What is sent by POST to the source's URL, with `Accept: application/json`.
-    /// - Throws: What `content` throws, and `.missing` without a refresh token.
+    ///   - refreshToken: The last one that the server issued; nil uses the one of the rules file.
+    ///   - content: Returns the bytes of a secret file.
+    /// - Returns: The request to POST to the source's URL, with `Accept: application/json`.
+    /// - Throws: Errors of `content`, and `.missing` without a refresh token.
     package func request(
         refreshToken: String? = nil,
         _ content: (_ path: String) throws(TokenFailure) -> [UInt8]
@@ -63,7 +63,7 @@ package struct OAuth2Exchange: Sendable {
         let secret = try source.clientSecret?.text(content)
         var authorization: String?
         if let secret, source.clientAuthentication == .basic {
-            // Both are form-encoded first, so that an id may hold a colon (RFC 6749 §2.3.1).
+            // Both are form-encoded first, so that an ID may contain a colon (RFC 6749 §2.3.1).
             let pair = "\(FormText.encode(source.clientID)):\(FormText.encode(secret))"
             authorization = "Basic " + Base64Text.encode(Array(pair.utf8))
         } else {
@@ -79,13 +79,13 @@ package struct OAuth2Exchange: Sendable {
 
     // MARK: Response
 
-    /// What the answer says (RFC 6749 §5.1, §5.2).
+    /// Parses the response (RFC 6749 §5.1, §5.2).
     ///
     /// - Parameters:
     ///   - status: Its status.
     ///   - body: Its content, decoded.
     ///   - retryAfter: The value of its `Retry-After`.
-    /// - Returns: The token and what belongs to it.
+    /// - Returns: The token and its data.
     /// - Throws: `.refused` or `.malformed`, with host, status and error code only.
     package func response(
         status: UInt16,
@@ -95,7 +95,7 @@ package struct OAuth2Exchange: Sendable {
         let seconds = retryAfter.flatMap(OAuth2Exchange.delay)
         let answer = body.count > OAuth2Exchange.bodyBytesMax ? nil : JSONValue(parsing: body.span)
         let error = answer?["error"]?.string
-        // Some servers tell errors with 200.
+        // Some servers report errors with status 200.
         guard status == 200, error == nil else {
             let code = error.flatMap(OAuth2Exchange.code)
             throw TokenFailure(
@@ -115,7 +115,7 @@ package struct OAuth2Exchange: Sendable {
         guard OAuth2Exchange.isToken(token) else {
             throw malformed(status, "has an access_token that cannot be sent")
         }
-        // Required by RFC 6749 §5.1, and forgotten by servers that know nothing but Bearer.
+        // RFC 6749 §5.1 requires it, but servers that support only Bearer omit it.
         if let type = answer["token_type"], type.string?.lowercased() != "bearer" {
             throw malformed(status, "has a token_type other than Bearer")
         }
@@ -144,7 +144,7 @@ package struct OAuth2Exchange: Sendable {
         TokenFailure(.malformed(host: host, status: status, reason: reason))
     }
 
-    /// What may stand behind `Bearer` without being cut or joined to something else.
+    /// Whether the text can follow `Bearer` without being split or joined.
     private static func isToken(_ text: String) -> Bool {
         (1...TokenField.credentialBytesMax).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
@@ -152,7 +152,7 @@ package struct OAuth2Exchange: Sendable {
 
     /// A number, or its digits as text; whole seconds.
     ///
-    /// Nothing below 1 is a life: see `Credential`.
+    /// Values below 1 count as unknown: see `Credential`.
     private static func life(_ value: JSONValue) -> Int64? {
         if let text = value.string {
             guard text.utf8.count <= 20,
@@ -169,7 +169,7 @@ package struct OAuth2Exchange: Sendable {
         return seconds < Double(expiresInMax) ? Int64(seconds) : expiresInMax
     }
 
-    /// An error code that may be shown: NQSCHAR of RFC 6749 Appendix A.7, at most 64 of them.
+    /// An error code that may be shown: at most 64 NQSCHAR of RFC 6749 Appendix A.7.
     private static func code(_ text: String) -> String? {
         let isCode = text.utf8.allSatisfy { byte in
             (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C
@@ -177,7 +177,7 @@ package struct OAuth2Exchange: Sendable {
         return isCode && (1...64).contains(text.utf8.count) ? text : nil
     }
 
-    /// `Retry-After` in seconds (RFC 9110 §10.2.3); a date is not worth a clock here.
+    /// Parses `Retry-After` in seconds (RFC 9110 §10.2.3); dates are not supported here.
     private static func delay(_ text: String) -> UInt64? {
         text.utf8.count <= 9 ? NumberReader.unsigned(text) : nil
     }

@@ -1,14 +1,14 @@
-// A text that nobody may read by accident: parts known at load, and files read when they are used.
+// A text protected against disclosure: parts known at load, and files read when used.
 
 /// A secret of the rules file.
 ///
-/// However it is printed, it says `SecretText`: neither a log line nor a debugger's dump of what
-/// holds it shows the content.
+/// It prints as `SecretText`: neither a log line nor a debugger's dump of its container shows the
+/// content.
 package struct SecretText: Sendable, Hashable {
     package enum Part: Sendable, Hashable {
-        /// Written in the file, or resolved when the file was loaded.
+        /// Written in the rules file, or resolved when the file was loaded.
         case text(String)
-        /// `${file:P}`: read when it is used, and again when the file has changed.
+        /// `${file:P}`: read when used, and again when the file has changed.
         case file(path: String)
     }
 
@@ -17,14 +17,14 @@ package struct SecretText: Sendable, Hashable {
     package init(_ parts: [Part]) { self.parts = parts }
     package init(_ text: String) { parts = [.text(text)] }
 
-    /// The files that have to be read, in order.
+    /// The files to read, in order.
     package var paths: [String] {
         parts.compactMap { part in
             if case .file(let path) = part { path } else { nil }
         }
     }
 
-    /// The text where no file is part of it.
+    /// The text, if it has no file parts.
     package var constant: String? {
         var result = ""
         for part in parts {
@@ -36,9 +36,9 @@ package struct SecretText: Sendable, Hashable {
 
     /// The whole text.
     ///
-    /// - Parameter content: The bytes of a file, as they are now.
-    /// - Returns: Its parts in one.
-    /// - Throws: What `content` throws, and `.file` where a file is not text.
+    /// - Parameter content: Returns the current bytes of a file.
+    /// - Returns: Its parts joined.
+    /// - Throws: Errors of `content`, and `.file` if a file is not text.
     package func text(
         _ content: (_ path: String) throws(TokenFailure) -> [UInt8]
     ) throws(TokenFailure) -> String {
@@ -57,7 +57,7 @@ package struct SecretText: Sendable, Hashable {
         return result
     }
 
-    /// What a secret file says: its text without one trailing newline; nil when it is not UTF-8.
+    /// The text of a secret file without one trailing newline; nil when it is not UTF-8.
     package static func text(ofFile bytes: [UInt8]) -> String? {
         var content = bytes[...]
         if content.last == 0x0A { content.removeLast() }
@@ -66,7 +66,7 @@ package struct SecretText: Sendable, Hashable {
     }
 }
 
-/// What holds a secret and so prints only its own name.
+/// A type that contains a secret and so prints only its own name.
 package protocol Concealed: CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {}
@@ -76,7 +76,7 @@ extension Concealed {
     package var description: String { "\(Self.self)" }
     /// The name of the type.
     package var debugDescription: String { description }
-    /// Nothing, so that `dump` has nothing to walk through.
+    /// No children, so that `dump` shows nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,24 +1,24 @@
-// What one name under `tokens:` says: where its credential comes from, and where it may go.
+// An entry of `tokens:`: the source of a credential, and the hosts that get it.
 
 /// A named credential of the rules file.
 package struct TokenDefinition: Sendable, Equatable {
     package var name: String
-    /// 1-based line of the name in its file.
+    /// The 1-based line of the name in its file.
     package var line: Int
     package var source: TokenSource
     package var field: TokenField
-    /// Hosts that get it beside those of the rules that name it.
+    /// Hosts that get it in addition to those of the rules that name it.
     package var hosts: [HostPattern] = []
-    /// It may go to `http:` on other machines.
+    /// Whether it may be sent over `http:` to other machines.
     package var plainHTTP = false
     package var refresh = RefreshSettings()
     package var onMissing = OnMissing.fail
 
-    /// What a request without its credential comes to.
+    /// How to handle a request whose credential is missing.
     package enum OnMissing: UInt8, Sendable, Equatable {
-        /// 502, nothing is sent.
+        /// Answer 502 and send nothing.
         case fail
-        /// The request goes out without it.
+        /// Send the request without it.
         case send
     }
 
@@ -30,20 +30,20 @@ package struct TokenDefinition: Sendable, Equatable {
     }
 }
 
-/// Where a credential comes from.
+/// The source of a credential.
 package enum TokenSource: Sendable, Equatable {
-    /// A token as it is (RFC 6750).
+    /// A fixed token (RFC 6750).
     case bearer(SecretText)
-    /// RFC 7617; `preemptive` sends it at once, else the server has to ask.
+    /// RFC 7617; with `preemptive` it is sent at once, else only after a challenge.
     case basic(user: SecretText, password: SecretText, preemptive: Bool)
     /// RFC 7616.
     case digest(user: SecretText, password: SecretText)
-    /// What a program prints.
+    /// The output of a program.
     case command(CommandSource)
-    /// What a token server issues (RFC 6749).
+    /// A token from a token server (RFC 6749).
     case oauth2(OAuth2Source)
 
-    /// The secret files that have to be read, in order.
+    /// The secret files to read, in order.
     package var paths: [String] {
         switch self {
         case .bearer(let token): token.paths
@@ -54,9 +54,9 @@ package enum TokenSource: Sendable, Equatable {
         }
     }
 
-    /// Whether asking it again may give another credential.
+    /// Whether reading it again may return another credential.
     ///
-    /// What stands in the file or came from the environment stays what it is until the next load.
+    /// A value from the rules file or the environment stays the same until the next load.
     package var isRefreshable: Bool {
         switch self {
         case .bearer, .basic, .digest: !paths.isEmpty
@@ -65,17 +65,17 @@ package enum TokenSource: Sendable, Equatable {
     }
 }
 
-/// `command:` with its companions.
+/// `command:` with its related keys.
 package struct CommandSource: Sendable, Equatable {
     /// The program and its arguments; never empty.
     package var arguments: [String]
-    /// How long what it prints is good for; nil: until a 401.
+    /// How long its output is valid; nil means until a 401.
     package var every: Duration?
     package var timeout = Duration.seconds(5)
 
     package init(arguments: [String]) { self.arguments = arguments }
 
-    /// The credential in what the program printed: one line, without the line end.
+    /// The credential in the program's output: one line, without the line end.
     package func credential(output: [UInt8]) throws(TokenFailure) -> String {
         let program = arguments.first ?? ""
         guard output.count <= TokenField.credentialBytesMax else {
@@ -98,7 +98,7 @@ package struct OAuth2Source: Sendable, Equatable {
         case refreshToken = "refresh_token"
     }
 
-    /// How the client says who it is (RFC 6749 §2.3.1).
+    /// How the client authenticates itself (RFC 6749 §2.3.1).
     package enum ClientAuthentication: String, Sendable, Equatable, CaseIterable {
         case basic, body
     }
@@ -117,7 +117,7 @@ package struct OAuth2Source: Sendable, Equatable {
     package var url: HTTPURL
     package var clientID: String
     package var clientSecret: SecretText?
-    /// `body` where there is no secret: a public client only says its id (RFC 6749 §3.2.1).
+    /// `body` without a secret: a public client only sends its ID (RFC 6749 §3.2.1).
     package var clientAuthentication: ClientAuthentication
     package var scope: String?
     /// Further parameters, such as `audience`, in the order of the file.
@@ -149,29 +149,30 @@ package struct OAuth2Source: Sendable, Equatable {
 
 /// `refresh:`.
 package struct RefreshSettings: Sendable, Equatable {
-    /// How long before its end a credential is refreshed; nil: 10 % of its life, at most 5 minutes.
+    /// How long before its expiry a credential is refreshed; nil: 10 % of its life, at most 5
+    /// minutes.
     package var before: Duration?
-    /// Statuses that say the credential was not accepted.
+    /// Statuses that mean the credential was not accepted.
     package var on: [UInt16] = [401]
     /// nil: refreshes are not counted.
     package var window: Duration? = .seconds(30)
-    /// Refreshes that may begin within the window.
+    /// The most refreshes that may begin within the window.
     package var max = 5
-    /// Whether the request is sent again with the new credential.
+    /// Whether the request is resent with the new credential.
     package var replay = true
 
     package init() {}
 }
 
-/// The field that carries a credential, and what it says.
+/// The field that carries a credential, and its value.
 package struct TokenField: Sendable, Equatable {
     package enum Part: Sendable, Equatable {
         case text(String)
-        /// `${token}`: a bearer token as it is, user and password as base64 (RFC 7617 §2).
+        /// `${token}`: a bearer token unchanged, user and password as base64 (RFC 7617 §2).
         case token
     }
 
-    /// Fields of common servers end at 8 KiB; no credential that anybody issues is as long.
+    /// Fields of common servers are limited to 8 KiB; no credential in use is as long.
     package static let credentialBytesMax = 32 << 10
 
     package var name: String
@@ -182,7 +183,7 @@ package struct TokenField: Sendable, Equatable {
         self.value = value
     }
 
-    /// What is usual for the source; Digest makes its value for each request.
+    /// The usual field for the source; Digest makes its value for each request.
     package init(for source: TokenSource) {
         switch source {
         case .basic: self.init(name: "Authorization", value: [.text("Basic "), .token])
@@ -192,10 +193,10 @@ package struct TokenField: Sendable, Equatable {
         }
     }
 
-    /// The value of the field with `credential` in it.
+    /// The value of the field with `credential` inserted.
     ///
-    /// - Throws: `.missing` for an empty credential, `.unusable` where bytes of it would end the
-    ///   field or begin another one.
+    /// - Throws: `.missing` for an empty credential, `.unusable` if its bytes would end the field
+    ///   or begin another one.
     package func value(credential: String) throws(TokenFailure) -> String {
         guard !credential.isEmpty else { throw TokenFailure(.missing) }
         guard credential.utf8.count <= TokenField.credentialBytesMax else {
@@ -215,7 +216,7 @@ package struct TokenField: Sendable, Equatable {
     }
 }
 
-/// User and password, as Basic and Digest want them.
+/// User and password, for Basic and Digest.
 package struct UserPassword: Sendable, Equatable, Concealed {
     package let user: String
     package let password: String
@@ -233,11 +234,11 @@ package struct UserPassword: Sendable, Equatable, Concealed {
         self.password = password
     }
 
-    /// What stands behind `Basic`: `user:password` as base64 of UTF-8.
+    /// The part after `Basic`: `user:password` as base64 of UTF-8.
     package var base64: String { Base64Text.encode(Array("\(user):\(password)".utf8)) }
 }
 
 extension Unicode.Scalar {
-    /// Whether RFC 7617 §2 and RFC 9110 §5.5 keep it out of users, passwords and fields.
+    /// Whether RFC 7617 §2 and RFC 9110 §5.5 forbid it in users, passwords and fields.
     var isControl: Bool { value < 0x20 || value == 0x7F }
 }

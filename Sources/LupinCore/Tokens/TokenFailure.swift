@@ -1,25 +1,25 @@
-// Why there is no credential: what failed, in a sentence for people, and whether it may pass.
+// Why there is no credential: the failure, its message, and whether it may pass.
 
-/// A credential that could not be had.
+/// Why a credential could not be obtained.
 ///
-/// Nothing in it comes from a secret: neither from a body, nor from what a program wrote.
+/// It contains nothing secret: no part of a body, and no output of a program.
 package struct TokenFailure: Error, Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
-        /// The source gave an empty credential, or none.
+        /// The source returned an empty credential, or none.
         case missing
-        /// A secret file; `reason` completes "cannot read PATH: …".
+        /// A secret file can't be read; `reason` completes "cannot read PATH: …".
         case file(path: String, reason: String)
-        /// The program that should print the credential.
+        /// The program for the credential failed.
         case command(program: String, CommandProblem)
         /// The token server gave no answer; `reason` is a sentence about the connection.
         case unreachable(host: String, reason: String)
-        /// The token server said no (RFC 6749 §5.2).
+        /// The token server refused (RFC 6749 §5.2).
         case refused(host: String, status: UInt16, error: String?)
         /// The answer of the token server cannot be used; `reason` completes "its answer …".
         case malformed(host: String, status: UInt16, reason: String)
         /// More refreshes than `refresh.max` in `refresh.window`.
         case excessive
-        /// The credential cannot stand in a field; `reason` completes "the credential …".
+        /// The credential can't be sent in a field; `reason` completes "the credential …".
         case unusable(reason: String)
     }
 
@@ -32,7 +32,7 @@ package struct TokenFailure: Error, Sendable, Equatable {
     }
 
     package var kind: Kind
-    /// What the token server asked to be left alone for, in seconds; bounded.
+    /// The wait that the token server requested, in seconds; bounded.
     package var retryAfterSeconds: UInt64?
 
     package init(_ kind: Kind, retryAfterSeconds: UInt64? = nil) {
@@ -40,12 +40,12 @@ package struct TokenFailure: Error, Sendable, Equatable {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
-    /// Whether trying again is useless until somebody changes something.
+    /// Whether a retry is useless until a user changes something.
     ///
     /// | Failure | Permanent | Because |
     /// |---|---|---|
     /// | missing, unusable | yes | the source says the same the next time |
-    /// | file | yes | somebody has to write it or to change its mode |
+    /// | file | yes | a user must write it or change its mode |
     /// | command: cannot start | yes | it is not there, or no program |
     /// | command: exit, timeout | no | what it asks may be away for a moment |
     /// | command: too long, not text | yes | it prints something else than a credential |
@@ -67,7 +67,7 @@ package struct TokenFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// Whether an error of RFC 6749 §5.2, or else the status alone, will be the same next time.
+    /// Whether an error of RFC 6749 §5.2, or else the status alone, will recur at the next try.
     package static func isPermanent(status: UInt16, error: String?) -> Bool {
         switch error {
         case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
@@ -79,7 +79,7 @@ package struct TokenFailure: Error, Sendable, Equatable {
             break
         }
         switch status {
-        // Timeout, too early, too many: the same request is fine a little later.
+        // Timeout, too early, too many: the same request may succeed a little later.
         case 408, 425, 429: return false
         case 500...: return false
         // 2xx with an unknown error, redirects (which are not followed) and refusals.
@@ -88,10 +88,10 @@ package struct TokenFailure: Error, Sendable, Equatable {
     }
 }
 
-// MARK: For people
+// MARK: Messages
 
 extension TokenFailure {
-    /// What failed and what to try, for people; `token` is the name in the rules file.
+    /// What failed and what to try, for users; `token` is the name in the rules file.
     package func sentence(token: String) -> String {
         let subject = "The credential \"\(token)\""
         switch kind {

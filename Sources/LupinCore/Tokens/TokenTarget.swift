@@ -1,7 +1,7 @@
-// Where a credential may go: to its hosts and nowhere else, and in clear only on this machine.
+// Decides where a credential may be sent: only to its hosts, and unencrypted only on this machine.
 
 extension RuleSet {
-    /// Why a token may not be sent to `origin`, a sentence for people; nil where it may.
+    /// Why a token may not be sent to `origin`, as a sentence for users; nil if it may.
     ///
     /// Its hosts are those of the rules that name it, and those that it lists itself.
     package func refusal(of token: TokenDefinition, at origin: Origin) -> String? {

@@ -1,4 +1,4 @@
-// How a pin is written: `sha256/` and 44 characters of base64 (RFC 7469).
+// The text of a pin: `sha256/` and 44 characters of base64 (RFC 7469).
 
 /// The text form of a public key's digest.
 package enum PinText {

@@ -1,6 +1,6 @@
-// What evaluators may ask about the certificates of a server.
+// The interface through which evaluators check a server's certificates.
 
-/// The facts of one certificate that policies and records are about.
+/// The facts of one certificate for policies and records.
 package struct CertificateFacts: Sendable, Hashable {
     package var encoding: [UInt8]
     /// SHA-256 of the SubjectPublicKeyInfo, 32 bytes.
@@ -17,24 +17,24 @@ package struct CertificateFacts: Sendable, Hashable {
     }
 }
 
-/// Where a path must end.
+/// The anchors at which a path must end.
 package enum TrustAnchorChoice: Sendable, Hashable {
-    /// What `upstream.tls.roots` says.
+    /// The anchors of `upstream.tls.roots`.
     case configured
     /// These certificates and no others, in DER.
     case only([[UInt8]])
 }
 
-/// What is demanded of a path, besides what is demanded of every path.
+/// Requirements on a path, in addition to those on every path.
 package struct TrustPathDemand: Sendable, Hashable {
     package var anchors: TrustAnchorChoice
-    /// The authorities of the path must be allowed to name the host that was asked for.
+    /// Whether the CAs of the path must be allowed to name the requested host.
     package var isForHost: Bool
-    /// Certificates between the server's and the anchor, by a policy's `max_depth`; nil for
-    /// ``intermediatesMax``.
+    /// The most certificates between the server's and the anchor, from a policy's `max_depth`; nil
+    /// for ``intermediatesMax``.
     package private(set) var limit: Int?
 
-    /// What no path goes beyond, whatever a policy says; those of the Web have one to three.
+    /// The limit for every path, whatever a policy contains; paths of the Web have one to three.
     package static let intermediatesMax = 8
 
     package init(_ anchors: TrustAnchorChoice, isForHost: Bool = true, limit: Int? = nil) {
@@ -43,7 +43,7 @@ package struct TrustPathDemand: Sendable, Hashable {
         self.limit = limit
     }
 
-    /// The same with a limit, unless it has a lower one.
+    /// The same demand with `limit`, unless its own limit is lower.
     package func limited(to limit: Int?) -> TrustPathDemand {
         guard let limit else { return self }
         var demand = self
@@ -51,56 +51,56 @@ package struct TrustPathDemand: Sendable, Hashable {
         return demand
     }
 
-    /// The usual one: a path for the host, to the anchors of `upstream.tls.roots`.
+    /// The default: a path for the host, to the anchors of `upstream.tls.roots`.
     package static let configured = TrustPathDemand(.configured)
 }
 
-/// The certificates of one server, together with what can be found out about them.
+/// The certificates of one server, with the checks on them.
 ///
-/// The name is Alamofire's for what evaluators get.
+/// The name is Alamofire's for the input of evaluators.
 package protocol ServerTrust {
     /// As the server sent them, its own first.
     var presented: [CertificateFacts] { get }
 
-    /// The server's own and those it sent that signed one another up from there.
+    /// The server's own certificate and the sent ones that signed it, up from there.
     ///
-    /// What else it sent along proves nothing: anybody can send anybody's certificate.
+    /// Other sent certificates prove nothing: any server can send any certificate.
     var signedPath: [CertificateFacts] { get }
 
-    /// The path from the server's certificate to an anchor, both included, at the time of asking.
+    /// The path from the server's certificate to an anchor, both included, at the present time.
     func path(to demand: TrustPathDemand) -> Result<[CertificateFacts], TrustProblem>
 
-    /// What is wrong with the names of the server's certificate; nil if one is the host asked for.
+    /// Why the certificate's names don't match; nil if one is the requested host.
     func nameProblem() -> TrustProblem?
 
-    /// Whether a certificate was withdrawn of the first of the paths that there is.
+    /// Whether a certificate of the first existing path was revoked.
     func revocation(
         _ demand: RevocationDemand,
         along paths: [TrustPathDemand]
     ) -> RevocationFinding
 }
 
-/// What is known of the withdrawal of certificates.
+/// The result of revocation checks.
 package enum RevocationFinding: Sendable, Equatable {
-    /// All of them are known to be good.
+    /// All certificates are known to be good.
     case good
     case revoked(TrustProblem)
-    /// Nobody could be asked, or the answers are no use; says why.
+    /// No service could be asked, or the answers are unusable; with the reason.
     case unknown(String)
-    /// Somebody must be asked first.
+    /// Queries must be made first.
     case pending([RevocationQuery])
-    /// The response must be seen that the server may staple later in the handshake.
+    /// The server may staple a response later in the handshake, which must be seen first.
     case awaitsStaple
-    /// There is no path whose certificates could be asked about.
+    /// There is no path whose certificates could be checked.
     case noPath(TrustProblem)
 }
 
-/// A question to an OCSP responder, or for a list of withdrawn certificates.
+/// A query to an OCSP responder, or the download of a revocation list.
 package struct RevocationQuery: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable { case ocsp, crl }
 
     package var kind: Kind
-    /// An `http:` URL out of the certificate.
+    /// An `http:` URL from the certificate.
     package var url: String
     /// The OCSP request in DER; empty for a list.
     package var body: [UInt8]
@@ -112,11 +112,11 @@ package struct RevocationQuery: Sendable, Hashable {
     }
 }
 
-/// An answer to a ``RevocationQuery``, or that there was none.
+/// An answer to a ``RevocationQuery``, or a failure.
 package struct RevocationAnswer: Sendable, Hashable {
-    /// The response or list in DER; nil where the fetch failed.
+    /// The response or list in DER; nil if the fetch failed.
     package var encoding: [UInt8]?
-    /// Why the fetch failed, in words.
+    /// Why the fetch failed, as text.
     package var failure: String
 
     package init(encoding: [UInt8]?, failure: String = "") {
@@ -125,7 +125,7 @@ package struct RevocationAnswer: Sendable, Hashable {
     }
 }
 
-/// What was found out by asking.
+/// The collected answers.
 package struct RevocationEvidence: Sendable {
     package var answers: [RevocationQuery: RevocationAnswer]
 

@@ -1,29 +1,29 @@
-// Whether a server's certificates meet a policy: Alamofire's evaluators, one case each.
+// Evaluates a server's certificates by a policy: Alamofire's evaluators, one case each.
 
-/// What came of one evaluator.
+/// The result of one evaluator.
 package struct TrustCheck: Sendable, Hashable {
     /// The evaluator: `system`, `certificates`, `pins`, `revocation` or `disabled`.
     package var name: String
     package var passed: Bool
     /// The pin that matched, as `sha256/…`.
     package var match: String?
-    /// Why it failed, or what an evaluator that passed could not find out; empty for nothing.
+    /// Why it failed, or what an evaluator that passed could not determine; empty for nothing.
     package var note = ""
 }
 
-/// What a policy says about a server's certificates.
+/// The verdict of a policy on a server's certificates.
 package struct TrustVerdict: Sendable, Equatable {
     package var passed: Bool
-    /// Each evaluator that was asked, in the order of the policy.
+    /// The result of each evaluator that ran, in the order of the policy.
     package var checks: [TrustCheck] = []
     /// The first reason of a failure.
     package var problem: TrustProblem?
-    /// What must be asked before the verdict stands.
+    /// The queries to make before the verdict is final.
     package var pending: [RevocationQuery] = []
-    /// The verdict does not stand before the stapled response is there, if nothing is pending.
+    /// Whether the verdict must wait for the stapled response, if nothing is pending.
     package var awaitsStaple = false
 
-    /// Whether it passed for no better reason than that nothing was demanded.
+    /// Whether it passed only because nothing was demanded.
     package var isDisabled: Bool {
         let reasons = checks.filter(\.passed)
         return passed && !reasons.isEmpty && reasons.allSatisfy { $0.name == "disabled" }
@@ -33,15 +33,15 @@ package struct TrustVerdict: Sendable, Equatable {
 extension TrustPolicy {
     /// Evaluates a server's certificates.
     ///
-    /// Pins are looked for in the *verified* path: a certificate that the server merely sent along
-    /// proves nothing. Where no path is demanded, those count that signed the server's own.
+    /// Pins are searched in the *verified* path: a certificate that the server merely sent proves
+    /// nothing. If no path is demanded, the certificates count that signed the server's own.
     package func evaluate(_ trust: some ServerTrust) -> TrustVerdict {
-        // Certificates are asked about even where no part of the policy demands a path.
+        // Revocation is checked even if no part of the policy demands a path.
         let path = TrustPathDemand(.configured, isForHost: false)
         return evaluate(trust, paths + [path], limit: nil)
     }
 
-    /// The paths that parts of the policy demand, in their order.
+    /// The paths that the parts of the policy demand, in order.
     package var paths: [TrustPathDemand] {
         switch self {
         case .system(let demandsHost): [TrustPathDemand(.configured, isForHost: demandsHost)]
@@ -146,7 +146,7 @@ extension TrustPolicy {
             whole.pending += verdict.pending
             whole.awaitsStaple = whole.awaitsStaple || verdict.awaitsStaple
         }
-        // What failed already need not wait for more.
+        // After a failure no more answers are needed.
         if !whole.passed {
             whole.pending = []
             whole.awaitsStaple = false
@@ -157,7 +157,7 @@ extension TrustPolicy {
     private static func any(_ verdicts: [TrustVerdict]) -> TrustVerdict {
         var whole = TrustVerdict(passed: false)
         for verdict in verdicts { whole.checks += verdict.checks }
-        // One that passed for good decides; one that still has to ask may.
+        // A part that passed finally decides; a part that still has queries may.
         if verdicts.contains(where: { $0.passed && $0.pending.isEmpty && !$0.awaitsStaple }) {
             whole.passed = true
             return whole
@@ -173,7 +173,7 @@ extension TrustPolicy {
 }
 
 extension PinnedCertificates {
-    /// The path that is demanded; nil for none.
+    /// The demanded path; nil for none.
     fileprivate var path: TrustPathDemand? {
         guard demandsChain || areAnchors else { return nil }
         return TrustPathDemand(
@@ -192,7 +192,7 @@ extension PinnedCertificates {
 }
 
 extension PinnedKeys {
-    /// The path that is demanded; nil for none.
+    /// The demanded path; nil for none.
     fileprivate var path: TrustPathDemand? {
         demandsChain ? TrustPathDemand(.configured, isForHost: demandsHost) : nil
     }
@@ -212,7 +212,7 @@ extension PinnedKeys {
 }
 
 extension ServerTrust {
-    /// The path that is demanded; the signed one where there is no demand.
+    /// The demanded path, or the signed one if none is demanded.
     fileprivate func path(
         orSigned demand: TrustPathDemand?
     ) throws(TrustProblem) -> [CertificateFacts] {

@@ -1,22 +1,23 @@
-// What a `trust:` policy demands of a server's certificates.
+// The requirements of a `trust:` policy on a server's certificates.
 
-/// A demand on the certificates of a server: one of Alamofire's evaluators, or several combined.
+/// A requirement on a server's certificates: one of Alamofire's evaluators, or several combined.
 package indirect enum TrustPolicy: Sendable, Hashable {
     /// A path to the anchors of `upstream.tls.roots`, and the name: `DefaultTrustEvaluator`.
     ///
-    /// `host` false leaves the name out.
+    /// With `host` false the name is not checked.
     case system(host: Bool)
     /// One of the certificates in the path: `PinnedCertificatesTrustEvaluator`.
     case certificates(PinnedCertificates)
     /// One of the public keys in the path: `PublicKeysTrustEvaluator`.
     case pins(PinnedKeys)
-    /// None of the certificates withdrawn: `RevocationTrustEvaluator`.
+    /// None of the certificates is revoked: `RevocationTrustEvaluator`.
     case revocation(RevocationDemand)
-    /// Every one of them: `CompositeTrustEvaluator`.
+    /// All of them: `CompositeTrustEvaluator`.
     case all([TrustPolicy])
     /// At least one of them.
     case any([TrustPolicy])
-    /// A policy whose paths have at most so many certificates between the server's and the anchor.
+    /// A policy whose paths have a limited number of certificates between the server's and the
+    /// anchor.
     case limited(TrustPolicy, intermediatesMax: Int)
     /// Nothing at all: `DisabledTrustEvaluator`.
     case disabled
@@ -26,11 +27,11 @@ package indirect enum TrustPolicy: Sendable, Hashable {
 package struct PinnedCertificates: Sendable, Hashable {
     /// DER encodings; one of them must be in the path.
     package var encodings: [[UInt8]]
-    /// They are the only anchors (Alamofire: `acceptSelfSignedCertificates`).
+    /// Whether they are the only anchors (Alamofire: `acceptSelfSignedCertificates`).
     package var areAnchors = false
-    /// A path to the anchors is demanded (`performDefaultValidation`).
+    /// Whether a path to the anchors is demanded (`performDefaultValidation`).
     package var demandsChain = true
-    /// The name is checked (`validateHost`).
+    /// Whether the name is checked (`validateHost`).
     package var demandsHost = true
 
     package init(_ encodings: [[UInt8]]) { self.encodings = encodings }
@@ -40,9 +41,9 @@ package struct PinnedCertificates: Sendable, Hashable {
 package struct PinnedKeys: Sendable, Hashable {
     /// SHA-256 of the SubjectPublicKeyInfo, 32 bytes each (RFC 7469 §2.4).
     package var digests: [[UInt8]]
-    /// A path to the anchors is demanded (`performDefaultValidation`).
+    /// Whether a path to the anchors is demanded (`performDefaultValidation`).
     package var demandsChain = true
-    /// The name is checked (`validateHost`).
+    /// Whether the name is checked (`validateHost`).
     package var demandsHost = true
 
     package init(_ digests: [[UInt8]]) { self.digests = digests }
@@ -53,18 +54,18 @@ package struct RevocationDemand: Sendable, Hashable {
     package enum Method: UInt8, Sendable, Hashable { case any, ocsp, crl }
 
     package var method = Method.any
-    /// An answer is needed; otherwise only a withdrawn certificate fails
+    /// Whether an answer is required; otherwise only a revoked certificate fails
     /// (`requirePositiveResponse`).
     package var isRequired = false
-    /// OCSP responders and CRLs may be fetched; otherwise only what the server staples counts.
+    /// Whether OCSP and CRLs may be fetched; otherwise only the stapled response counts.
     package var usesNetwork = true
 
     package init() {}
 }
 
-/// A trust policy with the name that the record gives it.
+/// A trust policy with its name in records.
 package struct NamedTrustPolicy: Sendable, Hashable {
-    /// A name of `trust:`, `system`, `disabled`, or `trust@LINE` for one written in place.
+    /// A name of `trust:`, `system`, `disabled`, or `trust@LINE` for an inline policy.
     package var name: String
     package var policy: TrustPolicy
 
@@ -73,6 +74,6 @@ package struct NamedTrustPolicy: Sendable, Hashable {
         self.policy = policy
     }
 
-    /// What holds where no rule says otherwise.
+    /// The policy without a rule.
     package static let system = NamedTrustPolicy(name: "system", policy: .system(host: true))
 }

@@ -1,4 +1,4 @@
-// Why a server's certificates were refused, in words for people.
+// Why a server's certificates were refused, with a message.
 
 /// A reason to refuse a server's certificates.
 package struct TrustProblem: Error, Sendable, Hashable {
@@ -12,7 +12,7 @@ package struct TrustProblem: Error, Sendable, Hashable {
         /// None of the pins or pinned certificates is in the path.
         case pin
         case revoked
-        /// Whether it was withdrawn is unknown, and the policy demands to know.
+        /// The revocation status is unknown, and the policy requires it.
         case revocation
         /// A key or signature is too weak.
         case weak
@@ -23,7 +23,7 @@ package struct TrustProblem: Error, Sendable, Hashable {
     }
 
     package var kind: Kind
-    /// A sentence for people.
+    /// A sentence for users.
     package var sentence: String
 
     package init(_ kind: Kind, _ sentence: String) {

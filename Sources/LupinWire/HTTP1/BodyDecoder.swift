@@ -1,18 +1,18 @@
-// A message body as the relay sees it: payload bytes, and whether that was all of them.
+// Decodes a message body: its payload bytes, and whether it is complete.
 package import LupinCore
 
-/// Decodes a body of any framing by the same call.
+/// Decodes a body with any framing.
 ///
-/// A class, kept by its connection from body to body: its owner reads it at every step, and a
+/// A class that its connection reuses for every body: its owner reads it at every step, and a
 /// struct would be copied each time.
 package final class BodyDecoder {
     private var bodyFraming: BodyFraming
     private let side: MessageSide
     private let limits: HTTP1Limits
-    /// Bytes that are due where the length is known; `.max` until close.
+    /// Bytes still expected where the length is known; `.max` until close.
     private var due: UInt64
     private var isClosed = false
-    /// Kept from one chunked body to the next.
+    /// Reused for every chunked body.
     private var chunks: ChunkedDecoder?
 
     package init(_ framing: BodyFraming, side: MessageSide, limits: HTTP1Limits) {
@@ -44,7 +44,7 @@ package final class BodyDecoder {
         }
     }
 
-    /// Whether the body has ended as its framing says.
+    /// Whether the body has ended according to its framing.
     package var isComplete: Bool {
         switch bodyFraming {
         case .none: true
@@ -54,14 +54,14 @@ package final class BodyDecoder {
         }
     }
 
-    /// The trailers of a complete chunked body; else empty.
+    /// The trailers of a complete chunked body; otherwise empty.
     package var trailers: FieldSection {
         guard case .chunked = bodyFraming, let chunks else { return FieldSection() }
         return chunks.trailers
     }
 
-    /// Bytes that may go past the decoder: what is due of a length, `.max` until close; nil where
-    /// every byte must be looked at.
+    /// Bytes that may bypass the decoder: the rest of a known length, `.max` until close; nil where
+    /// every byte must be parsed.
     package var remaining: UInt64? {
         switch bodyFraming {
         case .none, .length: due
@@ -70,10 +70,10 @@ package final class BodyDecoder {
         }
     }
 
-    /// Decodes `bytes`; the payload stands at their front afterwards.
+    /// Decodes `bytes` in place: moves the payload to their front.
     ///
-    /// - Returns: how many bytes belong to this body, and how many of payload they hold. What was
-    ///   not consumed belongs to what follows; it is left where it was.
+    /// - Returns: How many bytes belong to this body, and how many bytes of payload they contain.
+    ///   Unconsumed bytes belong to the next message, and stay where they are.
     package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
@@ -83,15 +83,15 @@ package final class BodyDecoder {
         return (count, count)
     }
 
-    /// Counts bytes that went from socket to socket without passing here.
+    /// Counts bytes that were spliced from socket to socket and bypassed the decoder.
     package func spliced(_ count: UInt64) {
         precondition(count <= remaining ?? 0, "more bytes were spliced than the body has")
         pass(count)
     }
 
-    /// The peer ended the connection cleanly.
+    /// Reports that the peer ended the connection cleanly.
     ///
-    /// - Throws: `truncatedBody` unless the body is complete with that (RFC 9112 §8).
+    /// - Throws: `truncatedBody` unless that completes the body (RFC 9112 §8).
     package func connectionClosed() throws(MessageProblem) {
         if case .untilClose = bodyFraming { isClosed = true }
         guard isComplete else { throw MessageProblem(side, .truncatedBody) }

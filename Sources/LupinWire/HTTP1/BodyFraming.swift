@@ -1,10 +1,10 @@
-// Where a message body ends (RFC 9112 §6.3), as a value that parsers produce and serialisers write.
+// The framing of a message body (RFC 9112 §6.3), read by parsers and written by serialisers.
 
-/// How the length of a body is told.
+/// How the length of a body is determined.
 package enum BodyFraming: Sendable, Hashable {
-    /// No body, and no field that speaks of one.
+    /// No body, and no framing field.
     case none
-    /// `Content-Length`. A length of 0 keeps the field, so that it is sent on.
+    /// `Content-Length`. A length of 0 keeps the field, so that it is forwarded.
     case length(UInt64)
     /// `Transfer-Encoding: chunked`.
     case chunked
@@ -19,7 +19,7 @@ package enum BodyFraming: Sendable, Hashable {
         }
     }
 
-    /// The number of body bytes where the head tells it.
+    /// The number of body bytes if the head declares it.
     package var knownLength: UInt64? {
         switch self {
         case .none: 0

@@ -1,10 +1,10 @@
-// Bulk copies, unchecked reads and constant words: how bytes are moved and seen at little cost.
+// Fast byte operations: bulk copies, unchecked reads and constant words.
 import LupinCore
 
 extension Array where Element == UInt8 {
-    /// Appends all of `bytes` by one copy.
+    /// Appends all of `bytes` with one copy.
     @inline(__always) mutating func appendBulk(_ bytes: Span<UInt8>) {
-        // Safety: the pointer is used inside the closure only, and `append` copies what it names.
+        // Safety: the pointer is used inside the closure only, and `append` copies its bytes.
         append(addingCapacity: bytes.count) { output in
             unsafe output.withUnsafeMutableBufferPointer { room, count in
                 unsafe bytes.withUnsafeBufferPointer { source in
@@ -63,13 +63,13 @@ extension MutableSpan where Element == UInt8 {
 }
 
 extension Span where Element == UInt8 {
-    /// The eight bytes from `start` on as one number, the first of them lowest.
+    /// The eight bytes from `start` on as one little-endian number.
     ///
-    /// For loops that compare `start` with the end themselves: checked again, a word would cost
-    /// twice as much.
+    /// For loops that compare `start` with the end themselves: a second check would double the
+    /// cost.
     @inline(__always) func uncheckedWord(at start: Int) -> UInt64 {
         assert(start >= 0 && start <= count - 8)
-        // Safety: the caller has seen that eight bytes stand at `start`.
+        // Safety: the caller has checked that there are eight bytes at `start`.
         return unsafe UInt64(
             littleEndian: bytes.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: start,
@@ -81,11 +81,11 @@ extension Span where Element == UInt8 {
     /// The byte at `place`, for code that has just compared `place` with the end.
     @inline(__always) func uncheckedByte(at place: Int) -> UInt8 {
         assert(place >= 0 && place < count)
-        // Safety: the caller has seen that a byte stands there.
+        // Safety: the caller has checked that there is a byte.
         return unsafe self[unchecked: place]
     }
 
-    /// The bytes in `range`, for code that has just found its ends here.
+    /// The bytes in `range`, for code that has just found both ends in these bytes.
     @_lifetime(copy self)
     @inline(__always) func uncheckedExtracting(_ range: Range<Int>) -> Span<UInt8> {
         assert(range.lowerBound >= 0 && range.upperBound <= count)

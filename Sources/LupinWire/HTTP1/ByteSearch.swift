@@ -1,8 +1,8 @@
-// Where the next byte of some kind stands, eight bytes at a time: most of a head is plain text.
+// Finds the next byte of a kind, eight bytes at a time: most of a head is plain text.
 import LupinCore
 
-// In each byte of a word that is searched, the top bit tells whether it is of the kind. Borrows and
-// carries can only disturb the bits above a byte that is set rightly, so the lowest one is true.
+// In each byte of a searched word, the top bit marks a match. Borrows and carries can only disturb
+// the bits above a correctly marked byte, so the lowest mark is reliable.
 
 extension Span where Element == UInt8 {
     /// The first place in `start..<end` that holds `wanted`, or nil.
@@ -47,7 +47,7 @@ extension Span where Element == UInt8 {
         var i = start
         while end &- i >= 8 {
             let word = uncheckedWord(at: i)
-            // Above 0x7E: the top bit is set already, or by adding one.
+            // Above 0x7E: the top bit is already set, or adding one sets it.
             let above = (word | (word &+ 0x0101_0101_0101_0101)) & .topBits
             let found = word.bytesBelow(0x21) | above
             if found != 0 { return i &+ found.firstFoundByte }
@@ -57,8 +57,10 @@ extension Span where Element == UInt8 {
         return i
     }
 
-    /// The first place in `start..<end` that may hold a byte other than a letter, a digit, a hyphen
-    /// or a dot; where fewer than eight bytes are left nothing is looked at.
+    /// The first index in `start..<end` whose byte may be other than a letter, a digit, a hyphen or
+    /// a dot.
+    ///
+    /// If fewer than eight bytes are left, they are not checked.
     @inline(__always) func endOfPlainHost(from start: Int, to end: Int) -> Int {
         precondition(start >= 0 && end <= count)
         var i = start
@@ -75,7 +77,7 @@ extension Span where Element == UInt8 {
         return i
     }
 
-    /// The first place in `start..<end` with a byte that no field value may hold, or `end`.
+    /// The first index in `start..<end` with a byte that field values must not contain, or `end`.
     @inline(__always) func endOfFieldValue(from start: Int, to end: Int) -> Int {
         precondition(start >= 0 && end <= count)
         var i = start
@@ -115,7 +117,7 @@ extension UInt64 {
 extension UInt8 {
     @inline(__always) var isBlank: Bool { self == 0x20 || self == 0x09 }
 
-    /// Whether a field value may hold the byte (RFC 9110 §5.5), obs-text included.
+    /// Whether a field value may contain the byte (RFC 9110 §5.5), including obs-text.
     @inline(__always) var isFieldValueByte: Bool {
         self >= 0x20 ? self != 0x7F : self == 0x09
     }

@@ -1,17 +1,17 @@
-// The chunked transfer coding undone in place (RFC 9112 §7.1), with its limits.
+// Decodes the chunked transfer coding in place (RFC 9112 §7.1), with limits.
 package import LupinCore
 
-/// Takes the chunk framing out of a body and keeps the trailers.
+/// Removes the chunk framing from a body and keeps the trailers.
 ///
-/// Stricter than the grammar where leniency has been used to smuggle: no whitespace before `;` or
-/// CR (the BWS of §7.1.1 is never sent by what conforms), no bare LF, at most 16 digits.
+/// Stricter than the grammar where leniency enables request smuggling: no whitespace before `;` or
+/// CR (conforming senders never send the BWS of §7.1.1), no bare LF, at most 16 digits.
 ///
 ///     size → extension → sizeLineFeed → data → dataCarriageReturn → dataLineFeed → size …
 ///                             └→ (size 0) trailers → complete
 package final class ChunkedDecoder {
-    /// Bytes of extensions on one chunk line.
+    /// The most extension bytes on one chunk line.
     package static let extensionBytesMax = 4096
-    /// Bytes of extensions in a whole body beyond the bytes of its payload.
+    /// The most extension bytes in a whole body beyond the number of its payload bytes.
     package static let extensionSurplusMax: UInt64 = 16384
 
     private enum Phase: UInt8 {
@@ -27,7 +27,7 @@ package final class ChunkedDecoder {
     private var extensionTotal: UInt64 = 0
     private var payloadTotal: UInt64 = 0
     private var scanner: HeadScanner
-    /// The fields behind the last chunk; empty until the body is complete.
+    /// The fields after the last chunk; empty until the body is complete.
     package private(set) var trailers = FieldSection()
 
     package init(side: MessageSide, limits: HTTP1Limits) {
@@ -37,7 +37,7 @@ package final class ChunkedDecoder {
 
     package var isComplete: Bool { phase == .complete }
 
-    /// Gets ready for another body, after a complete one.
+    /// Prepares for another body after a complete one.
     func restart() {
         precondition(isComplete, "a decoder is used again only after a complete body")
         phase = .size
@@ -46,10 +46,10 @@ package final class ChunkedDecoder {
         trailers = FieldSection()
     }
 
-    /// Decodes as much as there is and moves the payload to the front of `bytes`.
+    /// Decodes all available bytes and moves the payload to the front of `bytes`.
     ///
-    /// - Returns: how many bytes were looked at (all of them unless the body ended before), and how
-    ///   many bytes of payload now stand at the front.
+    /// - Returns: How many bytes were consumed (all of them unless the body ended before), and how
+    ///   many bytes of payload are now at the front.
     package func decode(
         _ bytes: inout MutableSpan<UInt8>
     ) throws(MessageProblem) -> (consumed: Int, produced: Int) {
@@ -78,7 +78,7 @@ package final class ChunkedDecoder {
         return (i, produced)
     }
 
-    /// One byte of the lines around the data.
+    /// Parses one byte of the framing around the data.
     private func readFraming(_ byte: UInt8) throws(MessageProblem) {
         switch phase {
         case .size: try readSize(byte)
@@ -132,7 +132,7 @@ package final class ChunkedDecoder {
         }
     }
 
-    /// Extensions are dropped; a flood of them must not be cheaper than a body.
+    /// Extensions are dropped; the limit keeps a flood of them from being cheaper than a body.
     private func countExtension() throws(MessageProblem) {
         extensionBytes += 1
         extensionTotal += 1
@@ -154,7 +154,7 @@ package final class ChunkedDecoder {
 }
 
 extension UInt64 {
-    /// The sum, or the greatest number where there is none.
+    /// The sum, or the greatest number on overflow.
     fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -1,24 +1,25 @@
-// The chunked transfer coding done (RFC 9112 §7.1): chunk lines, the last chunk, trailers.
+// Encodes the chunked transfer coding (RFC 9112 §7.1): chunk lines, the last chunk, trailers.
 package import LupinCore
 
-/// Writes what stands around the data of a chunked body.
+/// Writes the framing around the data of a chunked body.
 package enum ChunkedEncoder {
-    /// The CRLF that ends the data of a chunk.
+    /// Appends the CRLF that ends the data of a chunk.
     package static func appendChunkEnd(to output: inout [UInt8]) {
         output.append(0x0D)
         output.append(0x0A)
     }
 
-    /// The line before the data of a chunk.
+    /// Appends the line before the data of a chunk.
     ///
-    /// A chunk of size 0 would end the body: nothing is written for it, and it needs no end either.
+    /// A chunk of size 0 would end the body: for size 0 nothing is appended, and no chunk end is
+    /// needed.
     package static func appendChunkHeader(size: Int, to output: inout [UInt8]) {
         guard size > 0 else { return }
         output.appendHexadecimal(UInt64(size))
         appendChunkEnd(to: &output)
     }
 
-    /// The last chunk with the trailers that may be sent (RFC 9110 §6.5.1), if any.
+    /// Appends the last chunk with the trailers that may be sent (RFC 9110 §6.5.1), if any.
     package static func appendLastChunk(
         trailers: borrowing FieldSection = FieldSection(),
         to output: inout [UInt8]
@@ -38,9 +39,8 @@ package enum ChunkedEncoder {
 extension FieldName {
     /// Whether the field may be forwarded as a trailer.
     ///
-    /// RFC 9110 §6.5.1 rules out framing, routing, request modifiers, authentication, response
-    /// control data and what says how to process the content. A field that lupin does not know is
-    /// the sender's business.
+    /// RFC 9110 §6.5.1 excludes framing, routing, request modifiers, authentication, response
+    /// control data and content processing. Unknown fields may be forwarded.
     package var isAllowedInTrailers: Bool {
         switch self {
         case .contentLength, .transferEncoding, .trailer, .connection, .keepAlive, .te, .upgrade,

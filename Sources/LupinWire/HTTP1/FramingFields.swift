@@ -1,13 +1,13 @@
-// What Content-Length and Transfer-Encoding say together, and what is a smuggling attempt.
+// Interprets Content-Length and Transfer-Encoding together, and detects request smuggling.
 import LupinCore
 
-/// The framing fields of one head, gathered in one walk over its lines (RFC 9112 §6).
+/// The framing fields of one head, collected in one pass over its lines (RFC 9112 §6).
 struct FramingFields {
     private(set) var lengthLines = 0
     private(set) var codingLines = 0
     private(set) var closes = false
     private(set) var keepsAlive = false
-    /// Where the last line of Content-Length stands.
+    /// The index of the last Content-Length line.
     private var lengthLine = 0
 
     /// The greatest length that is accepted: 2^63 - 1.
@@ -17,7 +17,7 @@ struct FramingFields {
         .with(.connection).with(.proxyConnection)
 
     init(_ fields: borrowing FieldSection) {
-        // Most requests say nothing of all this.
+        // Most requests have none of these fields.
         guard fields.names.meets(FramingFields.names) else { return }
         let storage = fields.storage.span
         let lines = fields.lines.span
@@ -39,7 +39,7 @@ struct FramingFields {
         }
     }
 
-    /// The one number that a value of 1*DIGIT is, or nil.
+    /// Parses a value of 1*DIGIT; returns nil for anything else.
     static func length(_ value: Span<UInt8>) -> UInt64? {
         NumberReader.unsigned(value, max: lengthMax)
     }
@@ -48,7 +48,7 @@ struct FramingFields {
 // MARK: Requests
 
 extension FramingFields {
-    /// The framing of a request (RFC 9112 §6.3); every doubt is an error.
+    /// The framing of a request (RFC 9112 §6.3); any ambiguity is an error.
     func requestFraming(
         _ fields: borrowing FieldSection,
         minor: UInt8
@@ -61,8 +61,8 @@ extension FramingFields {
             case .chunked: return .chunked
             case .malformed: throw MessageProblem(.request, .invalidCoding)
             case .chunkedTwice: throw MessageProblem(.request, .severalCodings)
-            // RFC 9112 §6.1: a coding that the server does not understand is a 501; lupin
-            // understands chunked alone, since it never decodes content.
+            // RFC 9112 §6.1: an unknown transfer coding is a 501. Lupin knows chunked alone, since
+            // it never decodes content.
             case .otherThenChunked: throw MessageProblem(.request, .unknownCoding)
             case .notEndingInChunked(let isKnown):
                 throw MessageProblem(.request, isKnown ? .chunkedNotLast : .unknownCoding)
@@ -105,12 +105,12 @@ extension FramingFields {
         return .length(length)
     }
 
-    /// The length that all lines and list members agree on (RFC 9110 §8.6), or nil.
+    /// The length if all lines and list members agree on it (RFC 9110 §8.6), else nil.
     func responseLength(_ fields: borrowing FieldSection) -> UInt64? {
         let lines = fields.lines.span
         if lengthLines == 1 {
             let value = fields.storage.span.extracting(lines[lengthLine].value.range)
-            // Nearly always one number; what is none may yet be a list.
+            // Nearly always one number; otherwise it may be a list.
             if let length = FramingFields.length(value) { return length }
         }
         var agreed: UInt64?
@@ -136,10 +136,10 @@ extension FramingFields {
 
 /// The transfer codings of a head, in the order of its lines (RFC 9112 §6.1, §7).
 struct TransferCodings {
-    /// What the list amounts to.
+    /// The kinds of lists.
     enum Verdict: Hashable {
         case chunked, chunkedTwice, malformed
-        /// chunked is last, but something else was applied before.
+        /// chunked is last, after another coding.
         case otherThenChunked
         /// `isKnown`: every other coding is one that RFC 9112 §7.2 registers.
         case notEndingInChunked(isKnown: Bool)
@@ -172,8 +172,8 @@ struct TransferCodings {
         return hasOther ? .otherThenChunked : .chunked
     }
 
-    /// An empty member is refused, and so is a parameter: chunked has none (RFC 9112 §7.1), and
-    /// what can't be read can't be framed.
+    /// Rejects an empty member, and a parameter: chunked has none (RFC 9112 §7.1), and a coding
+    /// that can't be parsed can't be framed.
     private mutating func add(_ coding: Span<UInt8>) {
         if coding.count == 0 { isMalformed = true }
         for i in coding.indices where !coding[i].isTokenByte { isMalformed = true }
@@ -190,7 +190,7 @@ struct TransferCodings {
     }
 }
 
-/// The options of a Connection field that speak of persistence (RFC 9112 §9.3, §9.6).
+/// The options of a Connection field that concern persistence (RFC 9112 §9.3, §9.6).
 private struct ConnectionOptions {
     private(set) var close = false
     private(set) var keepAlive = false
@@ -214,7 +214,7 @@ private struct ConnectionOptions {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether a comma-separated list has the member `word`, compared without case.
+    /// Whether a comma-separated list contains the member `word`, ignoring case.
     func listContains(_ word: StaticString) -> Bool {
         if spells(word) { return true }
         var start = 0

@@ -1,18 +1,18 @@
-// How much of a head or of trailers HTTP/1.1 may send before it is refused.
+// Limits on HTTP/1.1 heads and trailers; larger ones are refused.
 package import LupinCore
 
-/// Byte and line limits of one connection's parsers.
+/// The byte and line limits of one connection's parsers.
 package struct HTTP1Limits: Sendable, Equatable {
-    /// Bytes of the request line or status line, its CRLF included; beyond it 414 or 502.
+    /// Bytes of the request line or status line, including CRLF; more is a 414 or 502.
     package var requestLineBytes: Int
-    /// Bytes of all field lines with their CRLFs and the empty line; beyond it 431 or 502.
+    /// Bytes of all field lines with CRLFs and the empty line; more is a 431 or 502.
     package var headerBytes: Int
-    /// Field lines of a header section or a trailer section; beyond it 431 or 502.
+    /// Field lines of a header section or a trailer section; more is a 431 or 502.
     package var headerFields: Int
-    /// Bytes of a trailer section with its empty line; beyond it 431 or 502.
+    /// Bytes of a trailer section with its empty line; more is a 431 or 502.
     package var trailerBytes: Int
 
-    /// The limits that the settings name.
+    /// Takes the limits of the settings.
     package init(_ limits: Limits = Limits()) {
         requestLineBytes = limits.requestLineBytes
         headerBytes = limits.headerBytes

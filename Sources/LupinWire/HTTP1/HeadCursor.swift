@@ -1,10 +1,10 @@
-// How the pieces of a head get into memory whose room was made once for all of them.
+// Writes the parts of a head into memory allocated once for all of them.
 import LupinCore
 
-/// The place in memory where the next byte of a head goes.
+/// The position in memory of the next byte of a head.
 ///
-/// An array that is appended to asks for every piece whether it is shared and has room; a head has
-/// twenty pieces.
+/// An append to an array checks for every part whether the array is shared and has room; a head has
+/// twenty parts.
 @safe struct HeadCursor: ~Copyable {
     private var next: UnsafeMutablePointer<UInt8>
     private var room: Int
@@ -16,9 +16,10 @@ import LupinCore
         room = rest.count
     }
 
-    /// Takes the room for `count` bytes.
+    /// Reserves the room for `count` bytes.
     ///
-    /// That there is enough is for who writes a head to compute, never for a peer to say.
+    /// The code that writes a head must compute enough room in advance; a peer's data must not
+    /// decide it.
     @inline(__always)
     private mutating func advance(_ count: Int) -> UnsafeMutablePointer<UInt8> {
         precondition(count <= room, "a head is longer than was computed")
@@ -33,7 +34,7 @@ import LupinCore
         unsafe advance(1).pointee = byte
     }
 
-    /// Appends a text that is known when this is compiled, so that it becomes a few stores.
+    /// Appends a compile-time constant, which compiles to a few stores.
     @inline(__always) mutating func append(_ text: StaticString) {
         let count = text.utf8CodeUnitCount
         // Safety: the bytes of the text live as long as the program; there is room for them.
@@ -59,7 +60,7 @@ import LupinCore
         while digits < 20, number >= bound {
             digits &+= 1
             bound = bound &* 10
-            // 10^20 is beyond 64 bits, and every number below it.
+            // 10^20 exceeds 64 bits, so a number has at most 20 digits.
             if digits == 20 { break }
         }
         let place = unsafe advance(digits)
@@ -77,7 +78,7 @@ import LupinCore
 }
 
 extension Array where Element == UInt8 {
-    /// Appends what `write` writes, for which `room` bytes are enough.
+    /// Appends what `write` writes, which must fit in `room` bytes.
     @inline(__always)
     mutating func appendHead(room: Int, _ write: (inout HeadCursor) -> Void) {
         append(addingCapacity: room) { output in

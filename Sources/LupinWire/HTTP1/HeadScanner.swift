@@ -1,10 +1,10 @@
-// Where the lines of a head or of trailers begin and end, however the bytes are cut into pieces.
+// Finds the lines of a head or of trailers, in bytes that arrive in arbitrary pieces.
 import LupinCore
 
-/// Splits a head into its start line and field lines; knows no field's meaning.
+/// Splits a head into its start line and field lines; does not interpret fields.
 ///
-/// The verdict over the first n bytes depends on those bytes alone, never on how they were fed:
-/// each byte is looked at once, and a limit is met at the same byte whether the rest is there.
+/// The result for the first n bytes depends on those bytes alone, not on how they were split: each
+/// byte is scanned once, and a limit is hit at the same byte whether or not more bytes are there.
 ///
 ///     startLine → startLineFeed → lineStart → name → colon → beforeValue → value → lineFeed
 ///                                     ↑  └→ lastLineFeed → complete                    │
@@ -15,7 +15,7 @@ struct HeadScanner {
         case lastLineFeed, complete
     }
 
-    /// What the scanner found of the start line: its end and its spaces.
+    /// The end and the spaces of the start line.
     struct StartLine: Sendable {
         var end = 0
         var spaces = 0
@@ -23,12 +23,12 @@ struct HeadScanner {
         var lastSpace = 0
     }
 
-    /// The field line that is being read.
+    /// The field line being scanned.
     private struct OpenLine: Sendable {
         var nameStart = 0
         var nameEnd = 0
         var valueStart = 0
-        /// Where the value ended before a fold, and where to stop trimming.
+        /// The end of the value before a fold, and where to stop trimming.
         var foldedEnd = 0
         var trimFloor = 0
         var carriageReturn = 0
@@ -42,7 +42,7 @@ struct HeadScanner {
     private let fieldsMax: Int
     private let table = FieldName.table
 
-    /// Bytes and lines so far; the ranges count from the first byte of the head.
+    /// Bytes and lines so far; ranges are relative to the first byte of the head.
     private(set) var fields = FieldSection()
     private(set) var startLine = StartLine()
     private var phase: Phase
@@ -62,9 +62,9 @@ struct HeadScanner {
 
     private var isComplete: Bool { phase == .complete }
 
-    /// Reads on, up to the end of the head, and returns how many bytes were taken.
+    /// Scans to the end of the head at most, and returns how many bytes were consumed.
     ///
-    /// Both answers at once: to ask a scanner that a class holds means to copy it.
+    /// Returns both results at once: a query of a scanner inside a class would copy the scanner.
     mutating func feed(
         _ bytes: Span<UInt8>
     ) throws(MessageProblem) -> (taken: Int, isComplete: Bool) {
@@ -82,7 +82,8 @@ struct HeadScanner {
             fields.storage.appendBulk(bytes.extracting(first: taken))
             return taken
         }
-        // One byte more than all limits together: then a limit has spoken, or the head is complete.
+        // One byte more than all limits together: then a limit is exceeded, or the head is
+        // complete.
         let room = startLineBytes &+ sectionBytes &+ 1 &- before
         var storage: [UInt8] = []
         swap(&storage, &fields.storage)
@@ -95,7 +96,7 @@ struct HeadScanner {
         return taken
     }
 
-    /// Gives the section away and makes ready for the next head.
+    /// Moves the section out and prepares for the next head.
     mutating func takeFields() -> FieldSection {
         var taken = FieldSection()
         swap(&taken, &fields)
@@ -111,9 +112,9 @@ struct HeadScanner {
 // MARK: Memory
 
 extension HeadScanner {
-    /// Keeps the memory of `used` for the next head, unless one is under way or it is large.
+    /// Keeps the memory of `used` for the next head, unless a head is in progress or it is large.
     ///
-    /// An idle connection is to cost little.
+    /// This keeps idle connections cheap.
     mutating func recycle(_ used: consuming FieldSection) {
         guard fields.storage.capacity == 0, used.storage.capacity <= 2048,
             used.lines.capacity <= 64
@@ -159,7 +160,7 @@ extension HeadScanner {
         return true
     }
 
-    /// A byte of the start line that is not visible ASCII.
+    /// Handles a byte of the start line that is not visible ASCII.
     private mutating func noteStartLine(_ byte: UInt8, at i: Int) throws(MessageProblem) {
         if byte == 0x20 {
             if startLine.spaces == 0 { startLine.firstSpace = i }
@@ -167,13 +168,13 @@ extension HeadScanner {
             startLine.spaces &+= 1
             return
         }
-        // Only a reason phrase may hold HTAB and obs-text (RFC 9112 §4).
+        // Only a reason phrase may contain HTAB and obs-text (RFC 9112 §4).
         guard side == .response, byte >= 0x80 || byte == 0x09 else {
             throw startLineProblem(byte, at: i)
         }
     }
 
-    /// Reads one field line, or the empty line at the end; false when bytes are missing.
+    /// Scans one field line, or the empty line at the end; returns false when bytes are missing.
     private mutating func scanLine(_ bytes: Span<UInt8>) throws(MessageProblem) -> Bool {
         let end = min(bytes.count, sectionStart &+ sectionBytes)
         var i = position
@@ -237,7 +238,7 @@ extension HeadScanner {
         }
     }
 
-    /// Remembers where to go on, unless bytes beyond a limit prove that it is exceeded.
+    /// Saves the position for the next call, unless the bytes already exceed a limit.
     private mutating func pause(
         _ phase: Phase,
         at i: Int,
@@ -266,12 +267,12 @@ extension HeadScanner {
         return true
     }
 
-    /// Reads lines that are whole and plain, as nearly all are, and stops before any other.
+    /// Scans complete and plain lines, as nearly all are, and stops before any other.
     ///
-    /// Nothing is refused here: what this passes over is `scanLine`'s, which knows every case.
+    /// It rejects nothing: `scanLine` handles the lines that it leaves, with all cases.
     private mutating func scanPlainLines(_ bytes: Span<UInt8>) {
         let end = min(bytes.count, sectionStart &+ sectionBytes)
-        // Moved out and back: the table that names are looked up in is borrowed from the scanner.
+        // Moved out and back, since the scanner also lends the table for name look-ups.
         var lines: [FieldSection.Line] = []
         var names = fields.names
         swap(&lines, &fields.lines)
@@ -289,7 +290,7 @@ extension HeadScanner {
         fields.names = names
     }
 
-    /// Appends the plain lines of `bytes` and returns where the first other one begins.
+    /// Appends the plain lines of `bytes` and returns the start of the first other one.
     @inline(__always)
     private static func readPlainLines(
         _ bytes: Span<UInt8>,
@@ -339,7 +340,7 @@ extension HeadScanner {
         )
     }
 
-    /// Goes on with the line before: this one begins with a blank (obs-fold, RFC 9112 §5.2).
+    /// Continues the previous line: this one begins with a blank (obs-fold, RFC 9112 §5.2).
     private mutating func reopenLine(at i: Int) throws(MessageProblem) {
         guard let line = fields.lines.last else { throw problem(.whitespaceBeforeFirstField) }
         guard side == .response else { throw problem(.obsoleteFold) }
@@ -349,12 +350,12 @@ extension HeadScanner {
         open.valueStart = line.value.lowerBound
         open.trimFloor = i
         open.foldedEnd = line.value.upperBound
-        // An empty value begins only behind the fold.
+        // An empty value begins only after the fold.
         phase = line.value.isEmpty ? .beforeValue : .value
         position = i
     }
 
-    /// Turns every fold inside a value into spaces (RFC 9112 §5.2: “one or more SP octets”).
+    /// Replaces every fold inside a value with spaces (RFC 9112 §5.2: “one or more SP octets”).
     private mutating func unfold() {
         for line in fields.lines {
             for i in line.value.range where fields.storage[i] == 0x0D {

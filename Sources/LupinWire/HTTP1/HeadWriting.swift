@@ -1,11 +1,11 @@
-// The parts that heads are written of: single fields, and runs of field lines.
+// Writes the parts of heads: single fields, and runs of field lines.
 package import LupinCore
 
 /// One member of Via (RFC 9110 §7.6.3).
 package struct ViaMember: Sendable, Hashable {
     /// The version in which the message was received.
     package var receivedProtocol: ProtocolVersion
-    /// The name lupin goes by, such as `lupin-1f2e3d4c`.
+    /// The name of this proxy, such as `lupin-1f2e3d4c`.
     package var pseudonym: String
 
     package init(_ receivedProtocol: ProtocolVersion, pseudonym: String) {
@@ -17,7 +17,7 @@ package struct ViaMember: Sendable, Hashable {
 extension HeadCursor {
     @inline(__always) mutating func appendLineEnd() { append("\r\n" as StaticString) }
 
-    /// Appends `name: value CRLF`, where `name` brings its colon and space.
+    /// Appends `name: value CRLF`; `name` includes its colon and space.
     @inline(__always) mutating func appendField(_ name: StaticString, _ value: String) {
         append(name)
         append(value)
@@ -46,9 +46,9 @@ extension HeadCursor {
         appendLineEnd()
     }
 
-    /// Appends the lines that do not stay behind and whose names are not in `left`.
+    /// Appends the lines that are not hop-by-hop and whose names are not in `left`.
     ///
-    /// Neighbours that lie in the storage as they are sent go by one copy.
+    /// Adjacent lines that are stored in wire form take one copy.
     mutating func appendLines(of fields: borrowing FieldSection, without left: FieldNameSet) {
         let storage = fields.storage.span
         let lines = fields.lines.span
@@ -87,7 +87,7 @@ extension FieldSection.Line {
 }
 
 extension FieldSection {
-    /// The bytes that all lines take on the wire.
+    /// The number of bytes of all lines on the wire.
     var writtenBytes: Int {
         let lines = lines.span
         var count = 4 &* lines.count

@@ -1,6 +1,6 @@
-// What is wrong with the bytes of a message, and which status and Proxy-Status token that earns.
+// Why a message is invalid, with the resulting status and Proxy-Status token.
 
-/// Which way a message travels; it decides who gets the blame for a bad one.
+/// The direction of a message, which decides whether client or upstream is to blame.
 package enum MessageSide: UInt8, Sendable, Hashable {
     /// A client's request: the client gets a 4xx or 5xx.
     case request
@@ -8,9 +8,9 @@ package enum MessageSide: UInt8, Sendable, Hashable {
     case response
 }
 
-/// A message that can't be read.
+/// A message that can't be parsed.
 ///
-/// The connection it came on can't be used any longer.
+/// Its connection can't be used any longer.
 package struct MessageProblem: Error, Hashable, Sendable {
     package let side: MessageSide
     package let reason: Reason
@@ -20,7 +20,7 @@ package struct MessageProblem: Error, Hashable, Sendable {
         self.reason = reason
     }
 
-    /// What exactly is wrong.
+    /// The exact problem.
     package enum Reason: UInt8, Sendable, Hashable, CaseIterable {
         // Start line
         case tlsInsteadOfHTTP, malformedRequestLine, invalidMethod, invalidTargetByte
@@ -42,10 +42,10 @@ package struct MessageProblem: Error, Hashable, Sendable {
     }
 }
 
-// MARK: What the client is told
+// MARK: The answer to the client
 
 extension MessageProblem {
-    /// The status of the answer (RFC 9110 §15); always 502 when the upstream is to blame.
+    /// The status of the answer (RFC 9110 §15); always 502 if the upstream is to blame.
     package var status: UInt16 {
         guard side == .request else { return 502 }
         switch reason {
@@ -58,7 +58,7 @@ extension MessageProblem {
         }
     }
 
-    /// The error type for `Proxy-Status` and the record (RFC 9209 §2.3).
+    /// The error type in `Proxy-Status` and in the record (RFC 9209 §2.3).
     package var proxyStatus: String {
         guard side == .response else { return "http_request_error" }
         switch reason {
@@ -72,7 +72,7 @@ extension MessageProblem {
         }
     }
 
-    /// What is wrong, for people; holds no byte that the peer sent.
+    /// The problem as a sentence; contains no bytes from the peer.
     package var sentence: String {
         let subject = side == .request ? "request" : "response"
         return reason.text.replacing(subject: subject)
@@ -80,7 +80,7 @@ extension MessageProblem {
 }
 
 extension String {
-    /// The sentence with its placeholder `%` replaced by what the message is.
+    /// The sentence with its placeholder `%` replaced by the kind of message.
     fileprivate func replacing(subject: String) -> String {
         split(separator: "%", omittingEmptySubsequences: false).joined(separator: subject)
     }

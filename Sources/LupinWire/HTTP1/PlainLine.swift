@@ -1,15 +1,15 @@
-// Whether a field line is whole and plain, as nearly all are, so that it is read in one go.
+// Parses a field line in one go if it is complete and plain, as nearly all are.
 import LupinCore
 
-/// A field line `name: value` with nothing odd about it.
+/// A field line `name: value` without special cases.
 ///
-/// Every byte that is read unchecked stands before `limit` by the comparison right before it.
+/// Every unchecked read is before `limit`, by the comparison right before it.
 struct PlainLine {
     let line: FieldSection.Line
-    /// Behind its CRLF.
+    /// The index after its CRLF.
     let end: Int
 
-    /// Nil where the line is not all there, or not as plain as that.
+    /// Returns nil if the line is incomplete or not plain.
     @inline(__always)
     init?(_ bytes: Span<UInt8>, from start: Int, _ names: borrowing FieldNameTable.Lookup) {
         let limit = bytes.count

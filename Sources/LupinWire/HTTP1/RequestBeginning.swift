@@ -1,12 +1,12 @@
-// Whether bytes of an unknown protocol begin a request of HTTP/1.
+// Detects whether bytes of an unknown protocol begin an HTTP/1 request.
 import LupinCore
 
-/// The first bytes of a connection on which HTTP may be spoken, or something else.
+/// The first bytes of a connection that may carry HTTP or another protocol.
 package enum RequestBeginning {
-    /// Whether a request line begins here; nil while that is open.
+    /// Whether a request line begins here; nil while that is undecided.
     ///
-    /// Other protocols begin with words, too, some with a space behind them (SSH, IRC): so the
-    /// method must be of letters, and behind it must stand what a target begins with.
+    /// Other protocols begin with words too, some followed by a space (SSH, IRC): so the method
+    /// must consist of letters, and the beginning of a target must follow it.
     package static func isThere(_ bytes: Span<UInt8>) -> Bool? {
         var i = 0
         while i < bytes.count, isMethodByte(bytes[i]) { i += 1 }
@@ -16,7 +16,7 @@ package enum RequestBeginning {
         let target = bytes.extracting((i + 1)...)
         guard !target.isEmpty else { return nil }
         if target[0] == 0x2F { return true }
-        // `OPTIONS *` is a request, `PRI *` the preface of HTTP/2, which is not spoken yet.
+        // `OPTIONS *` is a request; `PRI *` is the preface of HTTP/2, which is not supported here.
         if target[0] == 0x2A { return i > 3 }
         for (i, letter) in "http".utf8.enumerated() {
             guard i < target.count else { return nil }
@@ -29,6 +29,6 @@ package enum RequestBeginning {
         (byte | 0x20) &- 0x61 < 26 || byte == 0x2D
     }
 
-    /// Longer words are no method that anybody uses.
+    /// Longer words are not methods in use.
     private static let methodBytesMax = 24
 }

@@ -1,20 +1,20 @@
-// A client's request head: when it is complete, what it asks for, and why it is refused.
+// Parses a client's request head, and rejects invalid ones.
 package import LupinCore
 
-/// A request head with what the wire said about its connection and its body.
+/// A request head with the properties of its connection and its body.
 ///
-/// A class, because it goes through several hands and a copy costs a reference count for each of
-/// its parts. What is stored is private: what other modules can see is checked for exclusive access
-/// at run time, 90 instructions each time.
+/// A class, because several owners pass it on, and a copy retains each of its parts. Stored
+/// properties are private: access to a property that other modules can see costs an exclusivity
+/// check at run time, 90 instructions each.
 package final class ParsedRequest {
     private var meaning = Meaning()
-    // Unchecked, because moving a head in or out would look for others who do the same just then.
-    // Safety: nothing is called while the head is accessed, so no access can meet another.
+    // Unchecked, since an exclusivity check would run whenever a head is moved in or out.
+    // Safety: nothing is called while the head is accessed, so accesses can't overlap.
     @exclusivity(unchecked) private var contents: RequestHead
 
     fileprivate init() { unsafe contents = RequestHead() }
 
-    /// A request that came in another version of HTTP than 1; its head is moved in.
+    /// A request from an HTTP version other than 1; its head is moved in.
     init(
         taking head: inout RequestHead,
         framing: BodyFraming,
@@ -32,7 +32,7 @@ package final class ParsedRequest {
     }
 
     package var framing: BodyFraming { meaning.framing }
-    /// Whether the client lets the connection live on; never for HTTP/1.0 (RFC 9112 §9.3: “A proxy
+    /// Whether the client keeps the connection alive; never for HTTP/1.0 (RFC 9112 §9.3: “A proxy
     /// server MUST NOT maintain a persistent connection with an HTTP/1.0 client”).
     package var keepAlive: Bool { meaning.keepAlive }
     /// `Expect: 100-continue` (RFC 9110 §10.1.1); never for HTTP/1.0.
@@ -42,20 +42,20 @@ package final class ParsedRequest {
     package var method: Method { unsafe contents.method }
     package var version: ProtocolVersion { unsafe contents.version }
 
-    /// The head; reading it makes a copy, which `takeHead` does not.
+    /// The head; reading it copies it, `takeHead` does not.
     package var head: RequestHead {
         get { unsafe contents }
         set { unsafe contents = newValue }
     }
 
-    /// Moves the head out: whoever has it is its only owner and may change it without a copy.
+    /// Moves the head out: the caller is its only owner and may change it without a copy.
     package func takeHead() -> RequestHead {
         var taken = RequestHead()
         unsafe swap(&taken, &contents)
         return taken
     }
 
-    /// What the fields say together.
+    /// The combined meaning of the fields.
     private struct Meaning {
         var framing = BodyFraming.none
         var keepAlive = false
@@ -64,34 +64,34 @@ package final class ParsedRequest {
     }
 }
 
-/// Reads request heads off a connection, one after the other.
+/// Parses request heads of a connection, one after the other.
 ///
-/// After a problem the parser is spent, and so is the connection.
+/// After a problem neither the parser nor the connection can be used.
 package final class RequestParser {
-    /// Empty lines that are forgiven before a request line (RFC 9112 §2.2: “at least one”).
+    /// The most empty lines ignored before a request line (RFC 9112 §2.2: “at least one”).
     private static let emptyLinesMax = 4
 
-    // Unchecked, because every step of a head would look for others who feed the parser just then.
+    // Unchecked, since an exclusivity check would run at every step of a head.
     // Safety: nothing that could reach the parser is called while its parts are accessed.
     @exclusivity(unchecked) private var scanner: HeadScanner
     private var emptyLines = 0
     private var isInsideEmptyLine = false
     @exclusivity(unchecked) private var parsed = ParsedRequest()
     private var isWhole = false
-    // Stored, because asking the scanner copies it.
+    // Stored, because a query of the scanner copies it.
     private var isUnderWay = false
 
     package init(limits: HTTP1Limits) {
         unsafe scanner = HeadScanner(side: .request, limits: limits)
     }
 
-    /// Whether a whole head waits to be taken.
+    /// Whether a complete head is ready for `take`.
     package var isComplete: Bool { isWhole }
 
-    /// Whether any byte of a head has come; empty lines before it don't count.
+    /// Whether any byte of a head has arrived; empty lines before it don't count.
     package var hasBegun: Bool { isWhole || isUnderWay }
 
-    /// Reads on, stops right behind the head and returns how many bytes were taken.
+    /// Parses up to the end of the head at most, and returns how many bytes were consumed.
     package func feed(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
         guard !isWhole else { return 0 }
         var skipped = 0
@@ -105,16 +105,16 @@ package final class RequestParser {
         return skipped + taken
     }
 
-    /// The head that was read; the parser is ready for the next one.
+    /// Returns the parsed head; the parser is then ready for the next one.
     ///
-    /// To be called when `isComplete`.
+    /// Call it only when `isComplete` is true.
     package func take() -> ParsedRequest {
         precondition(isWhole, "a request head is taken only when it is complete")
         isWhole = false
         return unsafe parsed
     }
 
-    /// Takes over the memory of fields that nobody needs any longer, for a head to come.
+    /// Takes ownership of the memory of unused fields, for a later head.
     package func recycle(_ fields: consuming FieldSection) { unsafe scanner.recycle(fields) }
 
     private func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageProblem) -> Int {
@@ -143,9 +143,9 @@ package final class RequestParser {
 // MARK: Meaning
 
 extension RequestParser {
-    /// Fills in what the parts of the head say together; whatever can be wrong is found here.
+    /// Interprets the parts of the head together, and detects all problems.
     private func interpret() throws(MessageProblem) {
-        // Used again unless somebody still holds it: an object costs more than the check.
+        // Reused unless another owner holds it: an allocation costs more than the check.
         // Safety: each access ends before the next begins, and nothing else is called in one.
         if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedRequest() }
         let parsed = unsafe parsed
@@ -197,20 +197,20 @@ extension ParsedRequest {
         let startsWithQuery = !target.path.isEmpty && targetBytes[target.path.lowerBound] == 0x3F
         head.fields = fields
         if startsWithQuery { head.supplyPath() }
-        // Safety: nothing is called while the two are exchanged.
+        // Safety: nothing is called during the swap.
         unsafe swap(&contents, &head)
     }
 }
 
 extension Range<Int> {
-    /// The range counted from the start of the head; an empty one stands nowhere.
+    /// The range relative to the start of the head; an empty range stays as it is.
     @inline(__always) fileprivate func moved(by distance: Int) -> ByteRange {
         isEmpty ? .empty : ByteRange(start: lowerBound &+ distance, count: count)
     }
 }
 
 extension RequestHead {
-    /// `http://host?query`: the path that is meant is `/` (RFC 9110 §4.2.3).
+    /// For `http://host?query` sets the path to `/` (RFC 9110 §4.2.3).
     fileprivate mutating func supplyPath() {
         let query = fields.storage[pathAndQuery.range]
         let start = fields.storage.count
@@ -220,7 +220,7 @@ extension RequestHead {
     }
 }
 
-/// What Host, Expect and TE say, in one walk.
+/// The values of Host, Expect and TE, collected in one pass.
 private struct RequestNotes {
     private(set) var expectsContinue = false
     private(set) var acceptsTrailers = false
@@ -239,9 +239,9 @@ private struct RequestNotes {
                 hosts += 1
                 guard hosts == 1 else { throw MessageProblem(.request, .severalHosts) }
                 let value = storage.extracting(lines[i].value.range)
-                // Most proxied requests say the same twice; the target has been checked.
+                // Most proxied requests repeat the target's authority; the target has been checked.
                 if value.count > 0, value.equals(authority) { continue }
-                // Where the target has no authority, an empty Host leaves nowhere to go.
+                // If the target has no authority, an empty Host leaves the request without one.
                 guard let shape = AuthorityShape(value),
                     !(shape.isHostEmpty && (value.count > 0 || authority.isEmpty)),
                     shape.port != 0
@@ -257,7 +257,7 @@ private struct RequestNotes {
             default: break
             }
         }
-        // RFC 9112 §3.2: an HTTP/1.1 request without Host is a 400, whatever its target says.
+        // RFC 9112 §3.2: an HTTP/1.1 request without Host is a 400, whatever its target is.
         guard hosts > 0 || minor == 0 else { throw MessageProblem(.request, .missingHost) }
     }
 }

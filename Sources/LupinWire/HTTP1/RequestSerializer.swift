@@ -1,9 +1,9 @@
-// A request head as it goes to the next hop: said anew from its parts, never copied whole.
+// Writes a request head for the next hop: rebuilt from its parts, never copied whole.
 package import LupinCore
 
-/// What the next hop needs that does not stand in the head, and what lupin says itself.
+/// What the next hop needs beyond the head, and the fields that lupin sets itself.
 package struct RequestOptions: Sendable {
-    /// What follows the method.
+    /// The request target, which follows the method.
     package enum Target: Sendable, Hashable {
         /// Path and query, for an origin (RFC 9112 §3.2.1).
         case origin
@@ -14,7 +14,7 @@ package struct RequestOptions: Sendable {
     }
 
     package var target: Target
-    /// Host and port of the target, as Host and an absolute target say them.
+    /// Host and port of the target, for Host and an absolute target.
     package var authority: String
     /// How the body will be framed.
     package var framing: BodyFraming
@@ -51,8 +51,8 @@ package struct RequestOptions: Sendable {
 package enum RequestSerializer {
     /// Appends `head` as an HTTP/1.1 request.
     ///
-    /// Host comes first and once. Lines marked hop-by-hop stay behind; Host, Content-Length and
-    /// Transfer-Encoding are said anew from `options`, exactly one of the latter two.
+    /// Host comes first and once. Lines marked hop-by-hop are left out. Host, Content-Length and
+    /// Transfer-Encoding are set from `options`, exactly one of the latter two.
     package static func append(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
@@ -63,9 +63,9 @@ package enum RequestSerializer {
         }
     }
 
-    /// At least the bytes that a head takes.
+    /// An upper bound on the bytes of a head.
     ///
-    /// 256 cover what is said in constant words and numbers.
+    /// 256 cover the constant words and numbers.
     private static func room(
         for head: borrowing RequestHead,
         _ options: borrowing RequestOptions
@@ -99,8 +99,8 @@ package enum RequestSerializer {
         cursor.append(" HTTP/1.1\r\nHost: " as StaticString)
         cursor.append(options.authority)
         cursor.appendLineEnd()
-        // What HTTP/1.0 expects is to be ignored (RFC 9110 §10.1.1), so it isn't passed on under
-        // the name of HTTP/1.1.
+        // An expectation in HTTP/1.0 must be ignored (RFC 9110 §10.1.1), so it isn't forwarded in
+        // an HTTP/1.1 request.
         let isHTTP10 = head.version == .http10
         cursor.appendLines(
             of: head.fields,
@@ -137,8 +137,8 @@ package enum RequestSerializer {
             cursor.append(head.fields.storage.span.extracting(head.pathAndQuery.range))
             return
         }
-        // RFC 9112 §3.2.4: OPTIONS of an empty path means the server as a whole. A parent gets
-        // it as an empty path, the origin as an asterisk.
+        // RFC 9112 §3.2.4: OPTIONS with an empty path means the whole server. A parent gets an
+        // empty path, the origin an asterisk.
         switch (head.form, head.method) {
         case (.asterisk, _), (_, .options): if !isBareAuthority { cursor.append(0x2A) }
         default: cursor.append(0x2F)
@@ -151,7 +151,7 @@ package enum RequestSerializer {
     ) {
         if options.acceptsTrailers { cursor.append("TE: trailers\r\n" as StaticString) }
         if let name = options.upgrade { cursor.appendField("Upgrade: ", name) }
-        // RFC 9110 §10.1.4, §7.8: who sends TE or Upgrade MUST name it in Connection.
+        // RFC 9110 §10.1.4, §7.8: a sender of TE or Upgrade MUST name it in Connection.
         let line: StaticString
         switch (options.upgrade != nil, options.acceptsTrailers, options.closes) {
         case (true, true, _): line = "Connection: Upgrade, TE\r\n"

@@ -1,15 +1,15 @@
-// What a request target points at: the four forms of RFC 9112 §3.2, and which method has which.
+// Parses request targets: the four forms of RFC 9112 §3.2, and the method that each requires.
 import LupinCore
 
-/// The parts of a request target whose bytes are 0x21 to 0x7E already.
+/// The parts of a request target whose bytes are known to be 0x21 to 0x7E.
 struct RequestTarget {
     private(set) var form = RequestHead.TargetForm.origin
     private(set) var scheme: Scheme?
-    /// Offsets count from the start of the target.
+    /// Offsets are relative to the start of the target.
     private(set) var authority = 0..<0
     private(set) var path = 0..<0
 
-    /// Reads `target` as what `method` may have there.
+    /// Parses `target` in a form that `method` allows.
     init(_ target: Span<UInt8>, method: Method) throws(MessageProblem) {
         if target.firstIndex(of: 0x23) != nil {
             throw MessageProblem(.request, .fragmentInTarget)
@@ -75,7 +75,7 @@ struct AuthorityShape {
     let port: UInt16?
     let isHostEmpty: Bool
 
-    /// nil when a byte stands where it can't, or the port is beyond 65535.
+    /// Returns nil if a byte is invalid at its place, or the port exceeds 65535.
     init?(_ bytes: Span<UInt8>) {
         var i = 0
         if bytes.count > 0, bytes[0] == 0x5B {
@@ -121,7 +121,7 @@ extension UInt8 {
         return self < 128 && high &>> UInt64(self & 63) & 1 == 1
     }
 
-    /// What stands between brackets: an IPv6 address, perhaps with a zone (`%25…`).
+    /// A byte allowed between brackets: of an IPv6 address, perhaps with a zone (`%25…`).
     fileprivate var isBracketedHostByte: Bool { self == 0x3A || isHostByte }
 
     /// The value of a hexadecimal digit; 16 and more for other bytes.

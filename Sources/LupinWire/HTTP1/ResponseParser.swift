@@ -1,48 +1,48 @@
-// An upstream's response head: when it is complete, how its body ends, and why it is refused.
+// Parses an upstream's response head, determines its framing, and rejects invalid ones.
 package import LupinCore
 
-/// A response head with what the wire said about its connection and its body.
+/// A response head with the properties of its connection and its body.
 ///
-/// A class for the reasons that ``ParsedRequest`` names.
+/// A class for the same reasons as ``ParsedRequest``.
 package final class ParsedResponse {
     private var meaning = Meaning()
-    // Unchecked, because moving a head in or out would look for others who do the same just then.
-    // Safety: nothing is called while the head is accessed, so no access can meet another.
+    // Unchecked, since an exclusivity check would run whenever a head is moved in or out.
+    // Safety: nothing is called while the head is accessed, so accesses can't overlap.
     @exclusivity(unchecked) private var contents = ResponseHead()
 
     fileprivate init() {}
 
-    /// A response that came in another version of HTTP than 1.
+    /// A response from an HTTP version other than 1.
     init(_ head: consuming ResponseHead, framing: BodyFraming, contentLength: UInt64?) {
         meaning = Meaning(framing: framing, keepAlive: true, contentLength: contentLength)
         unsafe contents = head
     }
 
     package var framing: BodyFraming { meaning.framing }
-    /// Whether the upstream lets the connection live on once the body is read.
+    /// Whether the upstream keeps the connection alive after the body.
     package var keepAlive: Bool { meaning.keepAlive }
-    /// What Content-Length says, also where no body follows: what HEAD and 304 send on.
+    /// The value of Content-Length, also without a body: for HEAD and 304 it is forwarded.
     package var contentLength: UInt64? { meaning.contentLength }
-    /// The body carries a transfer coding that stays on it; framing is until close.
+    /// Whether the body has a transfer coding that is kept; its framing is until close.
     package var hasForeignCoding: Bool { meaning.hasForeignCoding }
     package var status: UInt16 { unsafe contents.status }
     /// Whether more responses to the same request follow.
     package var isInterim: Bool { status < 200 && status != 101 }
 
-    /// The head; reading it makes a copy, which `takeHead` does not.
+    /// The head; reading it copies it, `takeHead` does not.
     package var head: ResponseHead {
         get { unsafe contents }
         set { unsafe contents = newValue }
     }
 
-    /// Moves the head out: whoever has it is its only owner and may change it without a copy.
+    /// Moves the head out: the caller is its only owner and may change it without a copy.
     package func takeHead() -> ResponseHead {
         var taken = ResponseHead()
         unsafe swap(&taken, &contents)
         return taken
     }
 
-    /// What the fields say together.
+    /// The combined meaning of the fields.
     private struct Meaning {
         var framing = BodyFraming.none
         var keepAlive = false
@@ -51,31 +51,31 @@ package final class ParsedResponse {
     }
 }
 
-/// Reads response heads, interim ones included, off a connection, one after the other.
+/// Parses response heads of a connection, including interim ones, one after the other.
 ///
-/// After a problem the parser is spent, and so is the connection.
+/// After a problem neither the parser nor the connection can be used.
 package final class ResponseParser {
-    // Unchecked, because every step of a head would look for others who feed the parser just then.
+    // Unchecked, since an exclusivity check would run at every step of a head.
     // Safety: nothing that could reach the parser is called while its parts are accessed.
     @exclusivity(unchecked) private var scanner: HeadScanner
     @exclusivity(unchecked) private var parsed = ParsedResponse()
     private var isWhole = false
-    // Stored, because asking the scanner copies it.
+    // Stored, because a query of the scanner copies it.
     private var isUnderWay = false
 
     package init(limits: HTTP1Limits) {
         unsafe scanner = HeadScanner(side: .response, limits: limits)
     }
 
-    /// Whether a whole head waits to be taken.
+    /// Whether a complete head is ready for `take`.
     package var isComplete: Bool { isWhole }
 
-    /// Whether any byte of a head has come.
+    /// Whether any byte of a head has arrived.
     package var hasBegun: Bool { isWhole || isUnderWay }
 
-    /// Reads on, stops right behind the head and returns how many bytes were taken.
+    /// Parses up to the end of the head at most, and returns how many bytes were consumed.
     ///
-    /// `requestMethod` is the method that is answered; it decides whether there is a body.
+    /// `requestMethod` is the method of the request; it decides whether there is a body.
     package func feed(
         _ bytes: Span<UInt8>,
         requestMethod: Method
@@ -87,20 +87,20 @@ package final class ResponseParser {
         return taken
     }
 
-    /// The head that was read; the parser is ready for the next one.
+    /// Returns the parsed head; the parser is then ready for the next one.
     ///
-    /// To be called when `isComplete`.
+    /// Call it only when `isComplete` is true.
     package func take() -> ParsedResponse {
         precondition(isWhole, "a response head is taken only when it is complete")
         isWhole = false
         return unsafe parsed
     }
 
-    /// Takes over the memory of fields that nobody needs any longer, for a head to come.
+    /// Takes ownership of the memory of unused fields, for a later head.
     package func recycle(_ fields: consuming FieldSection) { unsafe scanner.recycle(fields) }
 
     private func interpret(_ method: Method) throws(MessageProblem) {
-        // Used again unless somebody still holds it: an object costs more than the check.
+        // Reused unless another owner holds it: an allocation costs more than the check.
         // Safety: each access ends before the next begins, and nothing else is called in one.
         if unsafe !isKnownUniquelyReferenced(&parsed) { unsafe parsed = ParsedResponse() }
         let parsed = unsafe parsed
@@ -111,7 +111,7 @@ package final class ResponseParser {
         isUnderWay = false
     }
 
-    /// Whether RFC 9112 §6.3 rules a body out, whatever the fields say.
+    /// Whether RFC 9112 §6.3 excludes a body, whatever the fields are.
     package static func hasNoBody(status: UInt16, method: Method) -> Bool {
         switch status {
         case 100..<200, 204, 304: return true
@@ -127,7 +127,7 @@ package final class ResponseParser {
 }
 
 extension ParsedResponse {
-    /// Fills in what the parts of the head say together; whatever can be wrong is found here.
+    /// Interprets the parts of the head together, and detects all problems.
     fileprivate func interpret(
         _ line: HeadScanner.StartLine,
         _ fields: consuming FieldSection,
@@ -162,7 +162,7 @@ extension ParsedResponse {
         head.reason = StatusLine.reason(lineEnd: line.end)
         head.version = minor == 0 ? .http10 : .http11
         head.fields = fields
-        // Safety: nothing is called while the two are exchanged.
+        // Safety: nothing is called during the swap.
         unsafe swap(&contents, &head)
     }
 }

@@ -1,22 +1,22 @@
-// A response head as it goes to the client: said anew from its parts, never copied whole.
+// Writes a response head for the client: rebuilt from its parts, never copied whole.
 package import LupinCore
 
-/// What the client needs to know that does not stand in the head, and what lupin says itself.
+/// What the client needs beyond the head, and the fields that lupin sets itself.
 package struct ResponseOptions: Sendable {
-    /// What Connection says.
+    /// The value of Connection.
     package enum Persistence: UInt8, Sendable, Hashable {
-        /// Nothing: HTTP/1.1 connections live on.
+        /// No field: HTTP/1.1 connections are persistent by default.
         case implied
         case close
-        /// For an HTTP/1.0 client that asked.
+        /// For an HTTP/1.0 client that requested it.
         case keepAlive
     }
 
-    /// How the body will be framed; for HEAD and 304, `.length` repeats what GET would have had.
+    /// How the body will be framed; for HEAD and 304, `.length` is the length for GET.
     package var framing: BodyFraming
     package var persistence = Persistence.implied
     package var via: ViaMember?
-    /// The text of Date where the response has none (RFC 9110 §6.6.1).
+    /// The value of Date if the response has none (RFC 9110 §6.6.1).
     package var date: String?
     /// The protocol of `Upgrade` in a 101.
     package var upgrade: String?
@@ -28,7 +28,7 @@ package struct ResponseOptions: Sendable {
 package enum ResponseSerializer {
     /// Appends `head` as an HTTP/1.1 response, interim or final.
     ///
-    /// Lines marked hop-by-hop stay behind; Content-Length and Transfer-Encoding are said anew from
+    /// Lines marked hop-by-hop are left out. Content-Length and Transfer-Encoding are set from
     /// `options`, and never in a 1xx or 204 (RFC 9110 §8.6, RFC 9112 §6.1).
     package static func append(
         _ head: borrowing ResponseHead,
@@ -40,9 +40,9 @@ package enum ResponseSerializer {
         }
     }
 
-    /// At least the bytes that a head takes.
+    /// An upper bound on the bytes of a head.
     ///
-    /// 256 cover what is said in constant words and numbers.
+    /// 256 cover the constant words and numbers.
     private static func room(
         for head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions

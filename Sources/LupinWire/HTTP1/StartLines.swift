@@ -1,9 +1,9 @@
-// The request line and the status line (RFC 9112 §3, §4): their parts and their versions.
+// Parses the request line and the status line (RFC 9112 §3, §4).
 import LupinCore
 
-/// A request line whose bytes and spaces the scanner has seen already.
+/// A request line whose bytes and spaces the scanner has already checked.
 enum RequestLine {
-    /// Refuses a line that is not `token SP target SP HTTP/1.x`.
+    /// Rejects a line that is not `token SP target SP HTTP/1.x`.
     static func check(
         _ line: Span<UInt8>,
         _ found: HeadScanner.StartLine
@@ -25,7 +25,7 @@ enum RequestLine {
         }
     }
 
-    /// The method that `token` spells; methods are case-sensitive (RFC 9110 §9.1).
+    /// The method named `token`; methods are case-sensitive (RFC 9110 §9.1).
     static func method(_ token: Span<UInt8>) -> Method {
         switch token.count {
         case 3:
@@ -40,19 +40,19 @@ enum RequestLine {
     }
 }
 
-/// A status line whose bytes the scanner has seen already.
+/// A status line whose bytes the scanner has already checked.
 enum StatusLine {
-    /// Refuses a line that is not `HTTP/1.x SP 3DIGIT [SP reason]`.
+    /// Rejects a line that is not `HTTP/1.x SP 3DIGIT [SP reason]`.
     ///
-    /// The space before an absent reason phrase is often left out; nothing depends on it.
+    /// The space before an absent reason phrase is often omitted; this is accepted.
     static func check(_ line: Span<UInt8>) throws(MessageProblem) {
         guard line.count >= 12, line.isHTTPVersion, line[8] == 0x20,
             line[9].isASCIIDigit, line[10].isASCIIDigit, line[11].isASCIIDigit,
             line.count == 12 || line[12] == 0x20
         else { throw MessageProblem(.response, .malformedStatusLine) }
         guard line[5] == 0x31 else { throw MessageProblem(.response, .unsupportedVersion) }
-        // RFC 9110 §15 ends at 599, but sites in use answer 999, and its client has to cope with it
-        // in any case: what can be framed is passed on.
+        // RFC 9110 §15 ends at 599, but some sites answer 999, and clients must handle it anyway. A
+        // response that can be framed is forwarded.
         guard status(line) >= 100 else {
             throw MessageProblem(.response, .statusOutOfRange)
         }
@@ -63,7 +63,7 @@ enum StatusLine {
         UInt16(line[9] &- 0x30) * 100 + UInt16(line[10] &- 0x30) * 10 + UInt16(line[11] &- 0x30)
     }
 
-    /// Where the reason phrase of a checked line stands.
+    /// The range of a checked line's reason phrase.
     static func reason(lineEnd: Int) -> ByteRange {
         lineEnd > 13 ? ByteRange(13..<lineEnd) : .empty
     }
@@ -72,7 +72,7 @@ enum StatusLine {
 extension Span where Element == UInt8 {
     /// Whether the first 8 bytes are `HTTP/d.d`; the name is case-sensitive (RFC 9112 §2.3).
     var isHTTPVersion: Bool {
-        // `HTTP/` and `.`, read as a number, with nothing where the digits stand.
+        // `HTTP/` and `.`, read as a number, with zeros for the digits.
         count >= 8 && word(at: 0) & 0x00FF_00FF_FFFF_FFFF == 0x002E_002F_5054_5448
             && self[5].isASCIIDigit && self[7].isASCIIDigit
     }

@@ -1,10 +1,10 @@
-// The reason phrases of the status codes, for responses that bring none.
+// The reason phrases of status codes, for responses without one.
 
 /// Standard reason phrases.
 package enum StatusPhrases {
-    /// The phrase of `status` as its specification writes it, or an empty text.
+    /// The phrase of `status` as its specification writes it, or an empty string.
     ///
-    /// RFC 9110 §15 unless noted. A client ignores the phrase (RFC 9112 §4), but people read it.
+    /// RFC 9110 §15 unless noted. Clients ignore the phrase (RFC 9112 §4); it is for readers.
     package static func phrase(_ status: UInt16) -> String {
         switch status {
         case 100: "Continue"

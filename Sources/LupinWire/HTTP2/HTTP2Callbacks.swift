@@ -1,9 +1,9 @@
-// The functions that nghttp2 calls back; each finds its connection in the session's user data.
+// The callbacks of nghttp2; each finds its connection in the session's user data.
 import CNghttp2
 import LupinCore
 
 enum HTTP2Callbacks {
-    /// A session whose connection is still to be set.
+    /// A session whose connection must still be set.
     static func session(_ role: HTTP2Connection.Role) -> OpaquePointer {
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
@@ -13,7 +13,7 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_new(&callbacks)
         unsafe nghttp2_option_new(&options)
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-        // Heads have limits of their own, and one that is silently not sent would be a riddle.
+        // Heads have limits of their own, and nghttp2 would silently drop one above its own limit.
         unsafe nghttp2_option_set_max_send_header_block_length(options, headBytesMax)
         unsafe install(on: callbacks)
         switch role {
@@ -31,10 +31,10 @@ enum HTTP2Callbacks {
         unsafe String(cString: nghttp2_strerror(Int32(clamping: code)))
     }
 
-    /// No head that passed the limits takes so much.
+    /// No head within the limits is this large.
     private static let headBytesMax = 64 << 20
 
-    /// Names the functions; each uses what it is called with during the call only.
+    /// Registers the functions; each uses its arguments during the call only.
     private static func install(on callbacks: OpaquePointer?) {
         unsafe installHeadCallbacks(on: callbacks)
         unsafe installFrameCallbacks(on: callbacks)
@@ -141,7 +141,7 @@ enum HTTP2Callbacks {
         }
     }
 
-    /// Calls `submit` with where a body comes from, nil when there is `none`.
+    /// Calls `submit` with the provider of a body, or nil when there is `none`.
     static func withProvider(
         _ hasBody: Bool,
         _ submit: (UnsafePointer<nghttp2_data_provider>?) -> Int32
@@ -161,9 +161,9 @@ enum HTTP2Callbacks {
         return unsafe submit(&provider)
     }
 
-    /// Lends `body` the connection that nghttp2 calls for.
+    /// Lends `body` the connection of a callback.
     ///
-    /// Lent and not handed over: there are a dozen calls for every message.
+    /// Borrowed, without retain and release: there are a dozen calls for every message.
     private static func with<Result>(
         _ me: UnsafeMutableRawPointer?,
         _ body: (HTTP2Connection) -> Result

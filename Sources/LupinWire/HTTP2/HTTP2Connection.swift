@@ -4,14 +4,14 @@ package import LupinCore
 
 /// One side of one HTTP/2 connection, over nghttp2; confined to its loop.
 ///
-/// `receive` takes what came and leaves events; what is to be sent lies ready for `send…` and
-/// `drain`, which write into the caller's bytes. Flow control is the caller's in one half: it says
-/// with `consume` when somebody took the bytes of a stream.
+/// `receive` takes bytes and queues events; `send…` queue frames, which `drain` and `push` write
+/// into the caller's bytes. The caller does part of the flow control: it calls `consume` when bytes
+/// of a stream were consumed.
 @safe
 package final class HTTP2Connection {
     package enum Role: Sendable { case server, client }
 
-    // What follows is also the notebook of HTTP2Reception.swift, which nghttp2 calls.
+    // The state below is also used by HTTP2Reception.swift, which nghttp2 calls.
 
     // Safety: made in init, freed in deinit, and used inside calls of this object only.
     let session: OpaquePointer
@@ -20,8 +20,8 @@ package final class HTTP2Connection {
     let reader: HTTP2HeadReader
     let writer = HTTP2FieldWriter()
 
-    // Unchecked, because every frame would look for others who queue events just then.
-    // Safety: callbacks run inside nghttp2's calls, during which nothing else touches these.
+    // Unchecked, since an exclusivity check would run for every frame.
+    // Safety: callbacks run inside nghttp2's calls, during which nothing else accesses these.
     @exclusivity(unchecked) var events: [HTTP2Event] = []
     private var nextEventIndex = 0
     @exclusivity(unchecked) var output: [UInt8] = []
@@ -29,30 +29,30 @@ package final class HTTP2Connection {
     var resets: RateCounter
     var control: RateCounter
     var now: UInt64 = 0
-    /// Where the bytes lie that `receive` reads just now.
+    /// The address of the bytes that `receive` is reading.
     var input: UnsafePointer<UInt8>?
     var inputCount = 0
-    /// Payload that was read and that the peer has not been told of.
+    /// Payload that was read and not yet credited to the peer's window.
     var unaccounted = 0
     var blockBytes = 0
-    /// Which head is under way, and since when.
+    /// The stream of the head in progress, and when it began.
     var head: (stream: Int32, since: UInt64)?
-    /// Messages went on since the last PING.
+    /// Whether messages advanced since the last PING.
     var hasMoved = false
-    /// The peer has said how it wants to be spoken to.
+    /// Whether the peer's settings have arrived.
     package internal(set) var hasSettings = false
     var continuations = 0
-    /// PINGs of ours that were not answered yet.
+    /// PINGs of ours that have no answer yet.
     package internal(set) var pingsUnderWay = 0
     /// The stream that the peer has just reset.
     var streamReset: Int32 = 0
     var streamCount = 0
-    /// The numbers of streams that the peer has opened, and those that it skipped.
+    /// The streams that the peer has opened, and those that it skipped.
     var opened = OpenedStreams()
     var hasTerminated = false
     var goneAway = false
 
-    /// Payload that `push` has to send.
+    /// Payload for `push` to send.
     @safe struct Outgoing {
         var stream: Int32 = 0
         var base: UnsafePointer<UInt8>?
@@ -70,14 +70,14 @@ package final class HTTP2Connection {
         resets = RateCounter(parameters.limits.resets)
         control = RateCounter(parameters.limits.control)
         unsafe session = HTTP2Callbacks.session(role)
-        // Safety: the session dies with this object and calls nobody in between.
+        // Safety: the session is freed with this object and makes no callbacks in between.
         unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         announce()
     }
 
     deinit { unsafe nghttp2_session_del(session) }
 
-    /// Says how we want to be spoken to (RFC 9113 §6.5.2).
+    /// Sends our SETTINGS (RFC 9113 §6.5.2).
     private func announce() {
         let limits = parameters.limits
         var settings: [nghttp2_settings_entry] = []
@@ -114,10 +114,10 @@ package final class HTTP2Connection {
 
     // MARK: State
 
-    /// Bytes of a new stream's body that the peer may send unasked.
+    /// Bytes of a new stream's body that the peer may send before a window update.
     package var windowBytes: Int { parameters.limits.window.initialBytes }
 
-    /// Whether anything more will be sent or is expected; a connection without either is over.
+    /// Whether the connection is over: nothing more will be sent or is expected.
     package var isOver: Bool {
         unsafe nghttp2_session_want_read(session) == 0
             && nghttp2_session_want_write(session) == 0
@@ -126,19 +126,19 @@ package final class HTTP2Connection {
     /// Whether frames wait to be written.
     package var wantsWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 }
 
-    /// When the peer began a head, or the connection, that is not complete yet; `begun` is when
-    /// the connection was made.
+    /// When the unfinished head began; nil without one, and `begun`, the time of the connection,
+    /// before the peer's first settings.
     package func unfinishedSince(_ begun: UInt64) -> UInt64? {
         hasSettings ? head?.since : begun
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     package var openStreams: Int { streamCount }
 
-    /// Whether the peer has said, or we have, that no new streams are taken.
+    /// Whether the peer or this side has announced to take no new streams.
     package var isGoingAway: Bool { goneAway || hasTerminated }
 
-    /// Streams that we may open beside those that are.
+    /// How many more streams this side may open.
     package var streamsLeft: Int {
         guard !isGoingAway, unsafe nghttp2_session_check_request_allowed(session) != 0 else {
             return 0
@@ -150,7 +150,7 @@ package final class HTTP2Connection {
         return max(0, Int(limit) - streamCount)
     }
 
-    /// Whether the peer takes an extended CONNECT (RFC 8441 §3).
+    /// Whether the peer accepts an extended CONNECT (RFC 8441 §3).
     package var takesExtendedConnect: Bool {
         unsafe nghttp2_session_get_remote_settings(
             session,
@@ -158,7 +158,7 @@ package final class HTTP2Connection {
         ) == 1
     }
 
-    /// Payload that the peer takes of a stream just now.
+    /// Payload of a stream that the peer accepts now.
     package func room(on stream: Int32) -> Int {
         let all = unsafe nghttp2_session_get_remote_window_size(session)
         let one = unsafe nghttp2_session_get_stream_remote_window_size(session, stream)
@@ -167,11 +167,11 @@ package final class HTTP2Connection {
 
     // MARK: Receiving
 
-    /// Reads what came; `now` is in microseconds of any clock.
+    /// Processes received bytes; `now` is in microseconds of any clock.
     package func receive(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Failure) {
         guard !hasTerminated else { return }
         self.now = now
-        // Safety: nghttp2 reads the bytes during the call, and `input` is forgotten behind it.
+        // Safety: nghttp2 reads the bytes during the call, and `input` is cleared after it.
         let result = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe input = buffer.baseAddress
             inputCount = buffer.count
@@ -188,7 +188,7 @@ package final class HTTP2Connection {
     /// The next event, oldest first.
     package func nextEvent() -> HTTP2Event? {
         guard unsafe nextEventIndex < events.count else { return nil }
-        // Moved out: what it brings has one owner.
+        // Moved out, so that the content has one owner.
         var event = HTTP2Event.pong
         unsafe swap(&event, &events[nextEventIndex])
         nextEventIndex += 1
@@ -199,25 +199,25 @@ package final class HTTP2Connection {
         return event
     }
 
-    /// Whether events wait.
+    /// Whether events are queued.
     package var hasEvents: Bool { unsafe nextEventIndex < events.count }
 
-    /// Lets the peer send as much more of a stream.
+    /// Lets the peer send `count` more bytes of a stream.
     package func consume(_ count: Int, on stream: Int32) {
         unsafe nghttp2_session_consume_stream(session, stream, count)
     }
 
-    /// Lets the peer send `bytes` of a stream unasked.
+    /// Raises a stream's window to `bytes`.
     package func widen(_ stream: Int32, to bytes: Int) {
         unsafe nghttp2_session_set_local_window_size(session, 0, stream, Int32(clamping: bytes))
     }
 
-    /// Takes over the memory of fields that nobody needs any longer.
+    /// Takes ownership of the memory of unused fields.
     package func recycle(_ fields: consuming FieldSection) { reader.recycle(fields) }
 
     // MARK: Sending
 
-    /// Writes everything that waits behind `bytes`.
+    /// Appends all queued frames to `bytes`.
     package func drain(into bytes: inout [UInt8]) {
         unsafe swap(&bytes, &output)
         while true {
@@ -232,7 +232,7 @@ package final class HTTP2Connection {
 
     /// Opens a stream with a request; `drain` or `push` sends it.
     ///
-    /// nil where that can't be done.
+    /// Returns nil if that is not possible.
     package func submit(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
@@ -247,7 +247,7 @@ package final class HTTP2Connection {
         return stream > 0 ? stream : nil
     }
 
-    /// The stream that a request opens; 0 or less where that can't be done.
+    /// The stream that a request opens; 0 or less if that is not possible.
     private func submit(
         _ fields: UnsafeBufferPointer<nghttp2_nv>,
         hasBody: Bool,
@@ -268,9 +268,9 @@ package final class HTTP2Connection {
         return stream
     }
 
-    /// Answers a stream; without a body that is all of the answer.
+    /// Answers a stream; without a body the head is the whole answer.
     ///
-    /// `status` is sent instead of the head's own: 200 for the 101 that lets a WebSocket begin.
+    /// `status` replaces the head's own: 200 instead of the 101 that begins a WebSocket.
     package func submit(
         _ head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions,
@@ -316,8 +316,8 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Writes as much of `payload` into `bytes` as the peer takes now, and everything that waits
-    /// before it; with `isLast` the end goes out behind the last byte.
+    /// Appends all queued frames and then as much of `payload` as the peer accepts now; with
+    /// `isLast` the stream ends after the last byte.
     ///
     /// - Returns: How much of `payload` was taken, and whether the end was.
     package func push(
@@ -333,7 +333,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Lends `payload` to what `write` has nghttp2 do.
+    /// Lends `payload` to nghttp2 for the calls in `write`.
     private func lend(
         _ payload: Span<UInt8>,
         isLast: Bool,
@@ -357,13 +357,13 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Ends a stream at once.
+    /// Resets a stream at once.
     package func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
         unsafe nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
     }
 
-    /// Says that no more streams will be taken: first softly, so that none that is on its way is
-    /// lost, and with the last one's number when `isFinal`.
+    /// Announces that no more streams will be accepted: first without a limit, so that no stream in
+    /// flight is lost, and with the last stream's number when `isFinal`.
     package func goAway(isFinal: Bool) {
         if isFinal {
             let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
@@ -374,21 +374,21 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Ends the connection; what is under way on it is lost.
+    /// Ends the connection; streams in progress are lost.
     package func terminate(_ code: HTTP2ErrorCode) {
         guard !hasTerminated else { return }
         hasTerminated = true
         unsafe nghttp2_session_terminate_session(session, code.rawValue)
     }
 
-    /// Asks whether the peer is still there.
+    /// Sends a PING to check whether the peer responds.
     package func ping() {
         pingsUnderWay += 1
         unsafe nghttp2_submit_ping(session, 0, nil)
     }
 }
 
-/// What a stream is noted with while its final response has not come: how the method bears on the
+/// A stream's user data until its final response has arrived: how the request method affects the
 /// body (RFC 9110 §6.4.1).
 @safe
 enum AwaitedMethod: Int {
@@ -410,22 +410,22 @@ enum AwaitedMethod: Int {
         }
     }
 
-    /// A number in the place of a pointer.
-    // Safety: nobody follows it.
+    /// The number, stored as a pointer.
+    // Safety: it is never dereferenced.
     var note: UnsafeMutableRawPointer? { unsafe UnsafeMutableRawPointer(bitPattern: rawValue) }
 }
 
 extension HTTP2Connection {
-    /// The method of a request of ours whose final response has not come; nil when there is none.
+    /// The method of our request whose final response has not arrived; nil when there is none.
     func awaited(on stream: Int32) -> AwaitedMethod? {
-        // Safety: a number comes back that was given; NULL where there is no such stream.
+        // Safety: the user data is a number that was set here; NULL if there is no such stream.
         let note = unsafe nghttp2_session_get_stream_user_data(session, stream)
         return AwaitedMethod(rawValue: Int(bitPattern: note))
     }
 
-    /// Notes that the final response has come.
+    /// Marks that the final response has arrived.
     func noteAnswer(on stream: Int32) {
-        // Safety: nghttp2 keeps what it is given, which is nothing.
+        // Safety: the user data is NULL, which nghttp2 only stores.
         unsafe nghttp2_session_set_stream_user_data(session, stream, nil)
     }
 }

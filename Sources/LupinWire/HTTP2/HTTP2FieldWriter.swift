@@ -1,22 +1,22 @@
-// How a head becomes the fields of a header block (RFC 9113 §8.2, §8.3).
+// Encodes a head as the fields of a header block (RFC 9113 §8.2, §8.3).
 import CNghttp2
 import LupinCore
 
-/// Writes header blocks; kept by its connection for the memory.
+/// Writes header blocks; the connection keeps it to reuse its memory.
 ///
-/// nghttp2 copies names and values when a message is submitted, and turns names to lower case.
+/// nghttp2 copies names and values when a message is submitted, and lowercases names.
 @safe
 final class HTTP2FieldWriter {
     typealias Submit = (UnsafeBufferPointer<nghttp2_nv>) -> Int32
 
-    /// What HTTP/2 says by other means or not at all (RFC 9113 §8.2.2), and what is said anew.
+    /// Fields that HTTP/2 replaces or forbids (RFC 9113 §8.2.2), and fields that lupin sets itself.
     private static let left = FieldNameSet().with(.connection).with(.keepAlive)
         .with(.proxyConnection).with(.transferEncoding).with(.upgrade).with(.http2Settings)
         .with(.te).with(.host).with(.contentLength)
     private static let notTrailers = left.union(ChunkedEncoder.notTrailers)
-    /// Fields that lupin may say itself, beside those of the head.
+    /// The most fields that lupin adds to those of the head.
     private static let ownFieldsMax = 12
-    /// Bytes that numbers and the words around our own values take, generously.
+    /// An upper bound on the bytes of numbers and of the text around our own values.
     private static let ownBytesMax = 128
 
     // Safety: allocated and freed here, and lent inside `write` only.
@@ -35,7 +35,7 @@ final class HTTP2FieldWriter {
 
     // MARK: Messages
 
-    /// Writes a request and hands it to `submit`.
+    /// Encodes a request and passes it to `submit`.
     func request(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
@@ -54,7 +54,7 @@ final class HTTP2FieldWriter {
                 block.add(":method", method)
             }
             if !isTunnel {
-                // Upstream it is always https; a client of a proxy says it of the whole URL.
+                // To an origin it is always https; to a proxy, the scheme is that of the whole URL.
                 let isPlain = options.target == .absolute(.http)
                 block.add(":scheme", isPlain ? "http" : "https" as StaticString)
                 if !head.pathAndQuery.isEmpty {
@@ -70,8 +70,8 @@ final class HTTP2FieldWriter {
                 without: Self.left.with(.expect),
                 isWebSocket: protocolName != nil
             )
-            // In the one spelling that every server knows: case means nothing here
-            // (RFC 9110 §10.1.1).
+            // In the usual spelling, which every server knows: the value is case-insensitive (RFC
+            // 9110 §10.1.1).
             if head.version != .http10, head.fields.first(.expect) != nil {
                 block.add("expect", "100-continue" as StaticString)
             }
@@ -83,7 +83,7 @@ final class HTTP2FieldWriter {
         }
     }
 
-    /// Writes a response and hands it to `submit`; framing and date as HTTP/1.1 would say them.
+    /// Encodes a response and passes it to `submit`; framing and date are as in HTTP/1.1.
     func response(
         _ head: borrowing ResponseHead,
         _ options: borrowing ResponseOptions,
@@ -103,14 +103,14 @@ final class HTTP2FieldWriter {
         }
     }
 
-    /// Writes trailers and hands them to `submit`.
+    /// Encodes trailers and passes them to `submit`.
     func trailers(_ fields: borrowing FieldSection, _ submit: Submit) -> Int32 {
         unsafe write(fields, ownBytes: 0, submit) { block in
             block.addLines(of: fields, without: Self.notTrailers, isWebSocket: false)
         }
     }
 
-    /// Makes room for what `fill` adds, and hands nghttp2's list of it to `submit`.
+    /// Makes room for what `fill` adds, and passes nghttp2's list of it to `submit`.
     private func write(
         _ fields: borrowing FieldSection,
         ownBytes: Int,
@@ -127,7 +127,7 @@ final class HTTP2FieldWriter {
             unsafe text.deallocate()
             unsafe text = .allocate(capacity: bytesNeeded * 2)
         }
-        // Safety: the block is used inside the closure only, and what the pairs lead to is copied
+        // Safety: the block is used inside the closure only, and its pairs' targets are copied
         // before `submit` returns, by nghttp2 or by a prepared head.
         return unsafe fields.storage.withUnsafeBufferPointer { stored in
             var block = unsafe HeaderBlock(pairs: pairs, text: text, stored: stored)
@@ -137,17 +137,17 @@ final class HTTP2FieldWriter {
     }
 }
 
-/// A header block under way: a list of pairs that point into what they were made of.
+/// A header block being built: a list of pairs that point to existing bytes.
 @safe
 private struct HeaderBlock: ~Copyable {
     private let pairs: UnsafeMutableBufferPointer<nghttp2_nv>
-    /// What stands neither in the fields nor in the program.
+    /// Bytes that are neither in the fields nor constants.
     private let text: UnsafeMutableBufferPointer<UInt8>
     private let stored: UnsafeBufferPointer<UInt8>
     private(set) var count = 0
     private var used = 0
 
-    /// Never kept in the peer's table (RFC 7541 §7.1.3).
+    /// Never stored in the peer's dynamic table (RFC 7541 §7.1.3).
     private static let secrets = FieldNameSet().with(.authorization).with(.proxyAuthorization)
     /// A short cookie could be guessed by its length (RFC 7541 §7.1.3).
     private static let shortCookieBytes = 20
@@ -203,7 +203,7 @@ private struct HeaderBlock: ~Copyable {
         )
     }
 
-    /// Adds a field whose value stands in the storage of the head that is written.
+    /// Adds a field whose value is in the storage of the head being written.
     mutating func add(_ name: StaticString, _ value: ByteRange) {
         guard let base = unsafe stored.baseAddress else { return }
         // Safety: the name lives as long as the program, the range lies in the storage.
@@ -262,7 +262,7 @@ private struct HeaderBlock: ~Copyable {
         used += utf8.count
     }
 
-    /// Adds a field whose value lies in `text` from `start` on.
+    /// Adds a field whose value is in `text` from `start` on.
     private mutating func append(_ name: StaticString, from start: Int) {
         guard let base = unsafe text.baseAddress else { return }
         // Safety: the value has just been written there.
@@ -291,7 +291,7 @@ private struct HeaderBlock: ~Copyable {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes name a field with which HTTP/1.1 proves that both sides mean WebSocket.
+    /// Whether the bytes name a field of the HTTP/1.1 WebSocket handshake.
     fileprivate var isWebSocketProof: Bool {
         spells("sec-websocket-key") || spells("sec-websocket-accept")
     }

@@ -1,18 +1,18 @@
-// How the fields of a header block become a head (RFC 9113 §8.2, §8.3).
+// Decodes the fields of a header block into a head (RFC 9113 §8.2, §8.3).
 import LupinCore
 
-/// Collects the fields of the one header block that a connection can be in at a time.
+/// Collects the fields of the one header block that a connection can be receiving.
 ///
-/// nghttp2 has checked what RFC 9113 says of each field and of the pseudo-fields together; here are
-/// the limits, and what the values must look like for lupin.
+/// nghttp2 has checked the rules of RFC 9113 for each field and for the pseudo-fields together;
+/// this class checks the limits, and the syntax that lupin requires of values.
 final class HTTP2HeadReader {
     private let limits: HTTP1Limits
-    // Unchecked, because every field would look for others who read a head just then.
+    // Unchecked, since an exclusivity check would run for every field.
     // Safety: nothing that could reach the reader is called while its parts are accessed.
     @exclusivity(unchecked) private var fields = FieldSection()
-    /// The crumbs of Cookie, joined as HTTP/1.1 has them (RFC 9113 §8.2.3).
+    /// The parts of Cookie, joined as in HTTP/1.1 (RFC 9113 §8.2.3).
     @exclusivity(unchecked) private var cookie: [UInt8] = []
-    /// Memory of fields that nobody needs, for the heads that come together.
+    /// Memory of unused fields, for heads that arrive together.
     @exclusivity(unchecked) private var spares: [FieldSection] = []
     @exclusivity(unchecked) private var pseudo = PseudoFields()
     private var listBytes = 0
@@ -30,19 +30,19 @@ final class HTTP2HeadReader {
         var status: UInt16 = 0
     }
 
-    /// Room for the heads of most messages.
+    /// Initial capacity, enough for the heads of most messages.
     private static let usualBytes = 512
     private static let usualFields = 12
-    /// As many heads as come at a time from who is busy; longer ones go back to the allocator.
+    /// As many heads as a busy peer sends at a time; longer ones go back to the allocator.
     private static let sparesMax = 64
     private static let spareBytesMax = 2048
 
     init(limits: HTTP1Limits) { self.limits = limits }
 
-    /// Whether the block is so much too large that reading on would only feed it.
+    /// Whether the block exceeds the limit so far that reading must stop.
     var isBomb: Bool { listBytes > HTTP2Parameters.bombFactor * limits.headerBytes }
 
-    /// The status of a response that is under way; 0 when none came.
+    /// The status of the response in progress; 0 before it has arrived.
     var status: UInt16 { unsafe pseudo.status }
 
     func begin(_ side: MessageSide, isTrailers: Bool) {
@@ -51,7 +51,7 @@ final class HTTP2HeadReader {
             if let spare = unsafe spares.popLast() {
                 unsafe fields = spare
             } else {
-                // Once, instead of a few times while they grow.
+                // Once, instead of several times while they grow.
                 unsafe fields.storage.reserveCapacity(Self.usualBytes)
                 unsafe fields.lines.reserveCapacity(Self.usualFields)
             }
@@ -65,7 +65,7 @@ final class HTTP2HeadReader {
         self.isTrailers = isTrailers
     }
 
-    /// Takes over the memory of fields that nobody needs any longer.
+    /// Takes ownership of the memory of unused fields.
     func recycle(_ fields: consuming FieldSection) {
         let bytes = fields.storage.capacity
         guard unsafe spares.count < Self.sparesMax, 0 < bytes, bytes <= Self.spareBytesMax else {
@@ -135,10 +135,10 @@ final class HTTP2HeadReader {
 
     // MARK: Results
 
-    /// The trailers that were read.
+    /// Returns the trailers that were read.
     func takeTrailers() -> FieldSection { takeFields() }
 
-    /// The response that was read; `isEnd` says that its head is all of it.
+    /// Returns the response that was read; with `isEnd` it has no body.
     func takeResponse(isEnd: Bool, to method: Method) -> ParsedResponse {
         var head = ResponseHead()
         head.status = status
@@ -159,9 +159,9 @@ final class HTTP2HeadReader {
         )
     }
 
-    /// The request that was read, and the protocol that an extended CONNECT asks for.
+    /// Returns the request that was read, and the protocol that an extended CONNECT requests.
     ///
-    /// - Throws: What makes it one that lupin answers instead of forwarding.
+    /// - Throws: A problem for which lupin answers the request itself.
     /// - Returns: nil when it is malformed (RFC 9113 §8.1.1).
     func takeRequest(isEnd: Bool) throws(MessageProblem) -> (ParsedRequest, String?)? {
         let fields = takeFields()
@@ -182,7 +182,7 @@ final class HTTP2HeadReader {
             }
             head.form = .authority
             head.fields = fields
-            // What a CONNECT sends is the tunnel's (RFC 9113 §8.5).
+            // The data of a CONNECT belongs to the tunnel (RFC 9113 §8.5).
             return (notes.request(&head, framing: .none), nil)
         }
         let path = storage.extracting(pseudo.path.range)
@@ -190,11 +190,11 @@ final class HTTP2HeadReader {
         head.scheme = try scheme(storage.extracting(pseudo.scheme.range))
         if notes.hasOtherExpectation { throw MessageProblem(.request, .unsupportedExpectation) }
         head.form = .absolute
-        // Of a server as a whole (RFC 9113 §8.3.1): an empty path, as absolute-form has it.
+        // For a server as a whole (RFC 9113 §8.3.1): an empty path, as in absolute-form.
         let isAsterisk = path.count == 1 && path[0] == 0x2A
         if !isAsterisk { head.pathAndQuery = pseudo.path }
         if isExtended {
-            // To the rules it is the GET that HTTP/1.1 would begin it with (RFC 8441 §5).
+            // For rules it counts as the GET that begins a WebSocket in HTTP/1.1 (RFC 8441 §5).
             let name = fields.text(pseudo.protocolName)
             head.method = .get
             head.methodRange = .empty
@@ -220,12 +220,12 @@ final class HTTP2HeadReader {
     }
 }
 
-/// What single fields say that the message as a whole must know.
+/// Properties of single fields that concern the whole message.
 private struct FieldNotes {
     private var expectsContinue = false
     private var acceptsTrailers = false
     var hasOtherExpectation = false
-    /// Host says something else than `:authority`, or the length is said twice.
+    /// Host differs from `:authority`, or the length is given twice.
     var contradicts = false
 
     init(_ fields: borrowing FieldSection) {
@@ -262,15 +262,15 @@ private struct FieldNotes {
 }
 
 extension FieldSection {
-    /// What Content-Length says.
+    /// The value of Content-Length.
     fileprivate var declaredLength: UInt64? {
         first(.contentLength).flatMap {
             FramingFields.length(storage.span.extracting($0.value.range))
         }
     }
 
-    /// `:authority`, or Host where there is none; nil when they differ or can't be read
-    /// (RFC 9113 §8.3.1).
+    /// `:authority`, or Host where there is none; nil when they differ or are invalid (RFC 9113
+    /// §8.3.1).
     fileprivate func authority(or pseudo: ByteRange) -> ByteRange? {
         let bytes = storage.span
         let hosts = count(of: .host)
@@ -291,7 +291,7 @@ extension FieldSection {
         return authority
     }
 
-    /// Puts a line at the end, ready to be sent as HTTP/1.1.
+    /// Appends a line in HTTP/1.1 wire form.
     fileprivate mutating func addLine(
         _ name: Span<UInt8>,
         _ value: Span<UInt8>,
@@ -318,7 +318,7 @@ extension FieldSection {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes can be `:path`: what HTTP/1.1 takes in origin-form, or the asterisk.
+    /// Whether the bytes are a valid `:path`: an HTTP/1.1 origin-form, or the asterisk.
     fileprivate func isTargetPath(of method: Method) -> Bool {
         guard count > 0 else { return false }
         if self[0] == 0x2A { return count == 1 && method == .options }

@@ -1,14 +1,14 @@
-// What one side of an HTTP/2 connection announces in its SETTINGS, and what it puts up with.
+// The SETTINGS that one side of an HTTP/2 connection announces, and the limits that it enforces.
 package import LupinCore
 
-/// How an HTTP/2 connection behaves towards its peer.
+/// The behaviour of an HTTP/2 connection towards its peer.
 package struct HTTP2Parameters: Sendable {
-    /// What the peer may ask for.
+    /// Limits on what the peer may request.
     package var limits: HTTP2Limits
     /// Limits of heads and trailers.
     ///
-    /// A field counts as in SETTINGS_MAX_HEADER_LIST_SIZE: 32 bytes beside its name and value
-    /// (RFC 9113 §6.5.2).
+    /// Fields are counted as for SETTINGS_MAX_HEADER_LIST_SIZE: 32 bytes in addition to name and
+    /// value (RFC 9113 §6.5.2).
     package var heads: HTTP1Limits
 
     package init(limits: HTTP2Limits, heads: HTTP1Limits) {
@@ -16,17 +16,19 @@ package struct HTTP2Parameters: Sendable {
         self.heads = heads
     }
 
-    /// Bytes that all streams together may have under way; asked for again as soon as they are
-    /// read off the connection, so that a stream that nobody reads stops none of its siblings.
+    /// The window of all streams together.
+    ///
+    /// It is replenished as soon as bytes are read off the connection, so that an unread stream
+    /// does not stall the others (head-of-line blocking).
     static let connectionWindowBytes: Int32 = 16 << 20
-    /// CONTINUATION frames of one header block (CVE-2024-27316): the largest head that is taken
-    /// fits into five.
+    /// CONTINUATION frames of one header block (CVE-2024-27316): the largest accepted head fits
+    /// into five.
     static let continuationsMax = 8
-    /// A header block that unpacks to so many times what is allowed ends the connection.
+    /// A header block that decompresses to this multiple of the limit ends the connection.
     static let bombFactor = 4
 }
 
-/// Counts what happens in a stretch of time.
+/// Counts events in a period of time.
 struct RateCounter {
     private let limit: RateLimit
     private var begun: UInt64 = 0
@@ -34,7 +36,7 @@ struct RateCounter {
 
     init(_ limit: RateLimit) { self.limit = limit }
 
-    /// Counts one more at `now`, in microseconds; false when that is too many.
+    /// Counts one event at `now`, in microseconds; returns false when that exceeds the limit.
     mutating func admit(now: UInt64) -> Bool {
         if now &- begun >= limit.per.boundedMicroseconds {
             begun = now

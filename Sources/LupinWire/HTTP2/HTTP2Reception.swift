@@ -1,16 +1,16 @@
-// What becomes of each frame that nghttp2 has read, and what it asks while it writes one.
+// Handles each frame that nghttp2 has read, and nghttp2's queries while it writes one.
 import CNghttp2
 import LupinCore
 
 extension HTTP2Connection {
     func queue(_ event: HTTP2Event) { unsafe events.append(event) }
 
-    /// Counts a frame that has no other use than to keep us busy.
+    /// Counts a frame that serves only to cause work.
     private func countControl() {
         if !control.admit(now: now) { terminate(.enhanceYourCalm) }
     }
 
-    /// Counts a stream that ended early by the peer's doing.
+    /// Counts a stream that ended early because of the peer.
     private func countReset() {
         if role == .server, !resets.admit(now: now) { terminate(.enhanceYourCalm) }
     }
@@ -21,7 +21,7 @@ extension HTTP2Connection {
             blockBytes = 9 + frame.length
             continuations = 0
             hasMoved = true
-            // nghttp2 ignores it: it keeps no record of which streams there have been.
+            // nghttp2 ignores it: it keeps no record of earlier streams.
             if role == .server, !opened.admit(frame.stream_id) { terminate(.protocolError) }
         case NGHTTP2_CONTINUATION.rawValue:
             blockBytes += 9 + frame.length
@@ -32,7 +32,7 @@ extension HTTP2Connection {
             if frame.length == 0, !isEnd { countControl() } else { hasMoved = true }
         case NGHTTP2_PING.rawValue:
             let isAnswer = UInt32(frame.flags) & NGHTTP2_FLAG_ACK.rawValue != 0
-            // Who measures the way asks once for what came meanwhile: that is no flood.
+            // A peer that measures the path sends one PING after moved data: that is no flood.
             if !(isAnswer && pingsUnderWay > 0), !hasMoved { countControl() }
             hasMoved = false
         case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_RST_STREAM.rawValue,
@@ -48,7 +48,7 @@ extension HTTP2Connection {
         switch role {
         case .server: reader.begin(.request, isTrailers: category != NGHTTP2_HCAT_REQUEST)
         case .client:
-            // A final response behind an interim one comes in the category of trailers.
+            // A final response after an interim one is in the category of trailers.
             let isTrailers = category != NGHTTP2_HCAT_RESPONSE && awaited(on: stream) == nil
             reader.begin(.response, isTrailers: isTrailers)
         }
@@ -56,13 +56,13 @@ extension HTTP2Connection {
         head = (stream, now)
     }
 
-    /// A field of the head that is under way.
+    /// Handles a field of the head in progress.
     func header(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         reader.add(name, value)
         if reader.isBomb { terminate(.enhanceYourCalm) }
     }
 
-    /// A field that RFC 9113 §8.2.1 forbids makes the whole message malformed.
+    /// Handles a field that RFC 9113 §8.2.1 forbids: it makes the whole message malformed.
     func invalidHeader(on stream: Int32) {
         noteMalformed(stream)
         unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_PROTOCOL_ERROR.rawValue)
@@ -80,7 +80,7 @@ extension HTTP2Connection {
                 isEnd: isEnd
             )
         case NGHTTP2_DATA.rawValue:
-            // Padding alone is as empty as nothing.
+            // A frame with padding alone counts as empty.
             if isEnd {
                 queue(.end(stream, trailers: FieldSection()))
             } else if unsafe frame.hd.length > 0, unsafe frame.hd.length == frame.data.padlen {
@@ -158,7 +158,7 @@ extension HTTP2Connection {
     func payload(_ stream: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) {
         unaccounted += count
         guard let input = unsafe input else { return }
-        // nghttp2 hands out the very bytes that it was given.
+        // nghttp2 passes a pointer into the bytes that it was given.
         let offset = unsafe data - input
         guard offset >= 0, offset + count <= inputCount else { return terminate(.internalError) }
         queue(.data(stream, offset..<(offset + count)))
@@ -169,13 +169,13 @@ extension HTTP2Connection {
         if head?.stream == stream { head = nil }
         let isByPeer = streamReset == stream
         let code = HTTP2ErrorCode(rawValue: code)
-        // Whatever a client did to have us reset it (CVE-2025-8671).
+        // Whatever the client did to make us reset it (CVE-2025-8671).
         if !isByPeer, code.isFaultOfPeer { countReset() }
         if isByPeer { streamReset = 0 }
         queue(.closed(stream, code, isByPeer: isByPeer))
     }
 
-    /// A frame that was submitted and can't be sent after all.
+    /// Handles a submitted frame that can't be sent.
     func notSent(_ frame: nghttp2_frame) {
         let stream = unsafe frame.hd.stream_id
         guard role == .server, unsafe UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else {
@@ -184,15 +184,15 @@ extension HTTP2Connection {
         reset(stream, .internalError)
     }
 
-    /// A frame that breaks the rules: nghttp2 ends its stream or the connection.
+    /// Handles an invalid frame: nghttp2 ends its stream or the connection.
     func invalid(_ frame: nghttp2_frame) {
         let stream = unsafe frame.hd.stream_id
         noteMalformed(stream)
-        // A stream that is open is counted when it closes.
+        // An open stream is counted when it closes.
         if stream != 0, !isOpen(stream) { countReset() }
     }
 
-    /// Tells of a request whose head was under way and is given up.
+    /// Reports a request whose head was in progress and was abandoned.
     private func noteMalformed(_ stream: Int32) {
         if role == .server, head?.stream == stream, !reader.isTrailers { queue(.malformed(stream)) }
         head = nil
@@ -205,7 +205,7 @@ extension HTTP2Connection {
         return state != NGHTTP2_STREAM_STATE_CLOSED && state != NGHTTP2_STREAM_STATE_IDLE
     }
 
-    /// How many bytes of payload the next DATA frame of `stream` takes.
+    /// The number of payload bytes for the next DATA frame of `stream`.
     func readPayload(_ stream: Int32, _ room: Int, _ flags: inout UInt32) -> Int {
         let rest = unsafe outgoing.count - outgoing.taken
         let isMeant = unsafe outgoing.stream == stream && !outgoing.isOver
@@ -233,7 +233,7 @@ extension HTTP2Connection {
         return count
     }
 
-    /// Writes a DATA frame: its header as nghttp2 made it, and the payload that `push` was given.
+    /// Writes a DATA frame: nghttp2's header, and the payload that `push` got.
     func writePayload(_ header: UnsafePointer<UInt8>, _ count: Int) {
         unsafe output.append(contentsOf: UnsafeBufferPointer(start: header, count: 9))
         if count > 0, let base = unsafe outgoing.base {
@@ -248,7 +248,7 @@ extension HTTP2Connection {
 }
 
 extension HTTP2ErrorCode {
-    /// Whether we say it of what the peer did wrong on a stream, and of nothing else.
+    /// Whether this side sends the code only for a peer's fault on a stream.
     fileprivate var isFaultOfPeer: Bool {
         switch self {
         case .protocolError, .flowControlError, .streamClosed, .frameSizeError: true

@@ -1,4 +1,4 @@
-// Which nghttp2 runs beneath lupin: the one that was loaded, not the one it was built with.
+// The version of the loaded nghttp2 library, not of the one at build time.
 import CNghttp2
 
 package enum LibraryVersion {

@@ -1,24 +1,24 @@
-// Whether HEADERS on a stream open it, belong to it, or come on a number that was passed over.
+// Decides whether HEADERS open a stream, belong to an existing one, or use a skipped number.
 
-/// The streams of a client, by their numbers.
+/// The streams that a client opened, by number.
 ///
-/// The first use of a number closes all lower ones that were not used (RFC 9113 §5.1.1), so HEADERS
-/// on one of those are an error of the connection; on one that was used they may be trailers that
-/// cross a reset.
+/// The first use of a number closes all lower unused ones (RFC 9113 §5.1.1), so HEADERS on one of
+/// those are a connection error; on a used number they may be trailers that cross a reset.
 struct OpenedStreams {
     /// The highest number so far.
     private var last: Int32 = 0
-    /// Numbers that were passed over, from below.
+    /// Skipped numbers, in ascending order.
     private var skipped: [ClosedRange<Int32>] = []
 
-    /// Gaps that are remembered; beyond, the oldest is forgotten, and what comes in it is ignored.
+    /// The most gaps that are stored; with more, the oldest is dropped and HEADERS in it are
+    /// ignored.
     ///
-    /// Clients count up by two: a gap is a rare thing.
+    /// Clients count up by two, so gaps are rare.
     private static let gapsMax = 64
 
-    /// Notes HEADERS on a stream; false where its number was passed over.
+    /// Notes HEADERS on a stream; returns false if its number was skipped.
     ///
-    /// What no client may use at all, such as an even number, is not judged here.
+    /// It does not check numbers that clients must never use, such as even ones.
     mutating func admit(_ stream: Int32) -> Bool {
         guard stream > last else { return !skipped.contains { $0.contains(stream) } }
         if stream - last > 2 {
