@@ -1,4 +1,4 @@
-// How another program runs the proxy within itself.
+// How another program runs the proxy in its own process.
 public import Logging
 import LupinCore
 import LupinIO
@@ -7,7 +7,7 @@ import LupinRules
 extension Proxy {
     /// Starts a proxy inside another program.
     ///
-    /// The program keeps its signals: whoever wants a graceful end calls ``stop()``.
+    /// The proxy handles no signals, and only ignores SIGPIPE: for a graceful end, call ``stop()``.
     ///
     /// ```swift
     /// var hooks = Hooks()
@@ -16,9 +16,9 @@ extension Proxy {
     /// print(proxy.urls)
     /// ```
     /// - Parameters:
-    ///   - rulesFile: Its path, read anew when it changes; nil for the defaults.
-    ///   - environment: What `${env:…}` means and where the user's directories are; empty by
-    ///     default, so that nothing of the program's leaks into it unasked.
+    ///   - rulesFile: The path of the rules file, read again when it changes; nil for the defaults.
+    ///   - environment: The variables for `${env:…}` and for the user's directories; empty by
+    ///     default, so that nothing of the program's environment leaks in.
     ///   - hooks: The program's own adapters, retriers and handlers.
     ///   - logger: Where the proxy's diagnostics go.
     /// - Throws: ``StartFailure``, with nothing left running; for a bad file its message is what

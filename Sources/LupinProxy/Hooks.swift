@@ -1,28 +1,28 @@
-// What a program that embeds the proxy adds to it.
+// The code that a program which embeds the proxy can add to it.
 public import LupinCore
 import LupinIO
 
-/// Code of an embedding program that takes part in every exchange; all of it is optional.
+/// Code of an embedding program that takes part in every exchange; every hook is optional.
 public struct Hooks: Sendable {
-    /// Runs before the steps of rules, and is asked after their credentials whether a failed
-    /// attempt is made again.
+    /// Runs before the steps of rules; decides, after the rules' credentials, whether a failed
+    /// attempt is retried.
     public var interceptor: (any RequestInterceptor & Sendable)?
-    /// Is asked about redirects that a rule follows.
+    /// Decides about redirects that a rule follows.
     public var redirectHandler: (any RedirectHandler & Sendable)?
-    /// Is asked about responses that a rule stores.
+    /// Decides about responses that a rule stores.
     public var cachedResponseHandler: (any CachedResponseHandler & Sendable)?
-    /// Are told what becomes of every exchange, stage by stage, in this order.
+    /// Notified of every exchange, stage by stage, in this order.
     public var eventMonitors: [any EventMonitor] = []
 
-    /// Nothing is added.
+    /// Creates hooks without any code.
     public init() {}
 }
 
 extension HelperThread {
-    /// Where programs that print credentials run, and rotated tokens are written.
+    /// The thread that runs credential programs and writes rotated tokens.
     static func forTokens() throws(SystemError) -> HelperThread { try named("lupin-tokens", 256) }
 
-    /// Where the files of `respond` are opened and read, and bodies are edited.
+    /// The thread that reads the files of `respond` and edits bodies.
     static func forBodies() throws(SystemError) -> HelperThread { try named("lupin-bodies", 1024) }
 
     private static func named(

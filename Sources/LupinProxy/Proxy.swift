@@ -1,4 +1,4 @@
-// The facade: a proxy that can be started, asked where it listens, and stopped.
+// The facade: a proxy that can be started, queried for its addresses, and stopped.
 
 package import Logging
 package import LupinCore
@@ -10,7 +10,7 @@ import Synchronization
 public final class Proxy: Sendable {
     /// Why a proxy could not be started.
     public struct StartFailure: Error, Sendable {
-        /// What failed, in words.
+        /// What failed, as a sentence.
         public let message: String
         /// Whether an address could not be bound (exit code 69).
         public let isBindFailure: Bool
@@ -27,21 +27,22 @@ public final class Proxy: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: Settings and rules, checked.
-    ///   - clock: What time it is; tests bring their own.
-    ///   - resolve: What the resolver's threads call for a name, and may block in; tests bring
-    ///     their own.
-    ///   - verify: Whether a password is the one of a hash; it may block. Tests bring their own.
-    ///   - identify: Who the client at the other end of a connection is; it may block. Without it
-    ///     the kernel is asked; tests bring their own.
-    ///   - logger: lupin's own diagnostics.
-    ///   - environment: The process's variables, where `SSL_CERT_FILE` and the user's directories
-    ///     are looked up.
+    ///   - clock: The clock; tests bring their own.
+    ///   - resolve: Resolves a name on the resolver's threads, and may block; tests bring their
+    ///     own.
+    ///   - verify: Whether a password matches a hash; may block. Tests bring their own.
+    ///   - identify: Finds the program and user of a connection's client; may block. Without it the
+    ///     kernel is asked; tests bring their own.
+    ///   - logger: The logger for lupin's own diagnostics.
+    ///   - environment: The environment variables of the process; `SSL_CERT_FILE` and the user's
+    ///     directories are looked up there.
     ///   - allowsColour: Whether records on a terminal may be coloured (`NO_COLOR` is unset).
-    ///   - logsSecrets: Nothing is redacted; for whoever debugs credentials, and nobody else.
-    ///   - siblingFolders: Where the lupins of this user find each other; tests bring their own.
-    ///   - hooks: What an embedding program adds.
-    ///   - source: How the rules are read anew while it runs.
-    ///   - about: What the admin interface says about it.
+    ///   - logsSecrets: Nothing is redacted; only for debugging credentials.
+    ///   - siblingFolders: The folders in which this user's lupin processes find each other; for
+    ///     tests.
+    ///   - hooks: The code that an embedding program adds.
+    ///   - source: How the rules are read again at run time.
+    ///   - about: What the admin interface reports about the program.
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
         _ configuration: Configuration,
@@ -115,7 +116,7 @@ public final class Proxy: Sendable {
         try await begin(listeners)
     }
 
-    /// Has everybody begin, or nobody.
+    /// Starts all workers; when one fails, stops everything.
     private func begin(_ listeners: [OpenListener]) async throws(StartFailure) {
         await onControl { $0.beginSiblings() }
         do {
@@ -152,29 +153,29 @@ public final class Proxy: Sendable {
     /// The listeners as they are set up, with the ports that the kernel chose.
     var openListeners: [ListenerSettings] { shared.snapshot.openListeners }
 
-    /// Where the proxy listens, with the ports that the kernel chose.
+    /// The addresses that the proxy listens on, with the ports that the kernel chose.
     package var addresses: [SocketAddress] { shared.snapshot.listeners }
 
     /// The version of the rules that new exchanges begin with.
     package var rulesVersion: String { shared.snapshot.version }
 
-    /// Reads the rules anew, from where the proxy was told at its start, and takes them.
+    /// Reads the rules again, from the source given at the start, and adopts them.
     ///
     /// Exchanges under way keep the rules that they began with.
     @discardableResult
     package func reload() async -> ReloadResult {
-        // Its thread may be gone.
+        // The control thread may be gone.
         guard !isStopping.load(ordering: .relaxed) else {
             return .rejected(errors: [Control.isOver])
         }
         return await onControl { await $0.reload(.asked) }
     }
 
-    /// Opens the record file anew, after somebody moved it away.
+    /// Opens the record file again, after it was moved away.
     public func reopenLog() { shared.records.reopen() }
 
-    /// Stops gracefully: listeners close, what runs may finish within `timeouts.drain`, the rest is
-    /// cut; then every record is written.
+    /// Stops gracefully: closes the listeners, lets exchanges finish within `timeouts.drain`, cuts
+    /// the rest, and then writes every record.
     ///
     /// A second call does nothing and does not wait for the first.
     public func stop() async {
@@ -187,7 +188,7 @@ public final class Proxy: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.drain(within: limit) } }
         }
-        // Others ask for as long as there are connections.
+        // Siblings ask about connections for as long as there are any.
         await onControl { await $0.endSiblings() }
         for thread in threads + [controlThread] { thread.stop() }
         shared.resolver.abandon()
@@ -200,12 +201,12 @@ public final class Proxy: Sendable {
         shared.records.close()
     }
 
-    /// Jobs that reached a worker from another thread so far; it stands still in steady state.
+    /// Jobs that reached a worker from another thread so far; constant in steady state.
     package var foreignEnqueues: Int {
         threads.reduce(0) { $0 + $1.executor.foreignEnqueues }
     }
 
-    /// What workers and control run on, for clocks that wake them.
+    /// The executors of workers and control, for test clocks that wake them.
     package var executors: [LoopExecutor] { (threads + [controlThread]).map(\.executor) }
 
     private static func openRecords(
@@ -224,14 +225,14 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// A peer that goes must not end the process, and there are many of them.
+    /// Ignores SIGPIPE, so that no closing peer ends the process; raises the descriptor limit.
     private static func prepareProcess() {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
     }
 
-    /// Rules that need clear text need the local authority: better told at the start than to the
-    /// first client.
+    /// Prepares the CA when rules need clear text, so that a failure shows at the start and not at
+    /// the first client.
     static func prepare(
         _ issuer: LeafIssuer,
         for configuration: Configuration
@@ -244,7 +245,7 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// Starts the thread of the whole proxy and those of `count` workers.
+    /// Starts the control thread and the threads of `count` workers.
     private static func startThreads(
         _ count: Int,
         clock: LoopClock

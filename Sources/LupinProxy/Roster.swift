@@ -1,8 +1,8 @@
-// Who is here on a worker: its connections, and the exchanges under way.
+// The members of a worker: its connections, and the exchanges under way.
 
-/// Somebody who knows where he stands in a roster.
+/// A member that stores its own index in a roster.
 protocol Rostered: AnyObject {
-    /// His place; `nowhere` while he is in none.
+    /// The index; `nowhere` while the member is in no roster.
     var place: Int { get set }
 }
 
@@ -10,19 +10,18 @@ extension Rostered {
     static var nowhere: Int { -1 }
 }
 
-/// Members in no order; coming and going takes a few stores.
+/// An unordered collection with constant-time insertion and removal.
 ///
-/// What it holds is moved out and back for every change, which spares run-time checks of
-/// exclusivity.
+/// Every change moves the array out and back, which avoids the run-time exclusivity check.
 final class Roster<Member: Rostered> {
     private var members: [Member] = []
 
     var count: Int { members.count }
     var isEmpty: Bool { members.isEmpty }
-    /// All of them, as of now.
+    /// All members at this moment.
     var all: [Member] { members }
 
-    /// Adds who is in none yet.
+    /// Adds a member; does nothing when it is in a roster already.
     func add(_ member: Member) {
         guard member.place == Member.nowhere else { return }
         var members: [Member] = []
@@ -32,7 +31,7 @@ final class Roster<Member: Rostered> {
         swap(&members, &self.members)
     }
 
-    /// False where he was in none.
+    /// Removes a member; returns false when it was in no roster.
     func remove(_ member: Member) -> Bool {
         let place = member.place
         guard place != Member.nowhere else { return false }

@@ -1,4 +1,4 @@
-// Everything that crosses threads, and nothing else does.
+// The state that crosses threads; no other state does.
 
 import Logging
 import LupinCore
@@ -13,17 +13,17 @@ import Synchronization
 /// snapshot and listeners), `RecordWriter` (the bounded queue of record lines), `ReplayMemory` and
 /// `ConnectionCounter` (counts), `ResolverThreads` (name look-ups), `ProcessLookup` with
 /// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
-/// `LeafCertificates` (the authority and its leaves), `TicketKeys` (what seals the tickets of TLS
-/// clients), `ClientRejections` (who refused a leaf), `TicketStore` (TLS of origins to resume),
-/// `OriginSecurities` and `SharedAnchors` (what TLS with origins is made with), `RevocationStore`
-/// (who was withdrawn), `Authenticator` (users, their passwords that wait and those that passed),
-/// `TokenStore` (credentials, who waits for them and what servers asked for), `TaintedSecrets`
-/// (what no log may hold), `ThrottleBuckets` (what rules let through in a second),
-/// `CompressionRefusals` (origins that want bodies plain), `ParentCredentials` (what parent proxies
-/// asked for), `CookieJars` (what servers set), `ExchangeHistory` (the exchanges that ended last),
-/// `OriginHealths` (how origins fared, for those who retry), `ResponseStore` with `Flight` and
-/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore` and
-/// `DiskTally` (what of them lies on disk).
+/// `LeafCertificates` (the CA and its leaves), `TicketKeys` (keys that seal the session tickets of
+/// TLS clients), `ClientRejections` (clients that refused a leaf), `TicketStore` (session tickets
+/// of origins), `OriginSecurities` and `SharedAnchors` (TLS contexts for origins),
+/// `RevocationStore` (revocation states), `Authenticator` (users, passwords that wait for a check
+/// and those that passed), `TokenStore` (credentials, the exchanges that wait for them and
+/// challenges), `TaintedSecrets` (secrets that no log may hold), `ThrottleBuckets` (rates that
+/// rules limit), `CompressionRefusals` (origins that refused compressed bodies),
+/// `ParentCredentials` (challenges of parent proxies), `CookieJars` (cookies that servers set),
+/// `ExchangeHistory` (the exchanges that ended last), `OriginHealths` (the health of origins, for
+/// retries), `ResponseStore` with `Flight` and `GrowingBody` (stored responses, and those on their
+/// way), `DiskTier` with `DiskStore` and `DiskTally` (the part of them that lies on disk).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -34,7 +34,7 @@ final class Shared: Sendable {
     let processes: ProcessLookup
     let connections = ConnectionCounter()
     let replayMemory: ReplayMemory
-    /// Where request bodies go that are kept and too long for memory.
+    /// The folder for request bodies that are kept and too long for memory.
     let spillFolder: String
     let health = OriginHealths()
     let responses: ResponseStore
@@ -49,26 +49,26 @@ final class Shared: Sendable {
     let parentCredentials = ParentCredentials()
     let secrets = TaintedSecrets()
     let tokens: TokenStore
-    /// Where programs print credentials and rotated tokens are written.
+    /// The thread that runs credential programs and writes rotated tokens.
     let tokenThread: HelperThread
-    /// Where the files of `respond` are opened and read, and bodies are edited.
+    /// Reads the files of `respond` and edits bodies.
     let bodyThread: HelperThread
-    /// The process's variables.
+    /// The environment variables of the process.
     let environment: [String: String]
-    /// Where the lupins of this user find each other; empty where they can't.
+    /// The folders in which this user's lupin processes find each other; empty if they can't.
     let siblingFolders: [String]
-    /// Whether a loop may look into them by itself: no server is asked for what is in them.
+    /// Whether a loop may read these folders itself: all of them lie on a local disk.
     let isSiblingFolderNear: Bool
-    /// What an embedding program does to every request; nil where there is none.
+    /// The embedding program's interceptor of every request; nil when there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
-    /// What it says about redirects that rules follow.
+    /// The embedding program's handler of redirects that rules follow.
     let redirectHandler: (any RedirectHandler & Sendable)?
-    /// What it says about responses that rules store.
+    /// The embedding program's handler of responses that rules store.
     let cachedResponseHandler: (any CachedResponseHandler & Sendable)?
-    /// Whom it wants to be told of exchanges.
+    /// The embedding program's monitors of exchanges.
     let eventMonitors: [any EventMonitor]
-    /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins
-    /// in a row are no loop.
+    /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins in
+    /// a row are not taken for a loop.
     let pseudonym: String
     private struct Current {
         var snapshot: Snapshot
@@ -127,7 +127,7 @@ final class Shared: Sendable {
     /// The listeners that are open.
     var listeners: [OpenListener] { current.withLock { $0.listeners } }
 
-    /// Puts others in their place; workers take them when they are told.
+    /// Replaces snapshot and listeners; workers adopt them when they are notified.
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
@@ -135,15 +135,15 @@ final class Shared: Sendable {
         tokens.adopt(Array(snapshot.tokens.values))
     }
 
-    /// What hides secrets in everything that is said for the whole proxy, those included that came
-    /// up while it runs.
+    /// Redacts secrets in all output for the whole proxy, including secrets that came up at run
+    /// time.
     var redactor: Redactor {
         var redactor = snapshot.redactor
         for secret in secrets.all { redactor.add(secret: secret) }
         return redactor
     }
 
-    /// How records look by these settings.
+    /// The style of records under these settings.
     func recordStyle(_ log: LogSettings) -> RecordStyle {
         RecordStyle(
             log,
@@ -154,50 +154,50 @@ final class Shared: Sendable {
     }
 }
 
-/// Settings and rules with what follows from them, immutable; an exchange keeps the one it began
-/// with.
+/// Settings and rules with values derived from them, immutable; an exchange keeps the snapshot that
+/// it began with.
 final class Snapshot: Sendable {
     let configuration: Configuration
     let access: AccessPolicy
     let redactor: Redactor
-    // What every request or connection asks for stands apart: taken out of the whole settings it
-    // would cost the copy of several arrays.
+    // Values that every request or connection reads are stored apart: reading them out of the whole
+    // settings would copy several arrays.
     let waits: Waits
     let limits: Limits
     let rules: RuleSet
-    /// There is one at least.
+    /// Whether there is at least one rule.
     let hasRules: Bool
-    /// `Configuration.version`, for the record.
+    /// `Configuration.version`, written to records.
     let version: String
-    /// Which field names and values records hold.
+    /// The field names and values that records hold.
     let headers: LogSettings.Headers
-    /// What gets a line of its own where no rule says otherwise.
+    /// The log level where no rule sets one.
     let logLevel: LogSettings.Level
-    /// Whether a rule or the log wants to know the client's program.
+    /// Whether a rule or the log uses the client's program.
     let needsProgram: Bool
-    /// Whether any CONNECT may be more than a tunnel.
+    /// Whether any CONNECT may be intercepted.
     let mayIntercept: Bool
-    /// No origin is spoken to under TLS of which no rule says whom to trust.
+    /// An origin under TLS is refused unless a rule sets whom to trust.
     let demandsTrustRule: Bool
-    /// The tokens of the file by their names.
+    /// The tokens of the rules file by name.
     let tokens: [String: TokenDefinition]
-    /// Who may use rules that hold secrets.
+    /// The users that may use rules that hold secrets.
     let credentialUsers: CredentialUsers
-    /// Shown to origins where no rule says otherwise.
+    /// The client certificate for origins where no rule sets one.
     let clientCertificate: CertificateFiles?
-    /// TLS with origins, as rules demand it.
+    /// The TLS contexts for origins, as rules demand them.
     let securities: OriginSecurities
-    /// No parent proxy is set, so none need be looked for.
+    /// No parent proxy is configured, so none is looked up.
     let isDirect: Bool
     private let addsVia: Bool
-    /// Where this process listens, with the ports that the kernel chose.
+    /// The addresses this process listens on, with the ports that the kernel chose.
     let listeners: [SocketAddress]
-    /// Ends TLS of clients.
+    /// Issues the leaf certificates with which lupin ends TLS of clients.
     let issuer: LeafIssuer
-    /// Which of the snapshots of this run it is.
+    /// The number of this snapshot within the run.
     let number: Int
-    /// What the redactor knows: secrets of this configuration and of those before it, since what
-    /// began with them may end now.
+    /// The secrets that the redactor knows: those of this configuration and of former ones, since
+    /// exchanges that began with a former one may end now.
     let secrets: [String]
 
     /// The listeners as they are set up, with the ports that the kernel chose.
@@ -210,7 +210,7 @@ final class Snapshot: Sendable {
         }
     }
 
-    /// Secrets of former configurations that are remembered.
+    /// How many secrets of former configurations are remembered.
     private static let secretsMax = 4096
 
     init(
@@ -265,28 +265,28 @@ final class Snapshot: Sendable {
 
     var settings: Settings { configuration.settings }
 
-    /// What becomes of a CONNECT.
+    /// Decides whether a CONNECT is intercepted.
     func interception(of subject: MatchSubject) -> InterceptionDecision {
         rules.interception(of: subject, settings: configuration.settings.intercept)
     }
 
-    /// What Via says of a message, unless the settings turn it off.
+    /// The Via member for a message; nil when the settings turn Via off.
     func via(received version: ProtocolVersion, pseudonym: String) -> ViaMember? {
         addsVia ? ViaMember(version, pseudonym: pseudonym) : nil
     }
 }
 
-/// How much memory all replay buffers hold together.
+/// The memory that all replay buffers hold together.
 final class ReplayMemory: Sendable {
     private let used = Atomic<Int>(0)
     private let bytesMax: Atomic<Int>
 
     init(bytesMax: Int) { self.bytesMax = Atomic(bytesMax) }
 
-    /// Changes how much it may be; what is kept already stays.
+    /// Changes the limit; bytes that are reserved already stay reserved.
     func limit(_ bytesMax: Int) { self.bytesMax.store(bytesMax, ordering: .relaxed) }
 
-    /// Whether `count` more bytes may be kept; if so they are counted.
+    /// Reserves `count` more bytes; returns false, and reserves nothing, beyond the limit.
     func reserve(_ count: Int) -> Bool {
         let now = used.add(count, ordering: .relaxed).newValue
         if now <= bytesMax.load(ordering: .relaxed) { return true }

@@ -2,7 +2,7 @@
 import LupinCore
 import LupinIO
 
-/// How long lupin waits for what, in microseconds.
+/// The timeouts of lupin's waits, in microseconds.
 ///
 /// `Duration` keeps attoseconds in 128 bits: turning one into microseconds costs 270 instructions,
 /// and every request needs a few.
@@ -17,11 +17,11 @@ struct Waits: Sendable {
     let responseHeader: UInt64
     let idle: UInt64
     let tunnelIdle: UInt64
-    /// nil is `none`.
+    /// nil means `none`.
     let total: UInt64?
-    /// Bytes that a request body must make per second; nil is off.
+    /// The minimum rate of a request body in bytes per second; nil means off.
     let minRateBytesPerSecond: Int?
-    /// Nothing that an exchange waits for is over before a task can look after it.
+    /// No timeout of an exchange can expire before `patienceMin`, when it has a task for certain.
     let isPatient: Bool
 
     init(_ timeouts: Timeouts) {
@@ -40,6 +40,6 @@ struct Waits: Sendable {
         isPatient = min(responseHeader, idle, total ?? .max) >= Self.patienceMin
     }
 
-    /// Microseconds after which an exchange that began without a task has one for certain.
+    /// Microseconds after which an exchange that began without a task is certain to have one.
     static let patienceMin: UInt64 = 200_000
 }

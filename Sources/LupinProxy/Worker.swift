@@ -6,7 +6,7 @@ import LupinIO
 import LupinTLS
 import LupinWire
 
-/// Accepts connections and serves them for life. All of its state is confined to its loop.
+/// Accepts connections and serves them to their end. All of its state is confined to its loop.
 actor Worker {
     nonisolated let executor: LoopExecutor
     // Exception: the language wants an unsafe reference here; the executor outlives the worker.
@@ -50,9 +50,9 @@ actor Worker {
         Task.immediate(executorPreference: executor) { await self.accept(at: gate) }
     }
 
-    /// Begins new exchanges by `snapshot` from now on, and has connections come in by `listeners`.
+    /// Uses `snapshot` for new exchanges from now on, and accepts connections at `listeners`.
     ///
-    /// What came in by a listener that is gone ends with what it is doing.
+    /// Connections of a listener that is gone end after their current exchange.
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         guard let resources, !isDraining else { return }
         resources.adopt(snapshot)
@@ -66,7 +66,7 @@ actor Worker {
         }
         gates.removeAll { gate in closed.contains { $0 === gate } }
         for gate in closed {
-            // Who waits in the kernel's queue was promised a connection.
+            // The kernel has completed the handshake of clients in its queue, so they are served.
             while case .connection(let channel)? = try? gate.listener.accept() {
                 serve(channel, resources, gate)
             }
@@ -88,9 +88,9 @@ actor Worker {
         for gate in gates { gate.close() }
     }
 
-    // MARK: For who asks about the proxy
+    // MARK: For the admin interface and siblings
 
-    /// What the exchanges of this worker came to so far.
+    /// The counts of this worker's ended exchanges so far.
     func tally() -> Tally { resources?.tally ?? Tally() }
 
     /// How many exchanges are under way here.
@@ -99,7 +99,7 @@ actor Worker {
     /// The exchanges under way here.
     func liveExchanges() -> [LiveExchange] { resources?.liveExchanges() ?? [] }
 
-    /// For whom exchanges go by a connection; none where none does.
+    /// The users whose exchanges go over a connection; empty when there are none.
     func users(of question: SiblingQuestion) async -> Set<ClientUser> {
         guard let resources else { return [] }
         let slot = ParkingSlot(on: resources.loop)
@@ -111,14 +111,14 @@ actor Worker {
         return users
     }
 
-    /// Cuts an exchange that is under way here; false when there is none of that name.
+    /// Cuts an exchange that is under way here; returns false when there is none of that ID.
     func cancel(_ id: ExchangeID) -> Bool {
         guard let exchange = resources?.live.find(id) else { return false }
         exchange.cancel()
         return true
     }
 
-    /// Lets what runs finish and cuts the rest after `limit`; accepting must have stopped.
+    /// Lets running exchanges finish and cuts the rest after `limit`; accepting must have stopped.
     func drain(within limit: Duration) async {
         guard let resources else { return }
         resources.beginDraining()
@@ -143,7 +143,7 @@ actor Worker {
     private func accept(at gate: Gate) async {
         var turn = 0
         while !gate.isClosed {
-            // Whoever connects without end takes no turn of those who are served.
+            // A client that connects without end must not starve connections that are being served.
             turn += 1
             if turn.isMultiple(of: Self.acceptsPerTurn) { await gate.slot.giveWay() }
             guard let resources else { return }
@@ -152,7 +152,7 @@ actor Worker {
                     _ = await gate.slot.park(for: .ready)
                     continue
                 }
-                // Where all are busy, new ones wait in the kernel's queue: nothing is dropped.
+                // When all are busy, new ones wait in the kernel's queue: none is dropped.
                 guard resources.makeRoom() else {
                     await pause(gate)
                     continue
@@ -174,8 +174,8 @@ actor Worker {
         }
     }
 
-    /// Leaves connections in the kernel's queue until there is room: nothing is dropped, and the
-    /// loop does not spin.
+    /// Leaves connections in the kernel's queue until there is room: none is dropped, and the loop
+    /// does not spin.
     private func pause(_ gate: Gate) async {
         gate.listener.pause()
         let loop = executor.loop
@@ -201,7 +201,7 @@ actor Worker {
         if connection.isOver { resources?.remove(connection) }
     }
 
-    /// Once a second: close connections that have been idle for too long, on either side.
+    /// Closes connections that have been idle for too long, on either side; runs once a second.
     private func keepHouse(_ resources: WorkerResources) async {
         let slot = ParkingSlot(on: resources.loop)
         while !resources.isClosed {

@@ -1,4 +1,4 @@
-// What the connections of one worker use together; confined to the worker's loop.
+// The state that the connections of one worker share; confined to the worker's loop.
 import LupinCore
 import LupinIO
 import LupinTLS
@@ -15,32 +15,32 @@ final class WorkerResources {
     private(set) var snapshot: Snapshot
     let authorities = AuthorityCache()
     private var plans: (snapshot: Snapshot, cache: PlanCache)?
-    /// Who waits for a network.
+    /// The exchanges that wait for a network.
     let networkWaiters: NetworkWaiters
     let sink: RecordSink
-    /// Who is told of exchanges while they run.
+    /// The monitors that are notified of exchanges while they run.
     let monitors: StageMonitors
-    /// The generation of secrets that the sink hides.
+    /// The generation of the secrets that the sink redacts.
     private var knownSecrets = 0
     /// The exchanges under way.
     let live = LiveExchanges()
-    /// What became of those that ended.
+    /// Counts of the exchanges that ended, by outcome.
     private(set) var tally = Tally()
     private let random = RandomSource()
     private let workerCount: Int
     private var restedSinceTrim = 0
-    /// So many connections that came to rest leave 1 MiB behind: worth asking the allocator.
+    /// After this many connections came to rest, about 1 MiB is free: enough to trim the heap.
     private static let restsPerTrim = 256
     private let connections = Roster<DownstreamConnection>()
-    /// Which of them go when there are too many.
+    /// Chooses the connections to close when there are too many.
     let crowding = Crowding()
     private var ownWork: [ObjectIdentifier: ParkingSlot] = [:]
     private(set) var isDraining = false
-    /// The drain time is over: nobody waits for anything any more.
+    /// The drain time is over: no task may wait any longer.
     private(set) var isCut = false
     private(set) var isClosed = false
     private var flushTimer: ParkingSlot?
-    /// Where it is waited for exchanges without a task; nil where there were none lately.
+    /// The slot of the task that watches exchanges without a task; nil while there is none.
     var attendant: ParkingSlot?
     private var date: (second: Int64, text: String) = (-1, "")
     private var wall: (askedAt: UInt64, offset: Int64)
@@ -70,10 +70,10 @@ final class WorkerResources {
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
     }
 
-    /// Begins new exchanges by another snapshot from now on.
+    /// Uses another snapshot for new exchanges from now on.
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
-        // Those that came up since are added when something is said.
+        // Secrets that came up at run time are added when `redactor` is next read.
         knownSecrets = 0
         let settings = snapshot.settings
         pool.idlePerHostMax = settings.upstream.poolShare(of: workerCount)
@@ -86,17 +86,17 @@ final class WorkerResources {
         )
     }
 
-    /// Whether what exchanges were is kept in memory.
+    /// Whether ended exchanges are kept in memory.
     var keepsHistory: Bool { shared.history.isOn }
 
-    /// A random number, for decisions that must not be the same everywhere.
+    /// A random number, for decisions that must differ between processes.
     func chance() -> UInt64 { random.next() }
 
     func nextID() -> ExchangeID { ExchangeID(high: random.next(), low: random.next()) }
 
-    /// Time of day in microseconds since 1970, as of this batch of events.
+    /// The time of day in microseconds since 1970, as of this batch of events.
     ///
-    /// The kernel is asked twice a second; in between the loop's monotonic clock goes on counting.
+    /// Reads the kernel's clock at most twice a second; the loop's clock counts in between.
     var wallNow: Int64 {
         let now = loop.now
         if now &- wall.askedAt >= 500_000 {
@@ -105,17 +105,17 @@ final class WorkerResources {
         return Int64(now) &+ wall.offset
     }
 
-    /// The same in seconds.
+    /// The same time in seconds.
     var wallSecond: Int64 { wallNow / 1_000_000 }
 
-    /// The current date as HTTP writes it, made anew once a second.
+    /// The current date in HTTP's format; formatted at most once a second.
     var dateText: String {
         let second = wallSecond
         if second != date.second { date = (second, HTTPDate.text(second)) }
         return date.text
     }
 
-    /// The plans made of a snapshot's rules; those of an older one are made anew each time.
+    /// The plans made from a snapshot's rules; those of an older snapshot are not cached.
     func plans(of snapshot: Snapshot) -> PlanCache {
         if let plans, plans.snapshot === snapshot { return plans.cache }
         let cache = PlanCache(snapshot.rules)
@@ -125,10 +125,10 @@ final class WorkerResources {
 
     // MARK: Records
 
-    /// Lines are handed to the writer at the latest this long after they were made.
+    /// Lines are handed to the writer this long after they were made, at the latest.
     private static let flushDelay = Duration.milliseconds(20)
 
-    /// What hides secrets in everything that this worker says, those included that came up since.
+    /// Redacts secrets in all output of this worker, including secrets that came up at run time.
     var redactor: Redactor {
         let generation = shared.secrets.current
         if generation != knownSecrets {
@@ -140,7 +140,7 @@ final class WorkerResources {
         return sink.redactor
     }
 
-    /// Writes the line of an exchange that has ended.
+    /// Writes the log line of an exchange that has ended.
     func record(_ record: borrowing ExchangeRecord) {
         _ = redactor
         count(record)
@@ -151,10 +151,10 @@ final class WorkerResources {
     /// Counts an exchange that has ended.
     func count(_ record: borrowing ExchangeRecord) { tally.note(record) }
 
-    /// Counts an exchange that got a task.
+    /// Counts an exchange that was given a task.
     func count(_ cause: TaskCause) { tally.note(cause) }
 
-    /// Has the lines that wait handed over before long.
+    /// Schedules a hand-over of the pending lines within `flushDelay`.
     func flushSoon() {
         guard sink.askForFlush() else { return }
         if flushTimer == nil { flushTimer = startFlushing() }
@@ -180,7 +180,7 @@ final class WorkerResources {
 
     // MARK: Connections
 
-    /// Whom to wake when the last connection has ended.
+    /// The slot to wake when the last connection has ended.
     var whenEmpty: ParkingSlot?
 
     /// The client connections that are open here.
@@ -201,7 +201,7 @@ final class WorkerResources {
         if !hasConnections { whenEmpty?.wake(.answered) }
     }
 
-    /// What lupin does for its own sake, such as fetching a token: a stop waits for it too.
+    /// Registers lupin's own work, such as fetching a token: a stop waits for it too.
     func beginOwnWork(_ slot: ParkingSlot) {
         ownWork[ObjectIdentifier(slot)] = slot
         if isCut { slot.wake(.cut) }
@@ -212,10 +212,10 @@ final class WorkerResources {
         if !hasConnections { whenEmpty?.wake(.answered) }
     }
 
-    /// Gives a connection that rested a new task; the worker sets it.
+    /// Starts a new task for a connection that rested; the worker sets this closure.
     var resume: (DownstreamConnection) -> Void = { _ in }
 
-    /// Closes resting connections whose time is up, all of them when lupin stops.
+    /// Closes resting connections that have timed out; closes all of them when lupin stops.
     func sweepConnections() {
         for connection in connections.all {
             connection.endRest(isStopping: isDraining)
@@ -225,10 +225,10 @@ final class WorkerResources {
         SystemCall.trimHeap()
     }
 
-    /// Counts a connection whose task ended and left its memory to the heap.
+    /// Counts a connection whose task ended and returned its memory to the heap.
     func connectionRests() { restedSinceTrim += 1 }
 
-    /// The connections of listeners that are gone: idle ones end now, busy ones after their
+    /// Drains the connections of closed listeners: idle ones end now, busy ones after their
     /// exchange.
     func drainClosedGates() {
         for connection in connections.all where connection.isLeaving {
@@ -236,14 +236,14 @@ final class WorkerResources {
         }
     }
 
-    /// Idle connections end now, busy ones after their exchange.
+    /// Drains all connections: idle ones end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true
         sweepConnections()
         for connection in connections.all { connection.drain() }
     }
 
-    /// Everything that still runs ends now.
+    /// Ends everything that still runs now.
     func cutConnections() {
         isCut = true
         for connection in connections.all { connection.cut() }
@@ -261,7 +261,7 @@ final class WorkerResources {
 }
 
 extension UpstreamSettings {
-    /// How many idle connections to one host each of `workers` may keep.
+    /// How many idle connections to one host each of `workers` workers may keep.
     fileprivate func poolShare(of workers: Int) -> Int {
         max(1, (poolPerHost + workers - 1) / workers)
     }

@@ -1,29 +1,29 @@
-// Which bytes Range asks for and Content-Range has, and how parts are framed (RFC 9110 §14).
+// Parses Range and Content-Range, and frames multipart responses (RFC 9110 §14).
 
-/// What a Range field asks for, in bytes.
+/// The byte ranges that a Range field requests.
 package struct RangeRequest: Sendable, Equatable {
     package enum Part: Sendable, Equatable {
-        /// From the first byte to the last one, which counts; nil for the end.
+        /// From the first byte to the last one, inclusive; nil for the end.
         case from(UInt64, to: UInt64?)
-        /// So many bytes at the end.
+        /// The given number of bytes at the end.
         case suffix(UInt64)
     }
 
-    /// A field that asks for more is ignored (§14.2: it may be an attack).
+    /// The maximum number of parts; a field with more is ignored (§14.2: it may be an attack).
     package static let partsMax = 16
-    /// A gap that is smaller than the frame around a part is sent along.
+    /// A gap smaller than the frame around a part is sent along.
     static let gapMax: UInt64 = 80
 
     package let parts: [Part]
 
-    /// What a request asks for; nil where it has no Range, or one to be ignored: of another unit,
-    /// not valid, on two lines, or with too many parts.
+    /// The request's ranges; nil without a Range, or when it is ignored: of another unit, invalid,
+    /// on two lines, or with too many parts.
     package init?(of fields: FieldSection) {
         guard let line = fields.first(.range), fields.count(of: .range) == 1 else { return nil }
         self.init(parsing: fields.storage.span.extracting(line.value.range))
     }
 
-    /// Reads the value of a field.
+    /// Parses the value of a field.
     package init?(parsing text: Span<UInt8>) {
         var reader = RangeCursor(position: 0)
         guard reader.takesBytes(before: 0x3D, in: text) else { return nil }
@@ -53,17 +53,17 @@ package struct RangeRequest: Sendable, Equatable {
         return .from(first, to: last)
     }
 
-    /// The ranges of a representation of `length` bytes that are sent; none if none is there.
+    /// The ranges to send of a representation of `length` bytes; empty when none is satisfiable.
     ///
-    /// In the order of the request, unless some overlap or nearly touch: then in that of the
-    /// bytes, joined (§15.3.7.2).
+    /// In the order of the request, unless some overlap or nearly touch: then in ascending order,
+    /// joined (§15.3.7.2).
     package func resolved(length: UInt64) -> [Range<UInt64>] {
         var ranges: [Range<UInt64>] = []
         for part in parts {
             switch part {
             case .from(let first, let last):
                 guard first < length else { continue }
-                // Bounded: `last` is at most `RangeCursor.max`, so there is a number behind it.
+                // Bounded: `last` is at most `RangeCursor.max`, so adding 1 can't overflow.
                 ranges.append(first..<min(last.map { $0 + 1 } ?? length, length))
             case .suffix(let count):
                 guard count > 0, length > 0 else { continue }
@@ -89,11 +89,11 @@ package struct RangeRequest: Sendable, Equatable {
     }
 }
 
-/// What a Content-Range field says, in bytes (§14.4).
+/// The byte range of a Content-Range field (§14.4).
 package struct ContentRange: Sendable, Equatable {
-    /// nil where the response says only how long the representation is (416).
+    /// nil when the response only gives the length of the representation (416).
     package var range: Range<UInt64>?
-    /// nil where the origin doesn't know.
+    /// nil when the origin doesn't know it.
     package var completeLength: UInt64?
 
     package init(range: Range<UInt64>?, completeLength: UInt64?) {
@@ -101,7 +101,7 @@ package struct ContentRange: Sendable, Equatable {
         self.completeLength = completeLength
     }
 
-    /// The one Content-Range of a message; nil if it is not valid or there are two.
+    /// The Content-Range of a message; nil when it is invalid or there are two.
     package init?(of fields: FieldSection) {
         guard let line = fields.first(.contentRange), fields.count(of: .contentRange) == 1 else {
             return nil
@@ -109,7 +109,7 @@ package struct ContentRange: Sendable, Equatable {
         self.init(parsing: fields.storage.span.extracting(line.value.range))
     }
 
-    /// Reads the value of a field.
+    /// Parses the value of a field.
     package init?(parsing text: Span<UInt8>) {
         var reader = RangeCursor(position: 0)
         guard reader.takesBytes(before: 0x20, in: text) else { return nil }
@@ -133,28 +133,28 @@ package struct ContentRange: Sendable, Equatable {
         if let range, let completeLength, range.upperBound > completeLength { return nil }
     }
 
-    /// As a field has it.
+    /// The value of the field.
     package var text: String {
         let bytes = range.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? "*"
         return "bytes \(bytes)/\(completeLength.map(String.init) ?? "*")"
     }
 }
 
-/// Several ranges in one response: the frames around them (§14.6).
+/// The frames around several ranges in one response (§14.6).
 package struct MultipartRanges: Sendable {
     package let ranges: [Range<UInt64>]
-    /// What goes before each range, in the same order.
+    /// The bytes before each range, in the same order.
     package let heads: [[UInt8]]
-    /// What goes behind the last one.
+    /// The bytes behind the last range.
     package let end: [UInt8]
-    /// The whole content, frames and all.
+    /// The length of the whole content, including frames.
     package let contentLength: UInt64
     /// The value of Content-Type.
     package let contentType: String
 
     /// - Parameters:
-    ///   - ranges: What is sent; each of them not empty.
-    ///   - completeLength: Bytes of the whole representation; nil where nobody knows.
+    ///   - ranges: The ranges to send; none of them empty.
+    ///   - completeLength: The length of the whole representation; nil when unknown.
     ///   - mediaType: Its Content-Type, or nil.
     ///   - boundary: 1 to 70 letters and digits that the content is unlikely to hold.
     package init(
@@ -182,11 +182,11 @@ package struct MultipartRanges: Sendable {
     }
 }
 
-/// A position in a field made of numbers and delimiters.
+/// A position in a field of numbers and delimiters.
 private struct RangeCursor {
-    /// Larger numbers are none: nothing that is stored has so many bytes.
+    /// Larger numbers are refused: nothing that is stored has so many bytes.
     ///
-    /// So a number of a field may have one added to it, and two of them may be added.
+    /// So adding 1 to a number, or adding two numbers, can't overflow.
     static let max: UInt64 = 1 << 62
 
     var position: Int
@@ -202,7 +202,7 @@ private struct RangeCursor {
         return number
     }
 
-    /// Reads the unit, which must be `bytes`, and what separates it from the rest.
+    /// Reads the unit, which must be `bytes`, and the separator behind it.
     mutating func takesBytes(before separator: UInt8, in text: Span<UInt8>) -> Bool {
         skipSpaces(in: text)
         let start = position

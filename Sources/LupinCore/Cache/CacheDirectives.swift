@@ -1,20 +1,19 @@
-// What Cache-Control says, in requests and in responses (RFC 9111 §5.2), and Pragma (§5.4).
+// Parses Cache-Control in requests and responses (RFC 9111 §5.2), and Pragma (§5.4).
 
-/// The directives that govern what a cache does with a response.
+/// The directives that govern how a cache handles a response.
 ///
-/// Of a directive with seconds that stands there several times the first one counts (§4.2.1); of
-/// one with and without an argument the one without, which restricts more. A lifetime that is no
-/// number is 0: §4.2.1 would have such a response be stale. A permission with an argument that it
-/// can't have is none, a prohibition is one.
+/// Of repeated directives with seconds the first one counts (§4.2.1); of one with and without an
+/// argument the one without, which restricts more. An invalid lifetime is 0: §4.2.1 treats such a
+/// response as stale. An invalid argument voids a permission, but not a prohibition.
 package struct ResponseDirectives: Sendable, Equatable {
-    /// Directives that are there or not.
+    /// Directives that are present or not.
     package struct Flags: OptionSet, Sendable, Hashable {
         package let rawValue: UInt16
 
         package init(rawValue: UInt16) { self.rawValue = rawValue }
 
         package static let noStore = Flags(rawValue: 1 << 0)
-        /// Without field names; the same holds of `private`.
+        /// Without field names; the same applies to `private`.
         package static let noCache = Flags(rawValue: 1 << 1)
         package static let `private` = Flags(rawValue: 1 << 2)
         package static let `public` = Flags(rawValue: 1 << 3)
@@ -27,21 +26,21 @@ package struct ResponseDirectives: Sendable, Equatable {
     }
 
     package var flags: Flags = []
-    /// Seconds, as all of these; 0 where the field has no number.
+    /// Seconds, as all of these; 0 when the number is invalid.
     package var maxAge: Int64?
     package var sMaxAge: Int64?
-    /// RFC 5861; nil where the field has no number.
+    /// RFC 5861; nil when the number is invalid.
     package var staleWhileRevalidate: Int64?
     package var staleIfError: Int64?
-    /// What `no-cache="…"` lists, in lower case.
+    /// The field names in `no-cache="…"`, in lower case.
     package var noCacheFields: [String] = []
     package var privateFields: [String] = []
-    /// They come from a targeted field, so Cache-Control and Expires say nothing (RFC 9213 §2.2).
+    /// They come from a targeted field, so Cache-Control and Expires are ignored (RFC 9213 §2.2).
     package var isTargeted = false
 
     package init() {}
 
-    /// What Cache-Control says.
+    /// Parses Cache-Control.
     package init(cacheControlOf fields: FieldSection) {
         guard fields.names.contains(.cacheControl) else { return }
         for line in fields.lines where line.known == .cacheControl {
@@ -53,7 +52,7 @@ package struct ResponseDirectives: Sendable, Equatable {
         }
     }
 
-    /// What governs a cache that honours the fields of `targeted`, first come, first served.
+    /// The directives for a cache that honours `targeted` fields; the first valid one counts.
     package init(_ fields: FieldSection, targeted: [String]) {
         for name in targeted {
             if let directives = ResponseDirectives(targeted: name, of: fields) {
@@ -77,7 +76,7 @@ package struct ResponseDirectives: Sendable, Equatable {
         }
     }
 
-    /// The first of several counts, and a lifetime that is no number is over.
+    /// The first of several counts, and an invalid lifetime is 0.
     mutating func take(_ seconds: Int64?, as number: Number) {
         switch number {
         case .maxAge: maxAge = maxAge ?? seconds ?? 0
@@ -93,7 +92,7 @@ package struct ResponseDirectives: Sendable, Equatable {
 
     // MARK: Names
 
-    /// What becomes of a directive that lupin knows.
+    /// The type of a known directive.
     enum Kind {
         case flag(Flags, isPermission: Bool)
         case fields(Flags)
@@ -102,7 +101,7 @@ package struct ResponseDirectives: Sendable, Equatable {
 
     enum Number { case maxAge, sMaxAge, staleWhileRevalidate, staleIfError }
 
-    /// The directive called `name`, in any case; the length tells most of them apart.
+    /// The type of the directive called `name`, in any case; the length distinguishes most of them.
     static func kind(of name: Span<UInt8>) -> Kind? {
         switch name.count {
         case 6: name.isWord("public") ? .flag(.public, isPermission: true) : nil
@@ -133,7 +132,7 @@ package struct ResponseDirectives: Sendable, Equatable {
 
 /// The directives of a request (RFC 9111 §5.2.1).
 ///
-/// A max-age that is no number asks for validation; other seconds that are none say nothing.
+/// An invalid max-age demands validation; other invalid seconds are ignored.
 package struct RequestDirectives: Sendable, Equatable {
     package var isNoCache = false
     package var isNoStore = false
@@ -142,14 +141,14 @@ package struct RequestDirectives: Sendable, Equatable {
     /// Seconds, as all of these.
     package var maxAge: Int64?
     package var minFresh: Int64?
-    /// `DeltaSeconds.max` where the client takes any stale response.
+    /// `DeltaSeconds.max` when the client accepts any stale response.
     package var maxStale: Int64?
     /// RFC 5861 §4.
     package var staleIfError: Int64?
 
     package init() {}
 
-    /// What Cache-Control says, and Pragma where there is none.
+    /// Parses Cache-Control, or Pragma when there is none.
     package init(_ fields: FieldSection) {
         guard fields.names.contains(.cacheControl), fields.first(.cacheControl) != nil else {
             isNoCache = fields.hasPragmaNoCache
@@ -186,7 +185,7 @@ package struct RequestDirectives: Sendable, Equatable {
 }
 
 extension FieldSection {
-    /// Whether an HTTP/1.0 client asks for validation (§5.4).
+    /// Whether an HTTP/1.0 client demands validation (§5.4).
     fileprivate var hasPragmaNoCache: Bool {
         for line in lines where line.known == .other && line.name.count == 6 {
             guard storage.span.extracting(line.name.range).isWord("pragma") else { continue }
@@ -201,6 +200,6 @@ extension FieldSection {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes spell `word`, in any case.
+    /// Whether the bytes equal `word`, in any case.
     func isWord(_ word: String) -> Bool { equalsIgnoringCase(word.utf8.span) }
 }

@@ -1,24 +1,24 @@
-// Under which name responses lie in the store: the URL and the partition (RFC 9111 §2).
+// The key of stored responses: the URL and the partition (RFC 9111 §2).
 
 /// The primary key of stored responses.
 ///
-/// Scheme, canonical authority, path in its normal form and query (RFC 3986 §6.2.2), and the
-/// partition. The method is no part of it: only responses to GET are stored, and HEAD shares them.
+/// It consists of scheme, canonical authority, normalized path and query (RFC 3986 §6.2.2), and the
+/// partition. The method is not included: only responses to GET are stored, and HEAD uses them.
 package struct CacheKey: Sendable {
-    /// The URL without a fragment, a line feed and the partition; a general key also
-    /// has another line feed and its variance.
+    /// The URL without a fragment, a line feed and the partition; a general key also has another
+    /// line feed and its variance.
     ///
-    /// No part has a line feed, so two keys never make one text.
+    /// No part has a line feed, so two keys never have the same text.
     package let text: String
-    /// Whether it is a general key, which the text says, too; every hit asks.
+    /// Whether it is a general key; also follows from the text, but every hit needs it.
     package let isGeneral: Bool
 
     /// The key of a request.
     ///
     /// - Parameters:
-    ///   - origin: Where the request goes.
-    ///   - pathAndQuery: Its target; empty is `/`.
-    ///   - partition: Whose responses they are; empty for everybody's. Opaque here.
+    ///   - origin: The origin of the request.
+    ///   - pathAndQuery: The target of the request; empty means `/`.
+    ///   - partition: The partition, opaque here; empty for that of all users.
     package init(origin: Origin, pathAndQuery: Span<UInt8>, partition: String) {
         let target = pathAndQuery.extracting(0..<CacheKey.endOfTarget(pathAndQuery))
         let normal = NormalPath(target)
@@ -40,7 +40,7 @@ package struct CacheKey: Sendable {
         isGeneral = false
     }
 
-    /// As text, with bytes beyond ASCII escaped: what isn't UTF-8 would all look alike otherwise.
+    /// Decodes the bytes and escapes those beyond ASCII: otherwise invalid UTF-8 looks all alike.
     private static func text(_ bytes: [UInt8]) -> String {
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         var escaped: [UInt8] = []
@@ -56,7 +56,7 @@ package struct CacheKey: Sendable {
         self.init(origin: origin, pathAndQuery: target, partition: partition)
     }
 
-    /// A key as it lay in a store.
+    /// A key as read from a store.
     package init(stored text: String) {
         self.text = text
         var lineFeeds = 0
@@ -64,16 +64,16 @@ package struct CacheKey: Sendable {
         isGeneral = lineFeeds > 1
     }
 
-    /// The URL alone, for people and for `key` of Cache-Status: the partition is nobody's business.
+    /// The URL alone, for people and for `key` of Cache-Status: the partition stays private.
     ///
-    /// Of a general key it is what its URLs have in common.
+    /// For a general key it is the common part of its URLs.
     package var url: Substring { text.prefix { $0 != "\n" } }
 
-    /// The URL without its query, and the partition: what keys have in common that one variance
-    /// may make one.
+    /// The URL without its query, and the partition: the common part of keys that a variance may
+    /// merge.
     package var path: String { "\(CacheKey.path(of: url))\n\(partition)" }
 
-    /// Opaque; empty for everybody's responses.
+    /// Opaque; empty for responses of all users.
     package var partition: Substring { parts.count > 1 ? parts[1] : "" }
 
     private var parts: [Substring] {
@@ -82,7 +82,7 @@ package struct CacheKey: Sendable {
 
     private static func path(of url: Substring) -> Substring { url.prefix { $0 != "?" } }
 
-    /// Before the fragment, which a request has none of, or shouldn't.
+    /// The position of the fragment, which a request should not have.
     private static func endOfTarget(_ target: Span<UInt8>) -> Int {
         var i = 0
         while i < target.count, target[i] != 0x23, target[i] != 0x0A { i += 1 }
@@ -97,13 +97,13 @@ extension CacheKey: Hashable {
 
 // MARK: General keys
 
-/// A general key is that of responses which several URLs have: their No-Vary-Search calls those
-/// equivalent. It is never the key of a request, so who doesn't ask for it never finds them.
+/// A general key belongs to responses that several URLs share: their No-Vary-Search declares those
+/// equivalent. It is never the key of a request, so only an explicit look-up finds them.
 extension CacheKey {
-    /// What No-Vary-Search of the responses says; nil where every byte of the URL counts.
+    /// The No-Vary-Search of the responses; nil when every byte of the URL counts.
     package var variance: NoVarySearch? { isGeneral ? NoVarySearch(parts[2]) : nil }
 
-    /// The key of responses that a request with this key, and those with equivalent URLs, may have.
+    /// The key of responses for a request with this key, and for requests with equivalent URLs.
     package func generalized(by variance: NoVarySearch) -> CacheKey {
         var bytes = Array(CacheKey.path(of: url).utf8)
         let query = Array(url.utf8.dropFirst(bytes.count + 1))
@@ -112,12 +112,12 @@ extension CacheKey {
         return CacheKey(stored: "\(url)\n\(partition)\n\(variance.text)")
     }
 
-    /// Whether a request for `url`, which is one of `CacheKey.url`, may have what lies under it.
+    /// Whether a request for `url`, in the form of `CacheKey.url`, may have its responses.
     package func answers(_ url: some StringProtocol) -> Bool {
         !CacheKey.answering(url, among: CollectionOfOne(self)).isEmpty
     }
 
-    /// Those of `keys` that answer `url`; many keys with few variances cost little.
+    /// Those of `keys` that answer `url`; many keys with few variances are cheap.
     package static func answering(
         _ url: some StringProtocol,
         among keys: some Sequence<CacheKey>
@@ -135,10 +135,10 @@ extension CacheKey {
         }
     }
 
-    /// By what keys of all partitions are listed: the URL, or for general ones the path.
+    /// What keys of all partitions are listed by: the URL, or for general keys the path.
     package var listing: String { isGeneral ? CacheKey.generalListing(of: url) : String(url) }
 
-    /// The listing of general keys that may answer `url`; it is like no URL.
+    /// The listing of general keys that may answer `url`; it equals no URL.
     package static func generalListing(of url: some StringProtocol) -> String {
         "\(path(of: Substring(url)))\n"
     }

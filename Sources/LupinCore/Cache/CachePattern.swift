@@ -1,4 +1,4 @@
-// Which stored responses somebody means: those of one URL, or of every URL that a pattern matches.
+// Selects stored responses by one URL, or by a pattern of URLs.
 
 /// One URL, or the one-string form of `match:`.
 package struct CachePattern: Sendable {
@@ -10,11 +10,11 @@ package struct CachePattern: Sendable {
 
     private let kind: Kind
 
-    /// Reads `http://a.example/b?c=d`, which is one URL, or a pattern such as `*.a.example/b/**`.
+    /// Parses `http://a.example/b?c=d`, which is one URL, or a pattern such as `*.a.example/b/**`.
     ///
-    /// What has a query is one URL. All else is about scheme, host, port and path, whatever the
-    /// query is, as it is in a rule.
-    /// - Throws: What is wrong with it.
+    /// Text with a query is one URL. Anything else is a pattern of scheme, host, port and path, for
+    /// any query, as in a rule.
+    /// - Throws: The problem with the text.
     package init(_ text: String) throws(PatternProblem) {
         guard text.contains("?") else {
             kind = .match(try Match(string: text))
@@ -32,7 +32,7 @@ package struct CachePattern: Sendable {
         kind = .url(String(CacheKey.url(of: url)))
     }
 
-    /// Whether responses of `url` are meant, which is one of `CacheKey.url`.
+    /// Whether `url`, in the form of `CacheKey.url`, matches.
     package func matches(_ url: String) -> Bool {
         switch kind {
         case .url(let wanted): return wanted == url
@@ -43,7 +43,7 @@ package struct CachePattern: Sendable {
         }
     }
 
-    /// Whether responses under this key are meant: one URL means what a request for it finds.
+    /// Whether responses under this key match; one URL matches what a request for it finds.
     package func matches(_ key: CacheKey) -> Bool {
         switch kind {
         case .url(let wanted): key.answers(wanted)
@@ -51,7 +51,7 @@ package struct CachePattern: Sendable {
         }
     }
 
-    /// Whether it is seen at a glance that it leaves nothing out.
+    /// Whether the pattern obviously matches everything.
     package var isEverything: Bool {
         guard case .match(let match) = kind, match.schemes == nil else { return false }
         let isAnyPort = match.ports.map { $0.contains(1...UInt16.max) } ?? true
@@ -62,14 +62,14 @@ package struct CachePattern: Sendable {
 }
 
 extension CacheKey {
-    /// The URL of the key that responses of `url` lie under.
+    /// The URL of the key that responses of `url` are stored under.
     package static func url(of url: HTTPURL) -> Substring {
         let path = Array(url.path.utf8)
         return CacheKey(origin: url.origin, pathAndQuery: path.span, partition: "").url
     }
 
-    /// A short name for whose responses they are, from which nobody learns who that is; nil for
-    /// everybody's.
+    /// A short tag of the partition, which does not reveal whose it is; nil for the partition of
+    /// all users.
     package var partitionTag: String? {
         let partition = partition
         return partition.isEmpty ? nil : String(partition.filter { $0 != "." }.prefix(8))
@@ -77,7 +77,7 @@ extension CacheKey {
 }
 
 extension MatchSubject {
-    /// A GET for a URL, of which nothing else is known.
+    /// A GET for a URL, without further facts.
     fileprivate init(_ url: HTTPURL) {
         var fields = FieldSection()
         let path = fields.store(url.path)

@@ -1,16 +1,16 @@
-// What a cache policy of the rules file says: whose cache it is, and where it overrides the origin.
+// A cache policy of the rules file: its mode, and where it overrides the origin.
 
 /// How responses are stored and reused; a policy under `cache:`.
 package struct CachePolicy: Sendable, Equatable {
-    /// Whose responses may be in it (RFC 9111 §1).
+    /// Whose responses the cache may hold (RFC 9111 §1).
     package enum Mode: String, Sendable, CaseIterable {
-        /// Many users': nothing that is meant for one of them.
+        /// For many users: holds no response that is meant for one of them.
         case shared
-        /// One user's.
+        /// For one user.
         case `private`
     }
 
-    /// What the origin says and the policy does not hear.
+    /// Directives and fields of the origin that the policy ignores.
     package struct Ignored: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
 
@@ -20,7 +20,7 @@ package struct CachePolicy: Sendable, Equatable {
         package static let noStore = Ignored(rawValue: 1 << 0)
         /// `private` of a response, in a shared cache.
         package static let `private` = Ignored(rawValue: 1 << 1)
-        /// `Set-Cookie`, which is stored by nobody then.
+        /// `Set-Cookie`, which is never stored then.
         package static let cookies = Ignored(rawValue: 1 << 2)
         /// `Vary`: one response for all requests.
         package static let vary = Ignored(rawValue: 1 << 3)
@@ -31,32 +31,32 @@ package struct CachePolicy: Sendable, Equatable {
         ]
     }
 
-    /// The name in the rules file; `cache@LINE` for one in place.
+    /// The name in the rules file; `cache@LINE` for an inline policy.
     package var name: String
     package var mode = Mode.shared
-    /// The part of the time since Last-Modified that a response without a lifetime stays fresh,
-    /// from 0 to 1; 0 for never.
+    /// The fraction of the time since Last-Modified for which a response without a lifetime is
+    /// fresh, from 0 to 1; 0 turns the heuristic off.
     package var heuristic = defaultHeuristic
-    /// How long a stale response may stand in for an error, where the origin allows less.
+    /// How long a stale response may replace an error, if the origin allows less.
     package var staleIfError = Duration.zero
-    /// How long a stale response may be served while it is validated, where the origin allows less.
+    /// How long a stale response may be served while it is validated, if the origin allows less.
     package var staleWhileRevalidate = Duration.zero
-    /// Identical requests that come while a response is fetched wait for it.
+    /// Identical requests wait while a response is fetched (single flight).
     package var isCollapsing = true
-    /// Targeted fields that are honoured (RFC 9213), first wins.
+    /// Targeted fields that are honoured (RFC 9213); the first one wins.
     package var targeted = defaultTargeted
-    /// The lifetime of every response that may have one, whatever the origin says; nil for the
+    /// The lifetime of every response that may have one, overriding the origin; nil for the
     /// origin's.
     package var ttl: Duration?
     package var ignored: Ignored = []
-    /// Variants of one URL that are kept; beyond, the one that was used longest ago goes.
+    /// The maximum number of stored variants of a URL; beyond it the oldest is dropped.
     package var variantsMax = defaultVariantsMax
-    /// A response is for all URLs that its No-Vary-Search calls equivalent.
+    /// One response serves all URLs that its No-Vary-Search declares equivalent.
     package var obeysNoVarySearch = false
-    /// Whose name Cache-Status has; nil for no such field.
+    /// The cache's name in Cache-Status; nil sends no such field.
     package var statusName: String? = defaultStatusName
-    /// What changes in the fields of a response before it is stored; steps about fields, with texts
-    /// that are known when the file is read.
+    /// Changes to the fields of a response before it is stored: field steps whose texts are known
+    /// when the file is read.
     package var modify: [RequestStep] = []
 
     /// A policy with the values of `standard`.
@@ -64,17 +64,17 @@ package struct CachePolicy: Sendable, Equatable {
 
     /// RFC 9111 §4.2.2 calls a tenth typical.
     package static let defaultHeuristic = 0.1
-    /// No heuristic goes beyond a day.
+    /// The heuristic is limited to a day.
     package static let heuristicMax = Duration.seconds(86400)
     package static let defaultTargeted = ["lupin-cache-control"]
     package static let defaultVariantsMax = 16
     package static let defaultStatusName = "lupin"
 
-    /// What `cache: standard` is.
+    /// The policy of `cache: standard`.
     package static let standard = CachePolicy(name: "standard")
 
-    /// What of an origin's word it overrides, as the rules file says it, such as `ttl 1h`; empty
-    /// for policies that keep to RFC 9111.
+    /// The overrides of the origin as the rules file writes them, such as `ttl 1h`; empty for
+    /// policies that follow RFC 9111.
     package var overrides: [String] {
         let lifetime = ttl.map {
             "ttl \($0 == .zero ? "0s" : UnitText.duration($0.milliseconds))"

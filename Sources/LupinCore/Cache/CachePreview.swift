@@ -1,15 +1,15 @@
-// What a cache policy does for one request, told in words: whose responses answer it, what of its
-// own is kept, and for how long.
+// Explains what a cache policy does for one request: which responses answer it, what is stored, and
+// for how long.
 
-/// The part of the cache in one request, for people.
+/// The effects of the cache on one request, for people.
 package struct CachePreview: Sendable {
-    /// What tells the responses of a partition from others.
+    /// One criterion that separates partitions.
     package enum Part: Sendable, Hashable {
-        /// Who asks; nil where only the running lupin knows.
+        /// The user of the client; nil when only the running lupin knows it.
         case user(String?)
         /// The client's Authorization.
         case authorization
-        /// What lupin attaches, such as `token github`.
+        /// A credential that lupin attaches, such as `token github`.
         case injected(String)
 
         package var text: String {
@@ -22,11 +22,11 @@ package struct CachePreview: Sendable {
     }
 
     package let policy: CachePolicy
-    /// Why no stored response answers the request; nil if one may.
+    /// Why no stored response answers the request; nil when one may.
     package let bypass: BypassReason?
-    /// Why its response is not stored, whatever it is; nil if that depends on the response.
+    /// Why no response is stored; nil when that depends on the response.
     package let refusal: NoStoreReason?
-    /// Empty where everybody has the same responses.
+    /// Empty when all users share responses.
     package let partition: [Part]
     /// The request carries credentials, its own or attached ones (RFC 9111 §3.5).
     package let isAuthenticated: Bool
@@ -36,13 +36,13 @@ package struct CachePreview: Sendable {
     private let method: Method
     private let asked: CacheRequest
 
-    /// What `policy` does for a request.
+    /// Explains `policy` for a request.
     /// - Parameters:
-    ///   - policy: That of the plan.
+    ///   - policy: The policy of the plan.
     ///   - head: The request of the look-up: after the steps of rules.
-    ///   - hasContent: A body follows.
+    ///   - hasContent: Whether a body follows.
     ///   - attachments: What lupin attaches.
-    ///   - user: Who asks, where that is known.
+    ///   - user: The user of the client, if known.
     package init(
         _ policy: CachePolicy,
         of head: RequestHead,
@@ -74,7 +74,7 @@ package struct CachePreview: Sendable {
         lines += [lifetimeLine, staleLine] + workLines
     }
 
-    // MARK: Whose
+    // MARK: Partition
 
     private var overrideLines: [String] {
         let overrides = policy.overrides
@@ -204,7 +204,7 @@ package struct CachePreview: Sendable {
         time == .zero ? "0s" : UnitText.duration(time.milliseconds)
     }
 
-    /// Seconds of a field, which may be any number.
+    /// Formats seconds of a field, which may be any number.
     private static func text(_ seconds: Int64) -> String {
         let (milliseconds, isOverflow) = seconds.multipliedReportingOverflow(by: 1000)
         return isOverflow || seconds == 0 ? "\(seconds)s" : UnitText.duration(milliseconds)
@@ -212,7 +212,7 @@ package struct CachePreview: Sendable {
 }
 
 extension BypassReason {
-    /// For people.
+    /// The reason for people.
     package var sentence: String {
         switch self {
         case .method: "only GET and HEAD are"

@@ -1,50 +1,50 @@
-// What a client and the record are told of the cache's part in a response (RFC 9211).
+// How the cache handled a request, for clients and the record (RFC 9211).
 
 /// A member of Cache-Status.
 package struct CacheStatus: Sendable, Equatable {
-    /// Why a request went to the origin (§2.2); the words are those of the field.
+    /// Why a request went to the origin (§2.2), in the words of the field.
     package enum Forward: String, Sendable, Hashable, CaseIterable {
         /// The rules say so, or the request can't be answered from a store.
         case bypass
         case method
-        /// Nothing is stored under the URL.
+        /// No response is stored under the URL.
         case uriMiss = "uri-miss"
-        /// Something is, for other requests.
+        /// Responses are stored, for other requests.
         case varyMiss = "vary-miss"
-        /// Nothing is, and nobody knows which of the two.
+        /// No response fits, and it is unknown which of the two applies.
         case miss
-        /// The client asked for validation.
+        /// The client demanded validation.
         case request
         case stale
         case partial
     }
 
-    /// Bytes of `key` and `detail`; longer ones are cut.
+    /// The maximum bytes of `key` and `detail`; longer ones are cut.
     static let textBytesMax = 512
 
     /// nil for a hit.
     package var forward: Forward?
-    /// Seconds that the response as it is stored now has left; negative for what is stale.
+    /// The remaining lifetime of the stored response in seconds; negative when it is stale.
     package var ttl: Int64?
-    /// The status that the origin gave, where it is not the client's.
+    /// The status of the origin's response, if it differs from the client's.
     package var forwardStatus: UInt16?
     package var isStored = false
-    /// The request waited for another one's answer.
+    /// The request waited for another one's fetch.
     package var isCollapsed = false
     package var key: String?
-    /// Neither from the store nor from the origin: the cache itself was asked for something.
+    /// Neither from the store nor from the origin: the cache itself answered, such as a PURGE.
     package var isAnsweredHere = false
-    /// Such as `NoStoreReason.token`.
+    /// A detail such as `NoStoreReason.token`.
     package var detail: String?
 
-    /// Served without asking the origin.
+    /// Served without a request to the origin.
     package static func hit(ttl: Int64) -> CacheStatus {
         var status = CacheStatus()
         status.ttl = ttl
         return status
     }
 
-    /// The origin was asked.
+    /// Forwarded to the origin.
     package static func forward(_ reason: Forward, status: UInt16? = nil) -> CacheStatus {
         var member = CacheStatus()
         member.forward = reason
@@ -52,13 +52,13 @@ package struct CacheStatus: Sendable, Equatable {
         return member
     }
 
-    /// The member as the field and the record have it; parameters in the order of RFC 9211.
+    /// The member as in the field and the record; parameters in the order of RFC 9211.
     package func text(name: String = CachePolicy.defaultStatusName) -> String {
         if let ttl, (-CacheStatus.integerMax...CacheStatus.integerMax).contains(ttl),
             forward == nil, forwardStatus == nil, key == nil, detail == nil,
             !isStored, !isCollapsed, name == CachePolicy.defaultStatusName
         {
-            // What is said most often, said quickest.
+            // A fast path for the most frequent member.
             return "lupin; hit; ttl=\(ttl)"
         }
         var text = CacheStatus.item(name)
@@ -78,10 +78,10 @@ package struct CacheStatus: Sendable, Equatable {
         return text
     }
 
-    /// Integers of structured fields have 15 digits.
+    /// Integers of structured fields have at most 15 digits.
     private static let integerMax: Int64 = 999_999_999_999_999
 
-    /// A Token where the text is one (RFC 9651 §3.3.4), else a String.
+    /// A Token when the text is valid as one (RFC 9651 §3.3.4), else a String.
     private static func item(_ text: String) -> String {
         let bytes = text.utf8
         guard let first = bytes.first, first == 0x2A || first.asciiLowercased &- 0x61 < 26,
@@ -91,11 +91,11 @@ package struct CacheStatus: Sendable, Equatable {
         return text
     }
 
-    /// A String (§3.3.3); what it can't hold becomes `?`.
+    /// A String (§3.3.3); invalid characters become `?`.
     private static func string(_ text: String) -> String {
         var bytes: [UInt8] = [0x22]
         for byte in text.utf8 {
-            // Of a character of several bytes the first stands for all.
+            // The first byte of a multi-byte character stands for all of it.
             if byte & 0xC0 == 0x80 { continue }
             if bytes.count > textBytesMax { break }
             if byte == 0x22 || byte == 0x5C { bytes.append(0x5C) }
@@ -107,7 +107,7 @@ package struct CacheStatus: Sendable, Equatable {
 }
 
 extension ReuseDecision {
-    /// Why the request is forwarded; nil where nothing has to be.
+    /// Why the request is forwarded; nil when it isn't.
     package var forward: CacheStatus.Forward? {
         switch self {
         case .fresh, .gatewayTimeout: nil

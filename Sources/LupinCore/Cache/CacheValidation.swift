@@ -1,21 +1,21 @@
-// How stored responses are validated, and what the origin's answer does to them (RFC 9111 §4.3).
+// Validates stored responses, and evaluates the origin's response (RFC 9111 §4.3).
 
 /// The conditions of a request that validates stored responses (§4.3.1).
 package struct ValidationConditions: Sendable, Equatable {
-    /// Tags beyond these are left out.
+    /// The maximum number of tags; further ones are left out.
     package static let tagsMax = 64
 
     /// The value of If-None-Match; nil for none.
     package fileprivate(set) var ifNoneMatch: [UInt8]?
     /// The value of If-Modified-Since, as the origin wrote it; nil for none.
     package fileprivate(set) var ifModifiedSince: [UInt8]?
-    /// The tags that are lupin's.
+    /// The tags of stored responses.
     fileprivate var ownTags: [EntityTag] = []
 
     /// Replaces the client's conditions by these.
     ///
-    /// Range and If-Range stay: a 304 makes them about the stored response, and what else comes is
-    /// what the client asked for.
+    /// Range and If-Range stay: after a 304 they apply to the stored response, and any other
+    /// response is what the client requested.
     package func apply(to head: inout RequestHead) {
         head.fields.lines.removeAll {
             $0.known == .ifNoneMatch || $0.known == .ifModifiedSince
@@ -37,25 +37,25 @@ package struct ValidationConditions: Sendable, Equatable {
     }
 }
 
-/// What the origin's answer to a validation means.
+/// The meaning of the origin's response to a validation.
 package enum ValidationOutcome: Sendable, Equatable {
-    /// The stored responses `updated` are fresh again; the client gets `serve`, as its own
-    /// conditions have it (`StoredResponse.answer`).
+    /// The stored responses `updated` are fresh again; the client gets `serve`, according to its
+    /// own conditions (`StoredResponse.answer`).
     case freshen(serve: Int, updated: [Int])
-    /// The client gets the new response. It is stored if it may be, and what was selected goes in
-    /// any case; but a 206 is combined with it if it can be (`combine`).
+    /// The client gets the new response. It is stored if possible, and the selected one is dropped
+    /// in any case; but a 206 is combined with it if possible (`combine`).
     case replace
-    /// The client gets the new response, which says nothing of the resource: what was selected goes
-    /// only where the new one is stored.
+    /// The client gets the new response, which says nothing about the resource: the selected one is
+    /// dropped only if the new one is stored.
     case deliver
-    /// The client gets the stored response all the same (RFC 5861 §4).
+    /// The client gets the stored response nevertheless (RFC 5861 §4).
     case serveStale
-    /// A 304 that is about nothing that is stored, nor about what the client has: the request is
-    /// sent again without conditions.
+    /// A 304 that matches neither a stored response nor the client's: the request is sent again
+    /// without conditions.
     case askAgain
 }
 
-/// What a 200 to HEAD does to a stored response to GET (§4.3.5).
+/// The effect of a 200 to HEAD on a stored response to GET (§4.3.5).
 package enum HeadEffect: Sendable, Equatable {
     case update
     /// It is another representation: the stored one is stale.
@@ -64,14 +64,14 @@ package enum HeadEffect: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    /// The conditions that validate `candidates`, all under one key; nil where there is nothing to
-    /// validate with: then the request goes as it is.
+    /// The conditions that validate `candidates`, all under one key; nil when they have no
+    /// validators: then the request is sent unchanged.
     ///
     /// The tag of the selected response comes first, then those of the other variants (§4.1), and
     /// then the client's own (§4.3.2 allows their union). A weak tag of another variant is left
-    /// out: it may stand for several codings of one thing, and the client can't read them all.
+    /// out: it may stand for several codings, and the client may not know them all.
     ///
-    /// `selected` is the response that matches the request; nil if no variant does.
+    /// `selected` is the response that matches the request; nil when no variant does.
     package static func conditions(
         for candidates: [StoredResponse],
         selected: Int?,
@@ -99,7 +99,7 @@ extension StoredResponse {
         return conditions
     }
 
-    /// The tags and, behind them, the client's; nil where there are none of ours.
+    /// Our tags followed by the client's; nil when there are none of ours.
     private static func list(_ own: [EntityTag], _ client: FieldSection) -> [UInt8]? {
         guard !own.isEmpty else { return nil }
         var tags = own
@@ -115,9 +115,9 @@ extension StoredResponse {
         return value
     }
 
-    /// What an answer of the origin means; for one that never came, see `StaleUse.onError`.
+    /// The meaning of a response of the origin; for a missing one, see `StaleUse.onError`.
     ///
-    /// `mayServe` is what `reuse` said.
+    /// `mayServe` is the result of `reuse`.
     package static func outcome(
         of response: ResponseHead,
         for candidates: [StoredResponse],
@@ -127,7 +127,7 @@ extension StoredResponse {
         mayServe: StaleUse
     ) -> ValidationOutcome {
         guard response.status == 304 else {
-            // §4.3.3: a server error may count as no answer.
+            // §4.3.3: a server error may be treated as no response.
             if StaleWindows.isError(response.status), mayServe == .onError, selected != nil {
                 return .serveStale
             }
@@ -136,7 +136,7 @@ extension StoredResponse {
         // Without conditions of ours it answers the client's.
         guard let conditions else { return .deliver }
         let updated = freshened(by: response.fields, candidates, selected, conditions)
-        // Another variant serves only where it is there whole.
+        // Another variant is served only when it is complete.
         let served =
             updated.first { $0 == selected } ?? updated.first { candidates[$0].content.isComplete }
         if let serve = served {
@@ -145,12 +145,13 @@ extension StoredResponse {
         return isAboutClient(response.fields, request.fields) ? .deliver : .askAgain
     }
 
-    /// The stored responses that a 304 is about (§4.3.4).
+    /// The stored responses that a 304 confirms (§4.3.4).
     ///
-    /// A strong tag is about all that have it, and about nothing else. Weak validators are about
-    /// the latest that has them all. None is about the one response whose validators were sent:
-    /// §4.3.4 speaks of one stored response without validators only, but 304s without ETag are
-    /// common, and the condition itself says which response the origin means.
+    /// A strong tag confirms all responses that have it, and no other. Weak validators confirm the
+    /// selected response if it has them all, else the latest one that has. Without validators it
+    /// confirms the one response whose
+    /// validators were sent: §4.3.4 allows that for one stored response without validators only,
+    /// but 304s without ETag are common, and the condition itself identifies the response.
     private static func freshened(
         by newer: FieldSection,
         _ candidates: [StoredResponse],
@@ -188,12 +189,12 @@ extension StoredResponse {
 }
 
 extension StoredResponse {
-    /// The response as a 304, a 200 to HEAD or a further part makes it (§3.2, §4.3.4).
+    /// Updates the response by a 304, a 200 to HEAD or a further part (§3.2, §4.3.4).
     ///
-    /// What must not be stored any more is served this once and removed.
+    /// If it must not be stored any more, it is served this once and then removed.
     ///
-    /// `request` is that of the look-up, for what Vary names now is of this one; `content` is what
-    /// is held, if it has become more; the times are those of the exchange that brought `newer`.
+    /// `request` is that of the look-up and gives the values for Vary; `content` is what is held,
+    /// if that has grown; the times are those of the exchange that brought `newer`.
     package func renewed(
         by newer: ResponseHead,
         request: RequestHead,
@@ -231,8 +232,8 @@ extension StoredResponse {
         return (response, !isForbidden && vary != nil)
     }
 
-    /// What a response to HEAD says of this one (§4.3.5): the same length, ETag and Last-Modified,
-    /// as far as it has them, make it an update.
+    /// The effect of a response to HEAD (§4.3.5): an update when length, ETag and Last-Modified, as
+    /// far as it has them, are the same.
     package func effect(ofHead newer: ResponseHead) -> HeadEffect {
         guard newer.status == 200, status == 200 else { return .none }
         if newer.fields.first(.etag) != nil {
@@ -251,9 +252,9 @@ extension StoredResponse {
 }
 
 extension UInt16 {
-    /// Whether a response of this status shows that a stored one is out of date.
+    /// Whether a response of this status shows that a stored one is outdated.
     ///
-    /// Other errors are about the client, the request or the server: 401, say, or 429.
+    /// Other errors are about the client, the request or the server, such as 401 or 429.
     fileprivate var tellsOfResource: Bool {
         (200...399).contains(self) || self == 404 || self == 410
     }

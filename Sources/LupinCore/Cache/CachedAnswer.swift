@@ -1,23 +1,23 @@
-// The head that a client gets when a stored response is served (RFC 9111 §4, RFC 9110 §15.4.5).
+// The head that a client gets with a stored response (RFC 9111 §4, RFC 9110 §15.4.5).
 
-/// A head made from a stored one, and what follows it.
+/// A head made from a stored one, and the content that follows it.
 package struct CachedAnswer: Sendable {
     package var head: ResponseHead
     /// The ranges of the stored content that follow, in this order; none for 304 and 416.
     ///
-    /// Where parts are held, the content is what is held, one piece behind the other.
+    /// When parts are held, these are positions among the held bytes, one piece behind the other.
     package let ranges: [Range<UInt64>]
-    /// The frames around them, where there are several.
+    /// The multipart frames around several ranges.
     package let multipart: MultipartRanges?
-    /// Bytes that follow the head of an answer to GET.
+    /// The number of bytes that follow the head of a response to GET.
     package let contentLength: UInt64
 }
 
 extension StoredResponse {
-    /// The head for `answer`, with Age as of now.
+    /// Makes the head for `answer`, with Age as of now.
     ///
     /// `nowUs` is in microseconds since 1970. `boundary` is for several ranges: 1 to 70 letters and
-    /// digits, new for every answer.
+    /// digits, new for every response.
     package func served(
         _ answer: CacheAnswer,
         nowUs: Int64,
@@ -42,7 +42,7 @@ extension StoredResponse {
 
     private func full(_ nowUs: Int64) -> CachedAnswer {
         let length = content.completeLength ?? 0
-        // HEAD is told of the whole, where parts of it are held.
+        // HEAD gets the head of the whole, even when only parts are held.
         var head = head(status == 206 ? 200 : status, nowUs) { _ in true }
         head.fields.add(name: "Age", value: ageText(nowUs))
         if status != 204 { head.fields.add(name: "Content-Length", value: String(length)) }
@@ -89,7 +89,7 @@ extension StoredResponse {
         )
     }
 
-    /// The stored fields that `isKept` keeps, without those that say how old or how long it is.
+    /// The stored fields that `isKept` accepts, without those about age and length.
     private func head(
         _ status: UInt16,
         _ nowUs: Int64,
@@ -100,7 +100,7 @@ extension StoredResponse {
         head.fields.lines.removeAll { line in
             switch line.known {
             case .age, .contentLength: true
-            // In a 200 it means nothing, and is the origin's all the same.
+            // In a 200 it has no meaning; it stays because the origin sent it.
             case .contentRange: status != 200 || self.status == 206
             default: !isKept(line)
             }
@@ -110,8 +110,8 @@ extension StoredResponse {
 
     private func ageText(_ nowUs: Int64) -> String { String(freshness.age(at: nowUs)) }
 
-    /// RFC 9110 §15.4.5: no representation metadata but what a 304 needs, which is
-    /// Content-Location, ETag, and Last-Modified where there is no ETag.
+    /// Whether a 304 carries the field (RFC 9110 §15.4.5): of representation metadata only
+    /// Content-Location, ETag, and Last-Modified when there is no ETag.
     private func isSentWith304(_ line: FieldSection.Line) -> Bool {
         switch line.known {
         case .contentType, .contentEncoding: return false
@@ -124,7 +124,7 @@ extension StoredResponse {
         return true
     }
 
-    /// Representation metadata without a name of its own here.
+    /// Representation metadata without a `FieldName` case.
     private static let metadata = [
         "content-language", "content-md5", "content-digest", "repr-digest", "digest",
         "content-disposition", "accept-ranges",

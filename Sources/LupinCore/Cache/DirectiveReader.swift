@@ -1,23 +1,23 @@
-// How one directive of a cache is told from the next (RFC 9111 §5.2), whatever stands around it.
+// Parses the directives of a Cache-Control field, even malformed ones (RFC 9111 §5.2).
 
-/// One directive of a Cache-Control field, as ranges of the value it stands in.
+/// One directive of a Cache-Control field, as ranges of the field's value.
 struct CacheDirective {
     enum Argument: Equatable {
         case none
         case token(Range<Int>)
-        /// What stands between the quotes, escapes and all.
+        /// The text between the quotes, including escapes.
         case quoted(Range<Int>)
-        /// There is something behind the name that is no argument: `=` with spaces around it, a
-        /// string that isn't closed, a second word.
+        /// The name is followed by something else than an argument: `=` with spaces around it, an
+        /// unterminated string, a second word.
         case malformed
     }
 
     var name: Range<Int>
     var argument: Argument
 
-    /// The next directive of `text` from `position` on, which moves behind it; nil at the end.
+    /// Returns the next directive of `text` and moves `position` behind it; nil at the end.
     ///
-    /// Elements without a name are skipped: they can't be a directive.
+    /// Elements without a name are skipped: they can't be directives.
     static func next(in text: Span<UInt8>, from position: inout Int) -> CacheDirective? {
         while true {
             while position < text.count, text[position].isSpaceOrComma { position += 1 }
@@ -32,10 +32,10 @@ struct CacheDirective {
         }
     }
 
-    /// What follows the name, up to the comma or the end.
+    /// Parses what follows the name, up to the comma or the end.
     private static func argument(in text: Span<UInt8>, from position: inout Int) -> Argument {
         guard position < text.count, text[position] == 0x3D else {
-            // Without `=` nothing but spaces may stand here.
+            // Without `=` only spaces may follow.
             return end(in: text, from: &position) ? .none : .malformed
         }
         position += 1
@@ -51,7 +51,7 @@ struct CacheDirective {
         return end(in: text, from: &position) ? argument : .malformed
     }
 
-    /// Moves to the end of the element; false if more than spaces stood there.
+    /// Moves to the end of the element; returns false if it skipped more than spaces.
     private static func end(in text: Span<UInt8>, from position: inout Int) -> Bool {
         while position < text.count, text[position] == 0x20 || text[position] == 0x09 {
             position += 1
@@ -61,7 +61,7 @@ struct CacheDirective {
         return false
     }
 
-    /// Up to the comma that ends the element; commas in quotes do not.
+    /// Moves to the comma that ends the element, ignoring commas in quotes.
     private static func skipElement(in text: Span<UInt8>, from position: inout Int) {
         while position < text.count, text[position] != 0x2C {
             if text[position] == 0x22 {
@@ -72,7 +72,7 @@ struct CacheDirective {
         }
     }
 
-    /// Behind the closing quote, or to the end and false where there is none.
+    /// Moves behind the closing quote; without one, moves to the end and returns false.
     private static func skipQuoted(in text: Span<UInt8>, from position: inout Int) -> Bool {
         position += 1
         while position < text.count {
@@ -85,20 +85,20 @@ struct CacheDirective {
     }
 }
 
-/// The number of seconds that a directive or Age tells (RFC 9111 §1.2.2).
+/// The number of seconds of a directive or of Age (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-    /// What larger numbers count as: 68 years.
+    /// The value that larger numbers are reduced to: 68 years.
     static let max: Int64 = 1 << 31
 
-    /// Digits and nothing else; nil for whatever is no number.
+    /// Parses digits; returns nil for anything else.
     static func parse(_ text: Span<UInt8>) -> Int64? {
-        // Bounded: by 2^31.
+        // Bounded by 2^31.
         NumberReader.saturated(text, at: UInt64(max)).map { Int64($0) }
     }
 }
 
 extension CacheDirective {
-    /// The argument in seconds; nil where there is none or it is no number.
+    /// The argument in seconds; nil when there is none or it is no number.
     func seconds(in text: Span<UInt8>) -> Int64? {
         switch argument {
         case .token(let range), .quoted(let range): DeltaSeconds.parse(text.extracting(range))
@@ -106,9 +106,9 @@ extension CacheDirective {
         }
     }
 
-    /// The field names that the argument lists, in lower case; empty where it lists none.
+    /// The field names that the argument lists, in lower case; empty when it lists none.
     ///
-    /// RFC 9111 §5.2.2.4 wants a quoted string; §5.2 lets recipients take a token for one.
+    /// RFC 9111 §5.2.2.4 demands a quoted string; §5.2 lets recipients accept a token instead.
     func fieldNames(in text: Span<UInt8>) -> [String] {
         let range: Range<Int>
         switch argument {

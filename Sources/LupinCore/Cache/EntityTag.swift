@@ -1,15 +1,15 @@
-// What an entity tag is, and when two of them are the same (RFC 9110 §8.8.3).
+// Entity tags and their comparison (RFC 9110 §8.8.3).
 
 /// A validator of a representation.
 package struct EntityTag: Sendable, Equatable {
-    /// As it stands in a field, `W/` and quotes and all.
+    /// As in a field, including `W/` and the quotes.
     package let bytes: [UInt8]
     package let isWeak: Bool
 
-    /// The tag that `text` is; nil for whatever isn't one.
+    /// Parses `text` as a tag; nil when it isn't one.
     ///
-    /// Some servers leave the quotes out. Such a text is no validator: nobody could tell it from
-    /// a part of a list.
+    /// Some servers omit the quotes. Such a text is no validator: it could not be distinguished
+    /// from a part of a list.
     package init?(_ text: Span<UInt8>) {
         let trimmed = text.extracting(text.trimmedRange)
         guard EntityTag.length(in: trimmed, from: 0) == trimmed.count, !trimmed.isEmpty else {
@@ -19,7 +19,7 @@ package struct EntityTag: Sendable, Equatable {
         bytes = [UInt8](copying: trimmed)
     }
 
-    /// The one ETag of a response; two different ones are none.
+    /// The ETag of a response; nil when there are two different ones.
     package init?(of fields: FieldSection) {
         var found: EntityTag?
         guard fields.names.contains(.etag) else { return nil }
@@ -35,20 +35,20 @@ package struct EntityTag: Sendable, Equatable {
 
     package var text: String { String(copying: bytes.span) }
 
-    /// What stands between the quotes, with them.
+    /// Where the opaque part begins, with its quotes.
     private var opaqueStart: Int { isWeak ? 2 : 0 }
 
-    /// Strong comparison (§8.8.3.2): both are strong and the same.
+    /// Strong comparison (§8.8.3.2): both are strong and equal.
     package func matchesStrongly(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && bytes == other.bytes
     }
 
-    /// Weak comparison: the same but for `W/`.
+    /// Weak comparison: equal apart from `W/`.
     package func matchesWeakly(_ other: EntityTag) -> Bool {
         bytes[opaqueStart...].elementsEqual(other.bytes[other.opaqueStart...])
     }
 
-    /// Whether `text` holds the same tag but for `W/`; for lists that are walked without copying.
+    /// Whether `text` is the same tag apart from `W/`; for lists that are searched without copying.
     fileprivate func matchesWeakly(_ text: Span<UInt8>) -> Bool {
         let start = text.count > 1 && text[0] == 0x57 ? 2 : 0
         guard text.count - start == bytes.count - opaqueStart else { return false }
@@ -57,7 +57,7 @@ package struct EntityTag: Sendable, Equatable {
         )
     }
 
-    /// How many bytes from `start` on are an entity tag; 0 if they begin none.
+    /// The length of the entity tag at `start`; 0 when there is none.
     fileprivate static func length(in text: Span<UInt8>, from start: Int) -> Int {
         var i = start
         if i + 1 < text.count, text[i] == 0x57, text[i + 1] == 0x2F { i += 2 }
@@ -69,18 +69,18 @@ package struct EntityTag: Sendable, Equatable {
     }
 }
 
-/// What If-None-Match or If-Match of a request asks for.
+/// The tags in If-None-Match or If-Match of a request.
 package enum EntityTagList {
-    /// How a list answers for a representation.
+    /// The result of comparing a list with a representation.
     package enum Finding: Sendable, Equatable {
         /// The request has no such field.
         case absent
         case matches, differs
     }
 
-    /// Whether the field lists a tag that matches weakly; `*` matches any representation.
+    /// Compares weakly whether the field lists the tag; `*` matches any representation.
     ///
-    /// What is no entity tag is skipped up to the next comma.
+    /// Invalid tags are skipped up to the next comma.
     package static func find(
         _ tag: EntityTag?,
         in known: FieldName,
@@ -132,12 +132,12 @@ package enum EntityTagList {
 }
 
 extension UInt8 {
-    /// `etagc` (§8.8.3): visible characters but the quotation mark, and all beyond ASCII.
+    /// `etagc` (§8.8.3): visible characters except the quotation mark, and all beyond ASCII.
     fileprivate var isEntityTagByte: Bool { self == 0x21 || (self >= 0x23 && self != 0x7F) }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether both are the same bytes.
+    /// Whether both have the same bytes.
     func isEqual(to other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for i in indices where self[i] != other[i] { return false }

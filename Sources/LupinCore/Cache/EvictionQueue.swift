@@ -1,17 +1,17 @@
-// Which stored response goes when there is no room: S3-FIFO, by bytes.
+// Chooses the stored responses to evict when there is no room: S3-FIFO, by bytes.
 
-/// Keys with their sizes, in the order in which they go.
+/// Keys with their sizes, in the order of eviction.
 ///
-/// Three queues (Yang and others, SOSP 2023). What is new waits in *small*, a tenth of the room:
-/// what is not asked for again there goes at once, so a scan passes through and leaves the rest in
-/// place. What is asked for moves to *main*, where every hit saves it from one round. *Ghost*
-/// remembers what went from small, without content: if that comes back it begins in main.
+/// Three queues (Yang et al., SOSP 2023). A new key enters *small*, a tenth of the room. A key
+/// without a hit is evicted from there, so a scan passes through without displacing others. A key
+/// with a hit moves to *main*, where every hit saves it from one round. *Ghost* remembers keys
+/// evicted from small, without content: a key that comes back enters main.
 ///
-/// A hit changes one number; nothing moves and nothing is allocated.
+/// A hit changes one number; it moves nothing and makes no allocation.
 package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
-    /// Main's room is what small leaves.
+    /// Small gets 1/10 of the room; main gets the rest.
     private static var smallShare: Int { 10 }
-    /// Hits beyond these count no more.
+    /// Hits beyond this number are not counted.
     private static var hitsMax: UInt8 { 3 }
 
     private enum Place: UInt8 { case free, small, main, ghost }
@@ -33,7 +33,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
         var count = 0
     }
 
-    /// Bytes that all keys may have together.
+    /// The maximum bytes of all keys together.
     package private(set) var bytesMax: Int
     private var nodes: [Node] = []
     private var freeSlots: [Int] = []
@@ -44,10 +44,10 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
 
     package init(bytesMax: Int) { self.bytesMax = max(0, bytesMax) }
 
-    /// Bytes of all keys there are.
+    /// The bytes of all keys in small and main.
     package var bytes: Int { small.bytes + main.bytes }
 
-    /// Keys there are.
+    /// The number of keys in small and main.
     package var count: Int { small.count + main.count }
 
     package func contains(_ key: Key) -> Bool {
@@ -55,18 +55,17 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
         return nodes[slot].place != .ghost
     }
 
-    /// Notes that a key was asked for; one that isn't there is no matter.
+    /// Counts a hit; ignores a key that isn't there.
     package mutating func hit(_ key: Key) {
         guard let slot = slots[key], nodes[slot].place != .ghost else { return }
         if nodes[slot].hits < Self.hitsMax { nodes[slot].hits += 1 }
     }
 
-    /// Adds a key, or gives one another size.
+    /// Adds a key, or changes its size.
     ///
-    /// - Returns: The keys that have to go, oldest first; `key` itself if it is larger than all the
-    ///   room.
+    /// - Returns: The evicted keys, oldest first; `key` itself if it is larger than the whole room.
     package mutating func insert(_ key: Key, bytes: Int) -> [Key] {
-        // So that the room bounds the number of keys, too.
+        // At least 1, so that the room bounds the number of keys, too.
         let bytes = max(1, bytes)
         guard bytes <= bytesMax else {
             remove(key)
@@ -85,13 +84,13 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
 
     /// Changes the room.
     ///
-    /// - Returns: The keys that have to go, oldest first.
+    /// - Returns: The evicted keys, oldest first.
     package mutating func resize(bytesMax: Int) -> [Key] {
         self.bytesMax = max(0, bytesMax)
         return makeRoom()
     }
 
-    /// Forgets a key, and that it ever was.
+    /// Removes a key from all queues, ghost included.
     package mutating func remove(_ key: Key) {
         guard let slot = slots.removeValue(forKey: key) else { return }
         unlink(slot)
@@ -102,7 +101,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
 
     private mutating func makeRoom() -> [Key] {
         var evicted: [Key] = []
-        // Every step takes a key away or a hit from one, so this ends.
+        // Every step removes a key or a hit, so the loop ends.
         while bytes > bytesMax {
             let isSmallFull = small.bytes > bytesMax / Self.smallShare
             if small.oldest >= 0, isSmallFull || main.oldest < 0 {
@@ -178,7 +177,7 @@ package struct EvictionQueue<Key: Hashable & Sendable>: Sendable {
         withQueue(nodes[slot].place) { queue, _ in queue.bytes += change }
     }
 
-    /// Puts a node at the new end.
+    /// Appends a node at the newest end.
     private mutating func link(_ slot: Int, to place: Place) {
         nodes[slot].place = place
         nodes[slot].newer = -1

@@ -1,24 +1,24 @@
-// How long a response is fresh and how old it is (RFC 9111 §4.2).
+// Computes the freshness lifetime and age of a response (RFC 9111 §4.2).
 
-/// The lifetime of a response and what its age is counted from.
+/// The lifetime of a response and the base of its age.
 package struct Freshness: Sendable, Equatable {
-    /// Where the lifetime comes from.
+    /// The source of the lifetime.
     package enum Source: String, Sendable, CaseIterable {
-        /// There is none: the response is stale from the beginning.
+        /// There is none: the response is stale from the start.
         case none
         case sMaxAge = "s-maxage"
         case maxAge = "max-age"
         case expires = "Expires"
         case heuristic
-        /// The policy's `ttl`, whatever the origin says.
+        /// The policy's `ttl`, which overrides the origin.
         case ttl
     }
 
-    /// Clocks that differ by more than this are worth a warning.
+    /// A larger difference of clocks, in seconds, causes a warning.
     package static let clockSkewMax: Int64 = 60
 
-    /// The moment from which the century of a year in two digits is told where no other is at hand:
-    /// 2038, so that 88 is 1988 and 87 is 2087.
+    /// The reference for years in two digits when no other time is known: 2038, so that 88 is 1988
+    /// and 87 is 2087.
     static let centuryReference: Int64 = 1 << 31
 
     /// Seconds, never negative.
@@ -30,19 +30,19 @@ package struct Freshness: Sendable, Equatable {
     package private(set) var initialAgeUs: Int64 = 0
     /// When the response was received, in microseconds since 1970.
     package private(set) var responseTimeUs: Int64 = 0
-    /// Date of the response, or when it was received; seconds since 1970.
+    /// Date of the response, or the time of its receipt; seconds since 1970.
     package private(set) var date: Int64 = 0
-    /// How far Date is ahead of the clock here, in seconds; 0 where it isn't.
+    /// How far Date is ahead of the local clock, in seconds; 0 when it isn't.
     package private(set) var clockAhead: Int64 = 0
 
-    /// Works out both.
+    /// Computes lifetime and age.
     ///
     /// - Parameters:
-    ///   - response: As received from the next hop.
-    ///   - directives: What governs it.
-    ///   - policy: Whose cache it is; it decides about s-maxage, heuristics and `ttl`.
-    ///   - requestTimeUs: When the request that it answers was sent, in microseconds since 1970.
-    ///   - responseTimeUs: When it came.
+    ///   - response: The response as received from the next hop.
+    ///   - directives: The directives that apply to it.
+    ///   - policy: The policy of the cache; it decides about s-maxage, heuristics and `ttl`.
+    ///   - requestTimeUs: When its request was sent, in microseconds since 1970.
+    ///   - responseTimeUs: When it was received.
     package init(
         of response: ResponseHead,
         directives: ResponseDirectives,
@@ -74,7 +74,7 @@ package struct Freshness: Sendable, Equatable {
         }
     }
 
-    /// §4.2.1, first match first; a heuristic only where nothing else is said (§4.2.2).
+    /// §4.2.1, first match first; a heuristic only when there is no explicit lifetime (§4.2.2).
     private static func lifetime(
         of response: ResponseHead,
         directives: ResponseDirectives,
@@ -86,7 +86,7 @@ package struct Freshness: Sendable, Equatable {
         if let seconds = directives.maxAge { return (seconds, .maxAge) }
         if !directives.isTargeted, let line = response.fields.first(.expires) {
             let text = response.fields.storage.span.extracting(line.value.range)
-            // An invalid date, `0` above all, is in the past (§5.3).
+            // An invalid date, above all `0`, is in the past (§5.3).
             guard let expires = HTTPDate.seconds(of: text, now: now) else { return (0, .expires) }
             return (max(0, expires.subtractingSaturated(date)), .expires)
         }
@@ -100,7 +100,7 @@ package struct Freshness: Sendable, Equatable {
         return (Int64(min(part, most)), .heuristic)
     }
 
-    /// Whether `ttl` is about the response: errors that nobody called cacheable are not kept.
+    /// Whether `ttl` applies: errors that are not declared cacheable are not kept.
     private static func mayHaveLifetime(
         _ status: UInt16,
         _ directives: ResponseDirectives,
@@ -111,8 +111,8 @@ package struct Freshness: Sendable, Equatable {
 }
 
 extension Freshness {
-    /// `current_age` (§4.2.3) in microseconds; a clock that was set back does not make it younger
-    /// than it was when it came.
+    /// `current_age` (§4.2.3) in microseconds; never less than at receipt, even if the clock was
+    /// set back.
     package func ageUs(at nowUs: Int64) -> Int64 {
         initialAgeUs.addingSaturated(max(0, nowUs.subtractingSaturated(responseTimeUs)))
     }
@@ -136,7 +136,7 @@ extension Freshness {
         max(0, ageUs(at: nowUs).subtractingSaturated(lifetime.microsecondsSaturated))
     }
 
-    /// Whether the origin itself gave the lifetime.
+    /// Whether the origin gave the lifetime explicitly.
     package var isExplicit: Bool {
         switch source {
         case .sMaxAge, .maxAge, .expires: true
@@ -160,17 +160,17 @@ extension UInt16 {
 
 // MARK: Fields and numbers
 
-/// In a second.
+/// Per second.
 private let microseconds: Int64 = 1_000_000
 
 extension FieldSection {
-    /// The date that the first line of a field tells, in seconds as `now`; nil if it is none.
+    /// The date in the first line of a field, in seconds since 1970; nil when it is invalid.
     func moment(_ known: FieldName, now: Int64) -> Int64? {
         guard let line = first(known) else { return nil }
         return HTTPDate.seconds(of: storage.span.extracting(line.value.range), now: now)
     }
 
-    /// Age, of which the first member counts; 0 where it is no number (§5.1).
+    /// Age, of which the first member counts; 0 when it is no number (§5.1).
     var age: Int64 {
         guard let line = first(.age) else { return 0 }
         let text = storage.span.extracting(line.value.range)

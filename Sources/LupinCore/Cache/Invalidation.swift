@@ -1,6 +1,6 @@
-// Which stored responses a request makes out of date (RFC 9111 §4.4).
+// Decides which stored responses a request makes stale (RFC 9111 §4.4).
 
-/// A URL whose stored responses are no longer to be served without validation.
+/// A URL whose stored responses may no longer be served without validation.
 package struct InvalidatedTarget: Sendable, Hashable {
     package let origin: Origin
     /// Begins with `/`; without a fragment.
@@ -12,9 +12,9 @@ package struct InvalidatedTarget: Sendable, Hashable {
     }
 }
 
-/// What a response to an unsafe request invalidates.
+/// The URLs that a response to an unsafe request invalidates.
 package enum Invalidation {
-    /// Methods that RFC 9110 does not define and that are registered as safe.
+    /// Registered safe methods that RFC 9110 does not define.
     private static let otherSafeMethods = ["PROPFIND", "REPORT", "SEARCH", "QUERY"]
 
     /// Whether a method is known to be safe (RFC 9110 §9.2.1).
@@ -26,13 +26,13 @@ package enum Invalidation {
         }
     }
 
-    /// The URLs that are invalidated, each once: those that the request was for, and those that
-    /// Location and Content-Location name at the same origin.
+    /// The invalidated URLs, each once: those of the request, and those that Location and
+    /// Content-Location name at the same origin.
     ///
-    /// None after a safe method, after CONNECT, or where the response is an error: §4.4 asks for
-    /// it after 2xx and 3xx only.
+    /// None after a safe method, after CONNECT, or when the response is an error: §4.4 demands
+    /// invalidation after 2xx and 3xx only.
     ///
-    /// `targets` are what the client asked for and what was sent; they differ where a step rewrote
+    /// `targets` are the client's URL and the one that was sent; they differ when a step rewrote
     /// the URL.
     package static func targets(
         of targets: [InvalidatedTarget],
@@ -56,8 +56,8 @@ package enum Invalidation {
         return found
     }
 
-    /// What a reference names, if that is of the same origin: others have no say in it, or anybody
-    /// could empty anybody's cache.
+    /// The target of a reference, if it has the same origin: another origin must not be able to
+    /// invalidate responses of this one.
     private static func resolve(_ value: [UInt8], at base: InvalidatedTarget) -> InvalidatedTarget?
     {
         guard let reference = try? URIReference(fieldValue: value.span) else { return nil }

@@ -1,30 +1,30 @@
-// Which parts of a query don't tell two responses apart, as the origin says (No-Vary-Search).
+// Parts of a query that the origin declares irrelevant (No-Vary-Search).
 
-/// The field No-Vary-Search of a response (draft-ietf-httpbis-no-vary-search); nothing obeys it
-/// unless a rule asks for it.
+/// The field No-Vary-Search of a response (draft-ietf-httpbis-no-vary-search); obeyed only if a
+/// rule says so.
 ///
-/// What is malformed says nothing: then every byte of the query counts, which is safe. So does
-/// `params=?1` of earlier drafts, which the last ones have refused.
+/// A malformed field is ignored: then every byte of the query counts, which is safe. So is
+/// `params=?1` of earlier drafts, which the latest ones refuse.
 package struct NoVarySearch: Sendable, Hashable {
-    /// Which parameters are ignored; names are decoded and valid UTF-8, compared byte by byte.
+    /// The ignored parameters; names are decoded, valid UTF-8 and compared byte by byte.
     package enum Ignored: Sendable, Hashable {
         case these(Set<[UInt8]>)
         case allBut(Set<[UInt8]>)
     }
 
-    /// `key-order`: the order of the parameters doesn't count.
+    /// `key-order`: the order of the parameters is ignored.
     package private(set) var ignoresOrder = false
     package private(set) var ignored = Ignored.these([])
 
-    /// A field that is longer in its canonical form says nothing: every key holds it.
+    /// A field with a longer canonical form is ignored, since every key holds it.
     package static let textBytesMax = 1024
 
-    /// What a response says; nil where it has no such field or one that changes nothing.
+    /// Parses the field of a response; nil when there is none or it changes nothing.
     package init?(of fields: FieldSection) {
         self.init(StructuredDictionary(of: "No-Vary-Search", in: fields))
     }
 
-    /// Reads what `text` made.
+    /// Parses a value of `text`.
     package init?(_ text: some StringProtocol) {
         self.init(StructuredDictionary(parsing: Array(text.utf8)))
     }
@@ -60,7 +60,7 @@ package struct NoVarySearch: Sendable, Hashable {
         return names
     }
 
-    /// The field in one form of all that mean the same.
+    /// The canonical form, the same for all fields with the same meaning.
     package var text: String {
         let list: String?
         switch ignored {
@@ -77,8 +77,8 @@ package struct NoVarySearch: Sendable, Hashable {
         return "(\(strings.joined(separator: " ")))"
     }
 
-    /// The query, which begins with `?` if anything is left of it, as far as it tells responses
-    /// apart; equal for equivalent queries, and its own normal form.
+    /// The significant part of the query, with `?` in front unless it is empty; equal for
+    /// equivalent queries, and stable under repeated normalization.
     package func normalized(_ query: Span<UInt8>) -> [UInt8] {
         let bytes = [0x3F] + [UInt8](copying: query)
         var parameters = QueryParameters.decoded(of: bytes.span).map { parameter in
@@ -89,7 +89,7 @@ package struct NoVarySearch: Sendable, Hashable {
         }
         parameters.removeAll { isIgnored($0.name) }
         if ignoresOrder {
-            // Several values of one name keep their order, which the sort must not touch.
+            // Several values of one name keep their order in the sort.
             let order = parameters.indices.sorted { a, b in
                 let (first, second) = (parameters[a].name, parameters[b].name)
                 return first == second ? a < b : first.lexicographicallyPrecedes(second)
@@ -113,7 +113,7 @@ package struct NoVarySearch: Sendable, Hashable {
         }
     }
 
-    /// What a form parser makes of bytes: U+FFFD for what is no UTF-8.
+    /// Decodes like a form parser: U+FFFD replaces invalid UTF-8.
     private static func validUTF8(_ bytes: [UInt8]) -> [UInt8] {
         if bytes.allSatisfy({ $0 < 0x80 }) { return bytes }
         return Array(String(decoding: bytes, as: UTF8.self).utf8)

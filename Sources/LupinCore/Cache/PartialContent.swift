@@ -1,13 +1,13 @@
-// Which bytes of a representation are held, and when two parts make more (RFC 9111 §3.3, §3.4).
+// The held ranges of a representation, and their combination (RFC 9111 §3.3, §3.4).
 
-/// The content that a stored response has: all of it, or some ranges.
+/// The content that is held of a stored response: all of it, or some ranges.
 package struct HeldContent: Sendable, Equatable {
-    /// Beyond so many pieces a further one is not kept.
+    /// The maximum number of ranges; a further one is not kept.
     package static let rangesMax = 64
 
     /// Sorted, not empty, with gaps between them.
     package private(set) var ranges: [Range<UInt64>]
-    /// Bytes of the whole representation; nil where nobody knows.
+    /// The length of the whole representation; nil when unknown.
     package private(set) var completeLength: UInt64?
 
     /// A complete representation.
@@ -16,19 +16,19 @@ package struct HeldContent: Sendable, Equatable {
         completeLength = length
     }
 
-    /// What a 206 brought, or a 200 that broke off (§3.3).
+    /// The range of a 206, or of a 200 that broke off (§3.3).
     package init(range: Range<UInt64>, completeLength: UInt64?) {
         ranges = range.isEmpty ? [] : [range]
         self.completeLength = completeLength
     }
 
-    /// Whether every byte is there.
+    /// Whether every byte is held.
     package var isComplete: Bool {
         guard let completeLength else { return false }
         return completeLength == 0 || holds(0..<completeLength)
     }
 
-    /// Whether every byte of `range` is there.
+    /// Whether every byte of `range` is held.
     package func holds(_ range: Range<UInt64>) -> Bool {
         if range.isEmpty { return true }
         return ranges.contains {
@@ -36,14 +36,14 @@ package struct HeldContent: Sendable, Equatable {
         }
     }
 
-    /// Adds a range; false and unchanged if it would be a piece too many.
+    /// Adds a range; returns false, without a change, when there would be too many.
     @discardableResult
     package mutating func insert(_ range: Range<UInt64>) -> Bool {
         if range.isEmpty { return true }
         var merged = range
         var others: [Range<UInt64>] = []
         for held in ranges {
-            // Ranges that touch become one.
+            // Adjacent ranges are merged.
             if held.upperBound < merged.lowerBound || merged.upperBound < held.lowerBound {
                 others.append(held)
             } else {
@@ -58,7 +58,7 @@ package struct HeldContent: Sendable, Equatable {
         return true
     }
 
-    /// What of `range` is not there, in order.
+    /// The parts of `range` that are not held, in order.
     package func missing(in range: Range<UInt64>) -> [Range<UInt64>] {
         var missing: [Range<UInt64>] = []
         var start = range.lowerBound
@@ -70,11 +70,11 @@ package struct HeldContent: Sendable, Equatable {
         return missing
     }
 
-    /// Bytes of all ranges together.
+    /// The number of held bytes.
     package var heldBytes: UInt64 { heldBytes(before: .max) }
 
-    /// How many of the held bytes lie before `place`: where it is when they lie one behind the
-    /// other.
+    /// How many held bytes precede `place`: its position when the held bytes are stored one behind
+    /// the other.
     package func heldBytes(before place: UInt64) -> UInt64 {
         var bytes: UInt64 = 0
         for held in ranges where held.lowerBound < place {
@@ -83,7 +83,7 @@ package struct HeldContent: Sendable, Equatable {
         return bytes
     }
 
-    /// Where the bytes of `range`, all of them held, lie among the held ones.
+    /// The position of `range`, which must be held, among the held bytes.
     package func position(of range: Range<UInt64>) -> Range<UInt64> {
         let start = heldBytes(before: range.lowerBound)
         return start..<(start + UInt64(range.count))
@@ -94,19 +94,19 @@ package struct HeldContent: Sendable, Equatable {
     }
 }
 
-/// What becomes of a new part beside those that are stored.
+/// How a new part relates to the stored ones.
 package enum CombineDecision: Sendable, Equatable {
-    /// Both are of one representation: the bytes go to `at`, and `content` is what is held then.
+    /// Both are of one representation: the bytes go to `at`, and the content is what is held then.
     case combine(at: UInt64, HeldContent)
-    /// The new one is stored alone; the reason is for the record.
+    /// The new part is stored alone; the reason is for the record.
     case replace(reason: String)
 }
 
 extension StoredResponse {
-    /// Whether a 206 can be combined with this response (RFC 9111 §3.4): both have the same strong
-    /// validator.
+    /// Decides whether a 206 can be combined with this response (RFC 9111 §3.4): both must have the
+    /// same strong validator.
     ///
-    /// The stored fields become those of `updated(by:)`, as the newest response has them.
+    /// The stored fields are updated by `updated(by:)`, as the newest response demands.
     package func combine(_ newer: ResponseHead) -> CombineDecision {
         guard newer.status == 206, let part = ContentRange(of: newer.fields) else {
             return .replace(reason: "it is not a single range")
@@ -114,7 +114,7 @@ extension StoredResponse {
         return combine(newer, part)
     }
 
-    /// The same for what came of a response: a 206 may have broken off, and so may a 200.
+    /// Does the same for an incomplete response: a 206 or a 200 may have broken off.
     package func combine(_ newer: ResponseHead, _ part: ContentRange) -> CombineDecision {
         guard let range = part.range else { return .replace(reason: "it is not a single range") }
         guard let etag, let other = EntityTag(of: newer.fields), etag.matchesStrongly(other) else {
@@ -123,7 +123,7 @@ extension StoredResponse {
         if let length = part.completeLength, let known = content.completeLength, length != known {
             return .replace(reason: "the lengths differ")
         }
-        // A 206 may leave the coding out (RFC 9110 §15.3.7), but not have another one.
+        // A 206 may omit the coding (RFC 9110 §15.3.7), but not have another one.
         let coding = newer.fields.values(of: "Content-Encoding")
         guard coding.isEmpty || coding == fields.values(of: "Content-Encoding") else {
             return .replace(reason: "the content codings differ")
@@ -139,11 +139,11 @@ extension StoredResponse {
         return .combine(at: range.lowerBound, combined)
     }
 
-    /// Whether everything is held that the request wants to have.
+    /// Whether all the content that the request wants is held.
     package func suffices(for asked: CacheRequest) -> Bool { missing(for: asked) == nil }
 
-    /// The request for what is missing in order to answer `asked`; nil where it had better go out
-    /// as it is: what is held is of no use for it, or can't be combined with anything.
+    /// The request for the missing parts of the answer to `asked`; nil when the request should be
+    /// sent unchanged, because the held parts are of no use or can't be combined.
     package func completion(for asked: CacheRequest) -> PartCompletion? {
         if asked.isHead { return nil }
         guard let ranges = wanted(by: asked) else { return completion(of: nil) }
@@ -155,11 +155,10 @@ extension StoredResponse {
         return completion(of: first..<(last + 1))
     }
 
-    /// The request for what of `wanted` is missing, or of the whole for nil.
+    /// The request for the missing part of `wanted`, or of the whole for nil.
     ///
-    /// nil where the parts have no strong validator, for then nothing may be combined; or where
-    /// nothing is to be had for it. Of several gaps the span from the first to the last is asked
-    /// for.
+    /// Returns nil when the parts have no strong validator, since they can't be combined, or when
+    /// nothing would be saved. Of several gaps it requests the span from the first to the last.
     package func completion(of wanted: Range<UInt64>?) -> PartCompletion? {
         guard !content.isComplete, let etag, !etag.isWeak else { return nil }
         let end = content.completeLength ?? UInt64.max
@@ -167,18 +166,18 @@ extension StoredResponse {
         let missing = content.missing(in: whole)
         guard let first = missing.first, let last = missing.last else { return nil }
         let gap = first.lowerBound..<last.upperBound
-        // Nothing at its beginning or its end is held.
+        // Neither the beginning nor the end is held.
         guard gap != whole else { return nil }
         return PartCompletion(gap: gap, isToEnd: gap.upperBound == end, tag: etag)
     }
 }
 
-/// A request for the bytes that are missing beside those that are held (RFC 9110 §13.1.5): what
-/// comes is of the same representation, or another one whole.
+/// A request for the missing bytes (RFC 9110 §13.1.5): the response has the same representation, or
+/// another one as a whole.
 package struct PartCompletion: Sendable, Equatable {
-    /// What is missing; up to the largest number where nobody knows the end.
+    /// The missing range; up to the largest number when the end is unknown.
     package let gap: Range<UInt64>
-    /// Whether it is asked for without saying where it ends.
+    /// Whether Range is sent without an end.
     fileprivate let isToEnd: Bool
     fileprivate let tag: EntityTag
 
@@ -190,17 +189,17 @@ package struct PartCompletion: Sendable, Equatable {
     /// The value of If-Range.
     package var ifRange: String { tag.text }
 
-    /// Puts Range and If-Range in the place of the client's.
+    /// Replaces the client's Range and If-Range.
     package func apply(to head: inout RequestHead) {
         head.fields.lines.removeAll { $0.known == .range || $0.known == .ifRange }
         head.fields.append(name: "Range".utf8.span, value: range.utf8.span, .range)
         head.fields.append(name: "If-Range".utf8.span, value: tag.bytes.span, .ifRange)
     }
 
-    /// What a response brings of the gap; nil unless it is all of it, to the byte.
+    /// The part that a response brings; nil unless it is exactly the gap.
     ///
-    /// A client is promised a length that rests upon it, so that of the content, in bytes, must be
-    /// known, too.
+    /// The content's length must be known, too, since the client is promised a length that depends
+    /// on it.
     package func part(of response: ResponseHead, contentLength: UInt64?) -> ContentRange? {
         guard response.status == 206, let part = ContentRange(of: response.fields),
             let range = part.range, contentLength == UInt64(range.count),
@@ -212,8 +211,8 @@ package struct PartCompletion: Sendable, Equatable {
 }
 
 extension ResponseHead {
-    /// What is held of a 200 whose body broke off after `received` bytes (§3.3); nil if the part
-    /// is of no use: it could be completed by nobody.
+    /// The held part of a 200 whose body broke off after `received` bytes (§3.3); nil when it could
+    /// never be completed.
     package func brokenOff(received: UInt64, contentLength: UInt64?) -> HeldContent? {
         guard status == 200, received > 0, let etag = EntityTag(of: fields), !etag.isWeak,
             contentLength.map({ received < $0 }) ?? true

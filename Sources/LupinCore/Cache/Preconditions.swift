@@ -1,17 +1,17 @@
-// What a client's conditions make of a stored response (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
+// Evaluates a client's conditions on a stored response (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
 
-/// What of a stored response a client gets.
+/// The part of a stored response that a client gets.
 package enum CacheAnswer: Sendable, Equatable {
     case full
-    /// 304: the client has it.
+    /// 304: the client has the representation already.
     case notModified
     /// 206, with one range or several.
     case ranges([Range<UInt64>])
-    /// 416: there is none of what was asked for.
+    /// 416: none of the requested ranges exists.
     case rangeNotSatisfiable(length: UInt64)
 }
 
-/// What If-Range demands before a range is sent (RFC 9110 §13.1.5).
+/// The condition of If-Range for sending a range (RFC 9110 §13.1.5).
 package enum IfRange: Sendable, Equatable {
     case tag(EntityTag)
     /// Seconds since 1970.
@@ -19,7 +19,7 @@ package enum IfRange: Sendable, Equatable {
     /// Neither a tag nor a date, or two lines: never true.
     case invalid
 
-    /// What a request demands; nil if it has no such field.
+    /// The condition of a request; nil when it has no such field.
     package init?(of fields: FieldSection) {
         guard let line = fields.first(.ifRange) else { return nil }
         let text = fields.storage.span.extracting(line.value.range)
@@ -38,10 +38,10 @@ package enum IfRange: Sendable, Equatable {
 extension StoredResponse {
     /// What the client gets when the response is served, fresh or validated.
     ///
-    /// If-None-Match goes before If-Modified-Since, and both before Range. If-Match and
-    /// If-Unmodified-Since have been left to the origin (`BypassReason.precondition`).
+    /// If-None-Match precedes If-Modified-Since, and both precede Range. If-Match and
+    /// If-Unmodified-Since were left to the origin (`BypassReason.precondition`).
     package func answer(to head: RequestHead, _ asked: CacheRequest) -> CacheAnswer {
-        // §13.2.1: conditions are about responses that would be successful.
+        // §13.2.1: conditions apply only to responses that would be successful.
         guard status == 200 || status == 206 || status == 203 else { return .full }
         if isNotModified(for: head.fields) { return .notModified }
         guard let ranges = asked.ranges, status != 203 else { return .full }
@@ -51,18 +51,18 @@ extension StoredResponse {
         return resolved.isEmpty ? .rangeNotSatisfiable(length: length) : .ranges(resolved)
     }
 
-    /// Whether the client's conditions say that it has the response.
+    /// Whether the client's conditions show that it has the response already.
     func isNotModified(for fields: FieldSection) -> Bool {
         switch EntityTagList.find(etag, in: .ifNoneMatch, of: fields) {
         case .matches: return true
         case .differs: return false
         case .absent: break
         }
-        // A field on two lines is no date (§13.1.3).
+        // A field on two lines is not a valid date (§13.1.3).
         guard fields.count(of: .ifModifiedSince) == 1,
             let since = fields.moment(.ifModifiedSince, now: freshness.date)
         else { return false }
-        // RFC 9111 §4.3.2: without Last-Modified, Date stands for it.
+        // RFC 9111 §4.3.2: without Last-Modified, Date is used instead.
         return (lastModified ?? freshness.date) <= since
     }
 
@@ -85,9 +85,9 @@ extension StoredResponse {
         return lastModified > since
     }
 
-    /// Whether the ranges may be sent under a condition; by strong comparison only.
+    /// Whether the condition allows sending ranges; by strong comparison only.
     ///
-    /// Last-Modified is strong where it is older than Date by a second (RFC 9110 §8.8.2.2).
+    /// Last-Modified is strong when it is older than Date by a second (RFC 9110 §8.8.2.2).
     func holdsFor(_ condition: IfRange) -> Bool {
         switch condition {
         case .tag(let tag): etag?.matchesStrongly(tag) ?? false
@@ -97,8 +97,8 @@ extension StoredResponse {
         }
     }
 
-    /// Ranges of a representation whose length nobody knows; they say where they end, or `reuse`
-    /// would not have let them come here.
+    /// Ranges of a representation of unknown length; all have explicit ends, or `reuse` would have
+    /// refused them.
     private func unmeasured(_ request: RangeRequest) -> CacheAnswer {
         var ranges: [Range<UInt64>] = []
         for part in request.parts {

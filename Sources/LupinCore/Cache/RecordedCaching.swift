@@ -1,22 +1,22 @@
-// Why the response of a recorded exchange was stored or not, as far as its record tells.
+// Explains whether the response of a recorded exchange was stored, as far as its record shows.
 
-/// What a cache policy makes of a response of the past.
+/// The decision of a cache policy about a recorded response.
 package struct RecordedCaching: Sendable {
-    /// nil where the record does not tell enough.
+    /// nil when the record does not hold enough.
     package private(set) var decision: StoreDecision?
-    /// Names of fields that count and whose values are not in the record, in lower case.
+    /// Names of relevant fields whose values are not in the record, in lower case.
     package private(set) var unknown: [String] = []
     /// Sentences without a full stop.
     package private(set) var lines: [String] = []
 
-    /// Judges the response of `exchange` by `policy`, the one that holds now.
+    /// Judges the response of `exchange` by `policy`, the current one.
     /// - Parameters:
-    ///   - policy: nil where no rule caches.
+    ///   - policy: The policy; nil when no rule caches.
     ///   - exchange: The exchange.
-    ///   - request: Its request after the steps of the rules.
+    ///   - request: Its request after the steps of rules.
     ///   - attachments: What lupin attaches.
-    ///   - changesResponse: Steps change the response on its way to the client, whose fields are
-    ///     those that are recorded.
+    ///   - changesResponse: Steps change the response for the client, whose fields are those in the
+    ///     record.
     package init(
         _ policy: CachePolicy?,
         of exchange: RecordedExchange,
@@ -58,7 +58,7 @@ package struct RecordedCaching: Sendable {
         }
     }
 
-    /// The fields of a response that say whether it is stored.
+    /// The response fields that decide whether it is stored.
     private static func relevant(to policy: CachePolicy) -> [String] {
         [
             "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified",
@@ -90,7 +90,7 @@ package struct RecordedCaching: Sendable {
 }
 
 extension StoreDecision {
-    /// Whether request and status alone led to it, so that no field could lead to another.
+    /// Whether request and status alone led to it, so that no field could change it.
     fileprivate var isCertain: Bool {
         switch self {
         case .refuse(.method), .refuse(.requestContent), .refuse(.interim), .refuse(.notModified),
@@ -106,11 +106,11 @@ extension StoreDecision {
 extension RecordedExchange {
     /// A response as far as it is known.
     package struct Response: Sendable {
-        /// What the client got.
+        /// The status that the client got.
         package var status: UInt16
-        /// All fields; nil where only the log's line is known.
+        /// All fields; nil when only the log line is known.
         package var fields: [[String]]?
-        /// Names of fields, where values are not known; in lower case.
+        /// Names of fields without known values; in lower case.
         package var names: [String] = []
         /// Values of fields by name, as far as the log has them.
         package var values: [(name: String, values: [String])] = []
@@ -118,7 +118,7 @@ extension RecordedExchange {
 }
 
 extension RecordedExchange.Response {
-    /// The response of a line of the log, or of an answer of the admin interface.
+    /// Parses the response of a log line, or of a reply of the admin interface.
     init?(_ record: JSONValue, _ json: JSONValue) {
         guard let status = record[field: .status]?.count.flatMap(UInt16.init(exactly:)) else {
             return nil
@@ -133,10 +133,10 @@ extension RecordedExchange.Response {
         }
     }
 
-    /// Whether every field with its value is known: `log.headers: all` leaves out the names.
+    /// Whether every field is known with its value: `log.headers: all` omits the list of names.
     var isComplete: Bool { fields != nil || (names.isEmpty && !values.isEmpty) }
 
-    /// Those of `names` that the response may have had and whose values are not known.
+    /// Those of `wanted` that the response has with unknown values.
     func unknown(of wanted: [String]) -> [String] {
         if isComplete { return [] }
         let known = Set(values.map { $0.name.lowercased() })
@@ -144,13 +144,13 @@ extension RecordedExchange.Response {
         return wanted.filter { there.contains($0) && !known.contains($0) }
     }
 
-    /// A head with what is known.
+    /// A head with the known fields.
     func head(status: UInt16) -> ResponseHead {
         var head = ResponseHead(status: status)
         var known =
             fields.map { $0.map { ($0[0], $0[1]) } }
             ?? values.flatMap { entry in entry.values.map { (entry.name, $0) } }
-        // That it is there is all that counts, and its value is in no log.
+        // Only its presence matters; its value is in no log.
         let setsCookie = names.contains { $0.lowercased() == "set-cookie" }
         if fields == nil, setsCookie { known.append(("Set-Cookie", "REDACTED")) }
         for (name, value) in known where Self.isLine(name, value) {
@@ -159,7 +159,7 @@ extension RecordedExchange.Response {
         return head
     }
 
-    /// Logs are files that anybody may have edited.
+    /// Logs are files that may have been edited.
     private static func isLine(_ name: String, _ value: String) -> Bool {
         !name.isEmpty && name.utf8.allSatisfy(\.isTokenByte)
             && RequestStep.problem(withFieldValue: value) == nil

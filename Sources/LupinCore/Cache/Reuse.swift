@@ -1,26 +1,26 @@
-// Whether a stored response answers a request, and what has to happen before (RFC 9111 §4).
+// Decides whether a stored response answers a request, and what must happen first (RFC 9111 §4).
 
-/// What a stored response may do for a request.
+/// How a stored response may be used for a request.
 package enum ReuseDecision: Sendable, Equatable {
     /// It is served; age and time to live in seconds.
     case fresh(age: Int64, ttl: Int64)
-    /// It is stale, and this is what it may be used for; `ttl` is 0 or less.
+    /// It is stale, and `mayServe` says how it may be used; `ttl` is 0 or less.
     case stale(age: Int64, ttl: Int64, mayServe: StaleUse)
-    /// Somebody wants it validated, stale or not.
+    /// Client or origin demands validation, whether or not it is stale.
     case validate(ValidationReason, age: Int64, ttl: Int64, mayServe: StaleUse)
-    /// Only parts are held, and these are missing; empty where nobody knows what.
+    /// Only parts are held, and these are missing; empty when it is unknown what is missing.
     case incomplete(missing: [Range<UInt64>])
-    /// Nothing stored answers such a request.
+    /// No stored response answers such a request.
     case bypass(BypassReason)
-    /// Only a stored response would do, and this one doesn't: 504 (§5.2.1.7).
+    /// The client accepts only a stored response, and this one doesn't fit: 504 (§5.2.1.7).
     case gatewayTimeout
 }
 
-/// What a response that should be validated may be used for all the same.
+/// How a response that should be validated may be used without validation.
 package enum StaleUse: Sendable, Equatable {
-    /// Nothing: without an answer of the origin the client gets 502 or 504.
+    /// Not at all: if the origin does not respond, the client gets 502 or 504.
     case nothing
-    /// The client takes it as it is (max-stale).
+    /// It is served as it is, since the client accepts that (max-stale).
     case now
     /// It is served now, and validated in the background (RFC 5861 §3).
     case whileRevalidating
@@ -28,7 +28,7 @@ package enum StaleUse: Sendable, Equatable {
     case onError
 }
 
-/// Why a response that may be fresh is validated.
+/// Why a response is validated although it may be fresh.
 package enum ValidationReason: String, Sendable, Hashable, CaseIterable {
     /// `no-cache` of the request, or Pragma.
     case requestNoCache = "request-no-cache"
@@ -37,12 +37,12 @@ package enum ValidationReason: String, Sendable, Hashable, CaseIterable {
     /// `no-cache` of the response.
     case noCache = "no-cache"
 
-    /// Whether the client wants it; else the origin does.
+    /// Whether the client demands it; if not, the origin does.
     package var isAsked: Bool { self != .noCache }
 }
 
 extension StoredResponse {
-    /// Decides about the response for a request whose nominated fields it matches; `nowUs` is in
+    /// Decides about the response for a request whose nominated fields match; `nowUs` is in
     /// microseconds since 1970.
     package func reuse(
         for request: CacheRequest,
@@ -84,7 +84,7 @@ extension StoredResponse {
                 mayServe: windows.use(staleUs: staleUs, asked, isTooOld: isTooOld)
             )
         }
-        // RFC 8246 §2.1: a reload doesn't reach what is immutable; only no-cache does.
+        // RFC 8246 §2.1: a reload does not validate an immutable response; only no-cache does.
         if isTooOld, !directives.flags.contains(.immutable) {
             let use = windows.ifError > 0 ? StaleUse.onError : .nothing
             return .validate(.requestMaxAge, age: age, ttl: ttl, mayServe: use)
@@ -97,10 +97,10 @@ extension StoredResponse {
         return .fresh(age: age, ttl: ttl)
     }
 
-    /// What the client's own conditions make of a response of which something is missing: that it
-    /// has the same one already needs none of the bytes.
+    /// Evaluates the client's own conditions for a partial response: when the client has the same
+    /// representation already, no missing bytes are needed.
     ///
-    /// nil where they say something else.
+    /// Returns nil when the conditions don't match.
     package func reuseUnchanged(
         for request: CacheRequest,
         _ head: RequestHead,
@@ -110,19 +110,19 @@ extension StoredResponse {
         isNotModified(for: head.fields) ? decide(for: request.directives, policy, nowUs) : nil
     }
 
-    /// The ranges that a request gets if they are there; nil where it is to have the whole.
+    /// The ranges to send if they are held; nil when the request gets the whole.
     func wanted(by request: CacheRequest) -> RangeRequest? {
         request.ifRange.map(holdsFor) ?? true ? request.ranges : nil
     }
 
-    /// What a partial response lacks for a request; nil if it lacks nothing.
+    /// The ranges that a partial response lacks for a request; nil when it lacks nothing.
     func missing(for request: CacheRequest) -> [Range<UInt64>]? {
         if content.isComplete { return nil }
-        // Of a head nothing is missing but, at most, the length.
+        // A head lacks nothing except, at most, the length.
         if request.isHead { return content.completeLength == nil ? [] : nil }
         let asked = wanted(by: request)
         guard let length = content.completeLength else {
-            // Ranges that say where they end can be found without a length.
+            // Ranges with an explicit end can be found without a length.
             let known = asked?.parts.map { part -> Range<UInt64>? in
                 guard case .from(let first, let last?) = part else { return nil }
                 return first..<(last + 1)
@@ -136,21 +136,21 @@ extension StoredResponse {
     }
 }
 
-/// How long after its end of life a response may still be served, in seconds (RFC 5861).
+/// How long a stale response may still be served, in seconds (RFC 5861).
 package struct StaleWindows: Sendable, Equatable {
     package private(set) var whileRevalidate: Int64 = 0
     package private(set) var ifError: Int64 = 0
-    /// The origin forbids to serve it stale at all (RFC 9111 §4.2.4).
+    /// The origin forbids serving it stale at all (RFC 9111 §4.2.4).
     package let isForbidden: Bool
 
-    /// What response and policy allow; the larger one counts, unless the origin forbids both.
+    /// The windows of response and policy; the larger one counts, unless the origin forbids both.
     ///
-    /// In a shared cache s-maxage forbids it as proxy-revalidate does (§5.2.2.10).
+    /// In a shared cache s-maxage forbids stale use, as proxy-revalidate does (§5.2.2.10).
     package init(_ directives: ResponseDirectives, policy: CachePolicy) {
         self.init(directives, policy: policy, isNoCache: directives.flags.contains(.noCache))
     }
 
-    /// The same, with what the request allows.
+    /// The same windows, extended by what the request allows.
     init(_ stored: StoredResponse, policy: CachePolicy, asked: RequestDirectives) {
         self.init(stored.directives, policy: policy, isNoCache: stored.mustValidate)
         if !isForbidden { ifError = max(ifError, asked.staleIfError ?? 0) }
@@ -174,7 +174,7 @@ package struct StaleWindows: Sendable, Equatable {
     ) -> StaleUse {
         if isForbidden { return .nothing }
         if let most = asked.maxStale, staleUs <= most.microsecondsSaturated { return .now }
-        // A client that wants a fresh response waits for it: max-age, and min-fresh all the more.
+        // A client with max-age or min-fresh wants a fresh response and waits for it.
         let isDemanding = isTooOld || asked.minFresh != nil
         if !isDemanding, whileRevalidate > 0, staleUs <= whileRevalidate.microsecondsSaturated {
             return .whileRevalidating
@@ -182,8 +182,8 @@ package struct StaleWindows: Sendable, Equatable {
         return ifError > 0 && staleUs <= ifError.microsecondsSaturated ? .onError : .nothing
     }
 
-    /// Whether a status is an error that a stale response may stand in for (RFC 5861 §4); that
-    /// there was no answer at all is another.
+    /// Whether a stale response may replace a response of this status (RFC 5861 §4); a missing
+    /// response is handled elsewhere.
     package static func isError(_ status: UInt16) -> Bool {
         switch status {
         case 500, 502, 503, 504: true

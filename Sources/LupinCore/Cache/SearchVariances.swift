@@ -1,13 +1,13 @@
-// What No-Vary-Search said of the URLs of a path lately: under which keys a look-up tries.
+// The No-Vary-Search values seen lately for a path's URLs: they give the keys for a look-up.
 
-/// The variances that responses of a path were stored with, for paths in use.
+/// The variances that responses of a path were stored with, for recently used paths.
 ///
-/// Both limits only cost hits: the draft lets a cache miss what was stored before a response with
-/// another No-Vary-Search. A path is one of `CacheKey.path`.
+/// Both limits only cost hits: the draft lets a cache miss a response stored before one with
+/// another No-Vary-Search. Paths are in the form of `CacheKey.path`.
 package struct SearchVariances: Sendable {
-    /// Variances of one path; beyond, the one that was met longest ago is forgotten.
+    /// The maximum number of variances of a path; beyond it the one noted longest ago is dropped.
     package static let perPathMax = 4
-    /// Paths that are remembered at least; beyond, those that were asked for longest ago go.
+    /// The minimum number of remembered paths; beyond it those used longest ago are dropped.
     package static let pathsMax = 4096
 
     private struct Known {
@@ -16,21 +16,21 @@ package struct SearchVariances: Sendable {
         var isWhole = false
     }
 
-    /// What is used moves from `former` to `current`; when that is full it becomes `former`.
+    /// Used paths move from `former` to `current`; when that is full it replaces `former`.
     private var current: [String: Known] = [:]
     private var former: [String: Known] = [:]
 
     package init() {}
 
-    /// Those of a path, the latest first.
+    /// The variances of a path, the latest first.
     package mutating func variances(of path: String) -> [NoVarySearch] {
         known(path)?.variances ?? []
     }
 
-    /// Whether all that a disk has of a path were learnt.
+    /// Whether all variances that a disk has for a path were learnt.
     package mutating func isWhole(_ path: String) -> Bool { known(path)?.isWhole ?? false }
 
-    /// A response with this variance is stored.
+    /// Notes that a response with this variance is stored.
     package mutating func note(_ variance: NoVarySearch, of path: String) {
         var known = known(path) ?? Known()
         known.variances.removeAll { $0 == variance }
@@ -38,7 +38,7 @@ package struct SearchVariances: Sendable {
         keep(known, of: path)
     }
 
-    /// What a disk has of a path, the latest first; it is older than what was noted.
+    /// Adds the variances that a disk has for a path, the latest first, behind the noted ones.
     package mutating func learn(_ found: [NoVarySearch], of path: String) {
         var known = known(path) ?? Known()
         for variance in found where !known.variances.contains(variance) {
@@ -49,7 +49,7 @@ package struct SearchVariances: Sendable {
         keep(known, of: path)
     }
 
-    /// Another disk has other responses.
+    /// Forgets what was learnt from disk, since another disk has other responses.
     package mutating func doubt() {
         for path in current.keys { current[path]?.isWhole = false }
         for path in former.keys { former[path]?.isWhole = false }

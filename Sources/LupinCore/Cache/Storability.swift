@@ -1,17 +1,17 @@
-// Whether a response is stored, and why not (RFC 9111 §3).
+// Decides whether a response is stored (RFC 9111 §3).
 
 /// Why a response is not stored.
 package enum NoStoreReason: Sendable, Hashable, CaseIterable {
     case method, requestContent, interim, notModified, tooEarly, partial
     case requestNoStore, noStore, mustUnderstand, isPrivate, authorization, setCookie
     case varyAny, noLifetime, useless
-    /// The three that the store itself finds out: the body broke off and can't be combined, it
-    /// outgrew `max_object`, or it could not be written.
+    /// Reasons that the store itself finds: the body broke off and can't be combined, it exceeds
+    /// `max_object`, or it could not be written.
     case incomplete, tooLarge, storeFailed
-    /// An embedding program's `CachedResponseHandler` wants it not stored.
+    /// An embedding program's `CachedResponseHandler` refuses it.
     case handler
 
-    /// For logs and for `detail` of Cache-Status.
+    /// The token for logs and for `detail` of Cache-Status.
     package var token: String {
         switch self {
         case .method: "method"
@@ -36,7 +36,7 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// For people.
+    /// The reason for people.
     package var sentence: String {
         switch self {
         case .method: "only responses to GET are stored"
@@ -65,14 +65,14 @@ package enum NoStoreReason: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// What of the origin's word a policy overrode; loud, because it is the user's own deviation.
+/// A directive of the origin that a policy overrode; reported because it deviates from RFC 9111.
 package enum CacheOverride: String, Sendable, Hashable, CaseIterable {
     case noStore = "no-store"
     case isPrivate = "private"
     case cookies, vary, ttl
 }
 
-/// What becomes of a response.
+/// The decision about a response.
 package enum StoreDecision: Sendable, Equatable {
     case store(StoreAdvice)
     case refuse(NoStoreReason)
@@ -89,16 +89,16 @@ package struct StoreAdvice: Sendable, Equatable {
 }
 
 extension CachePolicy {
-    /// Decides about a response, first reason first.
+    /// Decides about a response; the first applicable reason counts.
     ///
     /// - Parameters:
-    ///   - response: As received, before the steps of rules.
-    ///   - request: That of the look-up: after the steps of the rules, before credentials and
-    ///     conditions of lupin. The fields that Vary names are of this one, in both places.
-    ///   - asked: What the request asks of caches; the client's, before conditions were added.
+    ///   - response: The response as received, before the steps of rules.
+    ///   - request: The request of the look-up: after the steps of rules, before lupin's
+    ///     credentials and conditions. Its fields are used for Vary in both places.
+    ///   - asked: The caching demands of the client's request, before conditions were added.
     ///   - attachments: What lupin attached.
     ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
-    ///   - responseTimeUs: When the response came.
+    ///   - responseTimeUs: When the response was received.
     /// - Returns: How it is stored, or why not.
     package func decide(
         response: ResponseHead,
@@ -108,7 +108,7 @@ extension CachePolicy {
         requestTimeUs: Int64,
         responseTimeUs: Int64
     ) -> StoreDecision {
-        // HEAD has no content to store; what its response does to a stored one is §4.3.5.
+        // HEAD has no content to store; §4.3.5 defines its effect on a stored response.
         guard request.method == .get else { return .refuse(.method) }
         if asked.bypass == .content { return .refuse(.requestContent) }
         let directives = ResponseDirectives(response.fields, targeted: targeted)
@@ -151,13 +151,13 @@ extension CachePolicy {
     ) -> NoStoreReason? {
         if status < 200 { return .interim }
         if status == 304 { return .notModified }
-        // It represents no resource (RFC 8470 §5.2).
+        // It does not represent a resource (RFC 8470 §5.2).
         if status == 425 { return .tooEarly }
         let isDemanding = directives.flags.contains(.mustUnderstand)
         return isDemanding && !status.isUnderstood ? .mustUnderstand : nil
     }
 
-    /// What anybody may forbid.
+    /// Reasons that apply to every cache.
     private func refusal(
         by asked: CacheRequest,
         _ response: ResponseHead,
@@ -165,7 +165,7 @@ extension CachePolicy {
         _ overridden: inout [CacheOverride]
     ) -> NoStoreReason? {
         if asked.directives.isNoStore { return .requestNoStore }
-        // must-understand is written for caches that know it, no-store for the others (§5.2.2.3).
+        // must-understand is for caches that know it, no-store for all others (§5.2.2.3).
         if directives.flags.contains(.noStore), !directives.flags.contains(.mustUnderstand) {
             guard ignored.contains(.noStore) else { return .noStore }
             overridden.append(.noStore)
@@ -177,7 +177,7 @@ extension CachePolicy {
         return nil
     }
 
-    /// What only a shared cache must not keep.
+    /// Reasons that apply to a shared cache only.
     private func refusal(
         ofShared request: RequestHead,
         _ response: ResponseHead,
@@ -195,9 +195,9 @@ extension CachePolicy {
             attachments.storing >= .asAuthenticated || request.fields.first(.authorization) != nil
         let isForAll =
             flags.contains(.public) || flags.contains(.mustRevalidate) || directives.sMaxAge != nil
-        // §3.5; no `ignore:` is about this one.
+        // §3.5; no `ignore:` overrides it.
         if isAuthenticated, !isForAll { return .authorization }
-        // RFC 9111 §7.3 leaves it to the origin; too many of them forget it.
+        // RFC 9111 §7.3 leaves this to the origin; too many origins forget it.
         if response.fields.first(.setCookie) != nil, !flags.contains(.public) {
             guard ignored.contains(.cookies) else { return .setCookie }
             overridden.append(.cookies)
@@ -205,7 +205,7 @@ extension CachePolicy {
         return nil
     }
 
-    /// What could never be used again.
+    /// Refuses a response that could never be reused.
     private func refusal(
         by freshness: Freshness,
         _ response: ResponseHead,
@@ -228,8 +228,8 @@ extension CachePolicy {
 }
 
 extension UInt16 {
-    /// Whether lupin knows what caches have to do about the status: all that RFC 9110 §15 defines,
-    /// and 308.
+    /// Whether lupin implements the caching rules of the status: all that RFC 9110 §15 defines, and
+    /// 308.
     fileprivate var isUnderstood: Bool {
         switch self {
         case 200...206, 300...305, 307, 308, 400...417, 421, 422, 426, 500...505: true

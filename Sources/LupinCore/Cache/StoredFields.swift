@@ -1,15 +1,14 @@
-// Which fields of a response are stored, and how a newer one updates them (RFC 9111 §3.1, §3.2).
+// Selects the stored fields of a response, and updates them by a newer one (RFC 9111 §3.1, §3.2).
 
 extension FieldSection {
-    /// The fields that lie in the store: a copy with bytes of its own, without what must not be
-    /// kept.
+    /// The fields to store: a copy with its own storage, without fields that must not be kept.
     ///
     /// - Parameters:
-    ///   - directives: What governs the response; the fields that its `no-cache` and `private` list
-    ///     stay behind, the latter in a shared cache only.
-    ///   - policy: Whose cache it is.
+    ///   - directives: The directives of the response; the fields that its `no-cache` and `private`
+    ///     list are dropped, the latter in a shared cache only.
+    ///   - policy: The policy of the cache.
     ///   - receivedAt: Seconds since 1970; the Date of a response without one (RFC 9110 §6.6.1).
-    /// - Returns: The copy, which shares nothing with the head that came.
+    /// - Returns: The copy, which shares no memory with the received head.
     package func stored(
         _ directives: ResponseDirectives,
         policy: CachePolicy,
@@ -22,13 +21,13 @@ extension FieldSection {
         return copy
     }
 
-    /// The stored fields as a 304, or a 200 to HEAD, makes them (§3.2).
+    /// The stored fields after an update by a 304, or by a 200 to HEAD (§3.2).
     ///
-    /// Every field of `newer` replaces what is stored under its name, with the exceptions of §3.2:
-    /// what §3.1 keeps out of the store, and Content-Length. Content-Encoding and Content-Range are
-    /// what «the cache's stored response depends upon»: the bytes lie here as they came. Age is
-    /// about the message that it came in, so the stored one goes even if there is no newer one;
-    /// and so does Date.
+    /// Every field of `newer` replaces the stored ones of its name, with the exceptions of §3.2:
+    /// fields that §3.1 excludes from the store, and Content-Length. Content-Encoding and
+    /// Content-Range are what «the cache's stored response depends upon»: the bytes are stored as
+    /// received. Age describes the message that it came in, so the stored one is dropped even if
+    /// there is no newer one; and so is Date.
     package func updated(
         by newer: FieldSection,
         _ directives: ResponseDirectives,
@@ -55,7 +54,7 @@ extension FieldSection {
         return false
     }
 
-    /// What Connection, `no-cache` and `private` list, in lower case.
+    /// The names that Connection, `no-cache` and `private` list, in lower case.
     private func excludedNames(
         _ directives: ResponseDirectives,
         policy: CachePolicy
@@ -71,7 +70,7 @@ extension FieldSection {
     private func isExcluded(_ line: Line, _ names: [String], _ policy: CachePolicy) -> Bool {
         if line.isHopByHop || line.known.isNeverStored { return true }
         if line.known == .setCookie, policy.isShared, policy.ignored.contains(.cookies) {
-            // Stored against the origin's will, and without what is meant for one user.
+            // Stored against the origin's will, so the cookie, meant for one user, is dropped.
             return true
         }
         for name in names where nameEquals(line, name.utf8.span) { return true }
@@ -106,7 +105,7 @@ extension FieldSection {
 }
 
 extension FieldName {
-    /// What belongs to the connection (RFC 9110 §7.6.1) or to a proxy on the way (RFC 9111 §3.1).
+    /// Fields of the connection (RFC 9110 §7.6.1) or of a proxy on the way (RFC 9111 §3.1).
     fileprivate var isNeverStored: Bool {
         switch self {
         case .connection, .keepAlive, .proxyConnection, .te, .transferEncoding, .upgrade, .trailer,
@@ -116,7 +115,7 @@ extension FieldName {
         }
     }
 
-    /// What describes the stored bytes, so that no other response may change it.
+    /// Fields that describe the stored bytes, so that no other response may change them.
     fileprivate var isBoundToContent: Bool {
         switch self {
         case .contentLength, .contentEncoding, .contentRange: true

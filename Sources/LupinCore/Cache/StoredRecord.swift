@@ -1,13 +1,13 @@
-// How the facts about a stored response lie on disk: what is worked out from them is not there.
+// The serialized facts of a stored response on disk; derived values are not stored.
 
 extension StoredResponse {
-    /// The first word of what `encoded` makes; what begins with another is not read.
+    /// The version mark at the start of `encoded`; other versions are not read.
     private static let form = "lupin-1"
 
     /// The facts as bytes, for a store that outlives the process.
     ///
-    /// Lines that end with CR LF, which no part holds: form, status and both times in microseconds
-    /// since 1970; the names of Vary; the values for them; then the field lines.
+    /// Lines that end with CR LF, which no part contains: version, status and both times in
+    /// microseconds since 1970; the names of Vary; their values; then the field lines.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(fields.storage.count + 128)
@@ -26,12 +26,12 @@ extension StoredResponse {
         return bytes
     }
 
-    /// Reads what `encoded` made; nil where it is something else.
+    /// Parses the result of `encoded`; nil when it is invalid.
     ///
     /// - Parameters:
-    ///   - encoded: From the store.
-    ///   - length: Bytes of the body that lies beside it; it is complete.
-    ///   - policy: Whose cache it is.
+    ///   - encoded: The bytes from the store.
+    ///   - length: The length of the body, which is complete.
+    ///   - policy: The policy of the cache.
     package init?(encoded: Span<UInt8>, length: UInt64, policy: CachePolicy) {
         var lines = LineReader(encoded)
         guard let first = lines.next(), let names = lines.next(), let values = lines.next() else {
@@ -62,10 +62,10 @@ extension StoredResponse {
         )
     }
 
-    /// Why a response must not lie in a file, where it has secrets of its own; nil if it may.
+    /// Why a response with secrets must not be stored in a file; nil when it may be.
     ///
-    /// What was selected by credentials has them in its Vary values, and what sets cookies has them
-    /// in its fields. The names are those whose values no record shows.
+    /// A response selected by credentials has them in its Vary values, and one that sets cookies
+    /// has them in its fields. The names are those whose values no record shows.
     package var diskRefusal: NoStoreReason? {
         for line in fields.lines
         where Self.secretFields.contains(fields.storage.span.extracting(line.name.range)) {
@@ -75,7 +75,7 @@ extension StoredResponse {
         return isSelected ? .authorization : nil
     }
 
-    /// Of responses only names that can mean nothing else: a `Surrogate-Key` is none.
+    /// Of response fields only exact names: `Surrogate-Key` is no secret.
     private static let secretFields = NameSet(Redactor.hiddenFields.filter { !$0.contains("*") })
     private static let secretSelectors = NameSet(Redactor.hiddenFields)
 
@@ -83,7 +83,7 @@ extension StoredResponse {
 }
 
 extension FieldSection {
-    /// Field lines as `encoded` writes them; nil where they are something else.
+    /// Parses field lines of `encoded`; nil when they are invalid.
     fileprivate init?(lines text: Span<UInt8>) {
         self.init()
         storage = [UInt8](copying: text)
@@ -109,7 +109,7 @@ extension FieldSection {
     }
 }
 
-/// Lines that end with CR LF.
+/// Reads lines that end with CR LF.
 private struct LineReader: ~Escapable {
     private let bytes: Span<UInt8>
     private var position = 0
@@ -117,10 +117,10 @@ private struct LineReader: ~Escapable {
     @_lifetime(copy bytes)
     init(_ bytes: Span<UInt8>) { self.bytes = bytes }
 
-    /// What no line was read of.
+    /// The bytes behind the lines read so far.
     var rest: Range<Int> { position..<bytes.count }
 
-    /// The next line without its end; nil where none ends any more.
+    /// The next line without its end; nil when there is none.
     mutating func next() -> Range<Int>? {
         let start = position
         var i = start

@@ -1,34 +1,34 @@
-// What the store knows of a response without its body: enough to decide about every request.
+// The facts of a stored response apart from its body: enough to decide about every request.
 
-/// The head of a stored response and what follows from it.
+/// The head of a stored response and values derived from it.
 ///
-/// Everything that is asked on a hit is worked out once, when the response is stored or read from
-/// disk. It depends on the policy, so it is worked out anew when another policy asks.
+/// All values that a hit needs are computed once, when the response is stored or read from disk.
+/// They depend on the policy, so they are computed again for another policy.
 package struct StoredResponse: Sendable {
     package let status: UInt16
-    /// As they lie in the store: see `FieldSection.stored`.
+    /// As stored: see `FieldSection.stored`.
     package let fields: FieldSection
     package let directives: ResponseDirectives
     package let freshness: Freshness
-    /// nil where there is no valid one.
+    /// nil when there is no valid one.
     package let etag: EntityTag?
     /// Seconds since 1970.
     package let lastModified: Int64?
     package let vary: VaryKey
     package let content: HeldContent
-    /// When the request that it answers was sent, in microseconds since 1970.
+    /// When its request was sent, in microseconds since 1970.
     package let requestTimeUs: Int64
 
-    /// The facts about a response; nil if its Vary lets no request have it.
+    /// Computes the facts of a response; nil when its Vary lets no request have it.
     ///
     /// - Parameters:
     ///   - head: As received, or as read from the store.
-    ///   - vary: What it was chosen for. For a new one: `VaryKey(of:request:policy:)`
+    ///   - vary: The fields that it was selected by. For a new one: `VaryKey(of:request:policy:)`
     ///     with the request of the look-up.
-    ///   - content: What of the body is held.
-    ///   - policy: Whose cache it is.
+    ///   - content: The part of the body that is held.
+    ///   - policy: The policy of the cache.
     ///   - requestTimeUs: When the request was sent, in microseconds since 1970.
-    ///   - responseTimeUs: When the response came.
+    ///   - responseTimeUs: When the response was received.
     package init(
         _ head: ResponseHead,
         vary: VaryKey,
@@ -45,7 +45,7 @@ package struct StoredResponse: Sendable {
             requestTimeUs: requestTimeUs,
             responseTimeUs: responseTimeUs
         )
-        // Parts that make the whole are the whole (RFC 9111 §3.4).
+        // Parts that make up the whole are stored as the whole (RFC 9111 §3.4).
         status = head.status == 206 && content.isComplete ? 200 : head.status
         let receivedAt = responseTimeUs / 1_000_000
         var fields = head.fields.stored(directives, policy: policy, receivedAt: receivedAt)
@@ -66,7 +66,7 @@ package struct StoredResponse: Sendable {
         return head
     }
 
-    /// Whether the origin wants every use to be validated; a `ttl` of the user overrides that.
+    /// Whether the origin demands validation of every use; a `ttl` of the policy overrides that.
     package var mustValidate: Bool {
         directives.flags.contains(.noCache) && freshness.source != .ttl
     }
@@ -91,18 +91,18 @@ package struct StoredResponse: Sendable {
     }
 }
 
-/// What a request asks of caches; read once and good for every candidate.
+/// The caching demands of a request; parsed once and used for every candidate.
 package struct CacheRequest: Sendable, Equatable {
     package var directives: RequestDirectives
-    /// Why no stored response answers it; nil if one may.
+    /// Why no stored response answers it; nil when one may.
     package var bypass: BypassReason?
     package var isHead: Bool
-    /// nil where it asks for no range, or not with GET (RFC 9110 §14.2).
+    /// nil when there is no range, or the method isn't GET (RFC 9110 §14.2).
     package var ranges: RangeRequest?
-    /// nil where there is none.
+    /// nil when there is none.
     package var ifRange: IfRange?
 
-    /// Reads a request; `hasContent` says that a body follows, whose meaning for GET nobody knows.
+    /// Parses a request; `hasContent` means that a body follows, which GET does not define.
     package init(_ head: RequestHead, hasContent: Bool) {
         directives = RequestDirectives(head.fields)
         isHead = head.method == .head
@@ -111,27 +111,27 @@ package struct CacheRequest: Sendable, Equatable {
         bypass = BypassReason(head, directives, hasContent: hasContent)
     }
 
-    /// Whether a request like this one may wait for its answer, and it for theirs: it asks for the
-    /// whole, and for nothing that another client didn't.
+    /// Whether the request may share one fetch with others (single flight): it wants the whole
+    /// response, and makes no demands of its own.
     package var isCollapsible: Bool {
         bypass == nil && !isHead && ranges == nil && mayForward && !directives.isNoCache
             && directives.maxAge == nil && directives.minFresh == nil
     }
 
-    /// Whether the request may go to the origin; if not, it gets 504 (RFC 9111 §5.2.1.7).
+    /// Whether the request may go to the origin; when false it gets 504 (RFC 9111 §5.2.1.7).
     package var mayForward: Bool { !directives.isOnlyIfCached }
 }
 
 /// Why a request is not answered from the store.
 package enum BypassReason: String, Sendable, Hashable, CaseIterable {
-    /// Neither GET nor HEAD, or about the whole server.
+    /// Neither GET nor HEAD, or a request about the whole server.
     case method
     /// The request has content.
     case content = "request-content"
     case upgrade
-    /// The client wants nothing to do with stores: it gets no stored response either.
+    /// The client forbids storing: it gets no stored response either.
     case requestNoStore = "request-no-store"
-    /// If-Match and If-Unmodified-Since are for the origin (RFC 9111 §4.3.2).
+    /// If-Match and If-Unmodified-Since are left to the origin (RFC 9111 §4.3.2).
     case precondition
 
     init?(_ head: RequestHead, _ directives: RequestDirectives, hasContent: Bool) {

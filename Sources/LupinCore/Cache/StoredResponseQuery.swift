@@ -1,23 +1,23 @@
-// Which stored responses a query of the admin interface is about.
+// Parses the admin interface's queries for stored responses.
 
 /// The query of `/v1/cache/responses`: `url`, or `match`, and `limit`.
 package struct StoredResponseQuery: Sendable {
-    /// Why a query is none, for its sender.
+    /// Why a query is invalid, for its client.
     package struct Problem: Error, Equatable {
         /// Without a full stop.
         package let sentence: String
     }
 
-    /// `url` or `match` as it was written.
+    /// `url` or `match` as written.
     package private(set) var text = ""
     /// `url=`, in the form of `CacheKey.url`.
     package private(set) var url: String?
     /// `match=`.
     package private(set) var pattern: CachePattern?
-    /// `limit=`; nil where it says none.
+    /// `limit=`; nil when it is missing.
     package private(set) var limit: Int?
 
-    /// Reads the query of a request's target.
+    /// Parses the query of a request's target.
     package init(_ target: Span<UInt8>) throws(Problem) {
         for (name, value) in QueryParameters.decoded(of: target) {
             let value = String(decoding: value, as: UTF8.self)
@@ -50,9 +50,9 @@ package struct StoredResponseQuery: Sendable {
 }
 
 extension QueryParameters {
-    /// How many a parameter asks for; more than there can be counts as all.
+    /// The number of results that a parameter asks for; a number too large counts as all.
     package static func count(_ text: some StringProtocol) -> Int? {
-        // Bounded: by 2^31.
+        // Bounded by 2^31.
         NumberReader.saturated(Array(text.utf8).span, at: 1 << 31).map { Int($0) }
     }
 }

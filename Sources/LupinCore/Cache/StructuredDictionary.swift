@@ -1,11 +1,11 @@
-// What a field that is a structured Dictionary says (RFC 9651 §4.2.2), or that it is none.
+// Parses a field that is a structured Dictionary (RFC 9651 §4.2.2).
 
-/// A Dictionary in which a cache looks for members it knows.
+/// A Dictionary in which a cache looks up the members it knows.
 ///
-/// Parameters are read, because what breaks the grammar breaks the whole field, and dropped: no
-/// member that lupin knows has one.
+/// Parameters are parsed, because a syntax error in them invalidates the whole field, and dropped:
+/// no member that lupin knows has one.
 package struct StructuredDictionary: Sendable, Equatable {
-    /// A bare item, as far as a cache tells them apart.
+    /// A bare item, as far as a cache distinguishes types.
     package enum Item: Sendable, Equatable {
         case boolean(Bool)
         case integer(Int64)
@@ -20,15 +20,15 @@ package struct StructuredDictionary: Sendable, Equatable {
         case innerList([Item])
     }
 
-    /// Beyond these a field is refused.
+    /// The maximum number of members; a field with more is refused.
     static let membersMax = 64
 
-    /// In the order of their last mention; a key stands here once (§4.2.2).
+    /// In the order of their last occurrence; each key occurs once (§4.2.2).
     package private(set) var members: [(key: String, member: Member)] = []
 
     package subscript(key key: String) -> Member? { members.first { $0.key == key }?.member }
 
-    /// Reads the lines called `name` as one; nil where they are no Dictionary or there is none.
+    /// Parses the lines called `name` as one; nil when they are no Dictionary or there are none.
     package init?(of name: String, in fields: FieldSection) {
         var text: [UInt8] = []
         var isThere = false
@@ -41,7 +41,7 @@ package struct StructuredDictionary: Sendable, Equatable {
         self.init(parsing: text)
     }
 
-    /// Reads a field value; nil if it breaks the grammar.
+    /// Parses a field value; nil when it breaks the grammar.
     package init?(parsing text: [UInt8]) {
         var reader = StructuredReader(text)
         guard let members = reader.dictionary() else { return nil }
@@ -53,9 +53,9 @@ package struct StructuredDictionary: Sendable, Equatable {
     }
 }
 
-/// A position in a field value and the algorithms of RFC 9651 §4.2 around it.
+/// A position in a field value, with the algorithms of RFC 9651 §4.2.
 ///
-/// Every one gives nil where the grammar is broken.
+/// Each of them returns nil when the grammar is broken.
 private struct StructuredReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -76,7 +76,7 @@ private struct StructuredReader {
             guard current != nil else { break }
             guard take(0x2C) else { return nil }
             skip { $0 == 0x20 || $0 == 0x09 }
-            // A comma at the end announces a member that is not there.
+            // A trailing comma lacks its member.
             guard current != nil else { return nil }
         }
         return members
@@ -141,7 +141,7 @@ private struct StructuredReader {
         }
     }
 
-    /// An Integer of at most 15 digits, or a Decimal of 12 and 3 (§4.2.4).
+    /// An Integer of at most 15 digits, or a Decimal of at most 12 and 3 (§4.2.4).
     private mutating func number() -> StructuredDictionary.Item? {
         let isNegative = take(0x2D)
         let start = position
@@ -150,7 +150,7 @@ private struct StructuredReader {
         guard (1...15).contains(digits.count),
             let number = NumberReader.unsigned(bytes[digits].span)
         else { return nil }
-        // Bounded: by 15 digits.
+        // Bounded by 15 digits.
         let value = isNegative ? -Int64(number) : Int64(number)
         guard take(0x2E) else { return .integer(value) }
         skip(\.isASCIIDigit)
@@ -203,7 +203,7 @@ private struct StructuredReader {
         return .other
     }
 
-    /// Only skipped: no member that lupin knows is one.
+    /// Only skipped: no member that lupin knows has this type.
     private mutating func displayString() -> StructuredDictionary.Item? {
         position += 1
         guard take(0x22) else { return nil }
@@ -229,6 +229,6 @@ private struct StructuredReader {
 }
 
 extension UInt8 {
-    /// Whether a key may begin with it; upper-case letters are none (§3.1.2).
+    /// Whether a key may begin with it; upper-case letters may not (§3.1.2).
     fileprivate var isKeyStart: Bool { self &- 0x61 < 26 || self == 0x2A }
 }

@@ -1,13 +1,12 @@
-// What a field for certain caches says, such as CDN-Cache-Control (RFC 9213).
+// Parses cache-control fields for certain caches, such as CDN-Cache-Control (RFC 9213).
 
 extension ResponseDirectives {
-    /// What the field called `name` says; nil if it is not there, empty or not valid: then it is
-    /// as if it were not there (§2.1).
+    /// Parses the field called `name`; nil when it is missing, empty or invalid: an invalid field
+    /// is ignored (§2.1).
     ///
     /// It is a Dictionary, so keys are in lower case and the last of several members counts. A
-    /// directive that lupin knows and whose value is of another type makes the field invalid:
-    /// §2.1 has values that violate the inferred type not be consumed, and what the field was
-    /// meant to say is unknown then.
+    /// known directive whose value has another type makes the field invalid: §2.1 forbids using
+    /// values that violate the inferred type, and the intent of the field is unknown then.
     package init?(targeted name: String, of fields: FieldSection) {
         guard let dictionary = StructuredDictionary(of: name, in: fields),
             !dictionary.members.isEmpty
@@ -23,7 +22,7 @@ extension ResponseDirectives {
         }
     }
 
-    /// False if the item is not what the directive has.
+    /// Returns false when the item has the wrong type for the directive.
     private mutating func take(_ item: StructuredDictionary.Item, as key: String) -> Bool {
         guard let kind = ResponseDirectives.kind(of: key.utf8.span) else { return true }
         switch (kind, item) {

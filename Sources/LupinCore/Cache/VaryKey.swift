@@ -1,28 +1,28 @@
-// Which requests a stored response was chosen for: the fields that Vary names (RFC 9111 §4.1).
+// Matches requests against the fields that a stored response's Vary names (RFC 9111 §4.1).
 
-/// The nominated fields of one request, normalised, and whether another request has the same.
+/// The nominated fields of one request, normalised, for comparison with another request.
 ///
-/// §4.1 lets caches normalise as far as the meaning stays: lines of one field are joined, and
-/// spaces around commas and at both ends don't count. Members are not sorted, because their order
-/// decides where weights are equal.
+/// §4.1 lets caches normalise as far as the meaning is kept: lines of one field are joined, and
+/// spaces around commas and at both ends are dropped. Members are not sorted, because their order
+/// matters when weights are equal.
 package struct VaryKey: Sendable, Hashable {
-    /// Lines beyond these make the response match nothing, as `*` does.
+    /// The maximum number of names; more make the response match nothing, as `*` does.
     package static let namesMax = 32
 
-    /// What is between two names; no value holds it, for no field value may.
+    /// The separator between values; no field value may hold it.
     private static let end: UInt8 = 0
 
-    /// Names in lower case, sorted, each once.
+    /// Names in lower case, sorted, without duplicates.
     package let names: [String]
     private let known: [FieldName]
-    /// For each name: 1 and the normalised value, or 0 where the request had no such line; then
+    /// For each name: 1 and the normalised value, or 0 when the request had no such line; then
     /// `end`.
     private let values: [UInt8]
 
-    /// For a response that all requests get.
+    /// For a response without Vary, which matches all requests.
     package static let empty = VaryKey(names: [], request: FieldSection())
 
-    /// What a response's Vary means for the request that it answers; nil if no request may have it.
+    /// The key of a response and its request; nil when no request may have the response.
     package init?(of response: FieldSection, request: FieldSection, policy: CachePolicy) {
         guard !policy.ignored.contains(.vary), response.names.contains(.vary) else {
             self = VaryKey.empty
@@ -31,14 +31,14 @@ package struct VaryKey: Sendable, Hashable {
         var names: [String] = []
         response.forEachMember(of: .vary) { names.append(String(copying: $0).lowercased()) }
         names = Set(names).sorted()
-        // What names no field has no request's value: it may have meant any (RFC 9110 §12.5.5).
+        // An invalid name has no value in a request: it may have meant any (RFC 9110 §12.5.5).
         guard !names.contains("*"), names.count <= VaryKey.namesMax,
             names.allSatisfy({ $0.utf8.allSatisfy(\.isTokenByte) })
         else { return nil }
         self.init(names: names, request: request)
     }
 
-    /// The values that `request` has for `names`, which are in lower case.
+    /// The values of `request` for `names`, which are in lower case.
     package init(names: [String], request: FieldSection) {
         self.names = names
         known = names.map { FieldName($0.utf8.span) }
@@ -52,10 +52,10 @@ package struct VaryKey: Sendable, Hashable {
         self.values = values
     }
 
-    /// What `init(names:encodedValues:)` takes.
+    /// The argument of `init(names:encodedValues:)`.
     package var encodedValues: [UInt8] { values }
 
-    /// The values as they lay in a store; nil where they are not those of so many names.
+    /// The key with values as read from a store; nil when they don't fit the names.
     package init?(names: [String], encodedValues: [UInt8]) {
         var rest = encodedValues[...]
         for _ in names {
@@ -70,10 +70,10 @@ package struct VaryKey: Sendable, Hashable {
         values = encodedValues
     }
 
-    /// Whether Vary holds `*`, in whatever company.
+    /// Whether Vary contains `*`, alone or among names.
     package static func isAny(_ response: FieldSection) -> Bool { response.lists("*", in: .vary) }
 
-    /// Whether a request has the same values; allocates nothing.
+    /// Whether a request has the same values; makes no allocation.
     package func matches(_ request: FieldSection) -> Bool {
         if names.isEmpty { return true }
         var position = 0
@@ -106,7 +106,7 @@ package struct VaryKey: Sendable, Hashable {
 }
 
 extension VaryKey {
-    /// The names with their normalised values; nil for a field that the request had not.
+    /// The names with their normalised values; nil for a field that the request did not have.
     package var selectors: [(name: String, value: [UInt8]?)] {
         var rest = values[...]
         return names.map { name in
@@ -119,7 +119,7 @@ extension VaryKey {
 }
 
 extension VaryKey: CustomStringConvertible {
-    /// The names only: a value may be a credential.
+    /// Names only: a value may be a credential.
     package var description: String { names.joined(separator: ", ") }
 }
 
@@ -133,11 +133,11 @@ extension FieldSection {
     }
 }
 
-/// The bytes of a field's normalised value, one after the other, without making it.
+/// Reads the bytes of a field's normalised value one by one, without allocating it.
 private struct NormalValueReader {
     private let name: String
     private let known: FieldName
-    /// Language tags (RFC 5646 §2.1.1), codings and charsets are the same in any case.
+    /// Language tags (RFC 5646 §2.1.1), codings and charsets are case-insensitive.
     private let foldsCase: Bool
     private var line = -1
     private var position = 0
@@ -145,7 +145,7 @@ private struct NormalValueReader {
     private var isEscaped = false
     /// A comma between two lines is due.
     private var isBetween = false
-    /// Spaces that were passed by and stand if no comma and no end follows.
+    /// Skipped spaces, which count unless a comma or the end follows.
     private var spaces = 0
 
     init(_ name: String, _ known: FieldName) {
@@ -198,7 +198,7 @@ private struct NormalValueReader {
                 skipSpaces(in: value)
                 return byte
             case 0x20, 0x09:
-                // Kept unless it leads to a comma or to the end.
+                // Kept unless a comma or the end follows.
                 let start = position - 1
                 skipSpaces(in: value)
                 if position < value.count, value[position] != 0x2C { spaces = position - start }
@@ -213,7 +213,7 @@ private struct NormalValueReader {
         }
     }
 
-    /// To the next line of the field; its value begins behind spaces.
+    /// Moves to the next line of the field, behind leading spaces.
     private mutating func advance(in fields: FieldSection) -> Bool {
         var i = max(line, -1) + 1
         while i < fields.lines.count {

@@ -1,4 +1,4 @@
-// One connection of the admin interface: requests in, answers out, nobody waited for too long.
+// One connection of the admin interface: requests in, responses out, all within time limits.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -11,20 +11,20 @@ final class AdminConnection {
     private let guarded: AdminGuard
     private let desk: AdminDesk
     private var isCut = false
-    /// It came by TCP.
+    /// The connection came by TCP.
     let isRemote: Bool
-    /// A request has shown that its client may ask.
+    /// A request has proved that its client has access.
     private(set) var isProven = false
 
-    /// How long a client may be silent between requests.
+    /// How long a client may be idle between requests.
     private static let idleTime = Duration.seconds(60)
-    /// How long a client has that has not shown yet that it may ask, for the whole of a head.
+    /// How long a client without proved access has for its whole first head.
     private static let unprovenTime = Duration.seconds(5)
-    /// How long a head, a body or the reading of an answer may take.
+    /// How long receiving a head or a body, or sending a response, may take.
     private static let patience = Duration.seconds(10)
-    /// Bytes of a body, which no route needs.
+    /// The maximum length of a body, which no route needs.
     private static let bodyBytesMax = 64 << 10
-    /// How long a refused client has to read why.
+    /// How long a refused client has to read the refusal.
     private static let farewell = Duration.seconds(1)
 
     init(_ channel: Channel, _ guarded: AdminGuard, _ desk: AdminDesk) {
@@ -68,7 +68,7 @@ final class AdminConnection {
         slot.retire()
     }
 
-    /// Serves one request; false when there will be no other.
+    /// Serves one request; returns false when no other follows.
     private func serveOne() async throws(LupinError) -> Bool {
         http1.expectRequest()
         guard let request = try await nextRequest() else { return false }
@@ -154,7 +154,7 @@ final class AdminConnection {
         }
     }
 
-    /// Lets a client that still sends read why it was refused.
+    /// Lets a client that still sends read the refusal.
     private func linger() async {
         channel.finishSending()
         let deadline = loop.deadline(in: Self.farewell)

@@ -1,8 +1,8 @@
-// What is answered to whom asks about the running proxy, or wants something of it.
+// The routes of the admin interface below `/v1/`.
 import LupinCore
 import LupinIO
 
-/// What one who starts a proxy says about it.
+/// What the program that starts a proxy reports about itself.
 package struct ProxyDescription: Sendable {
     /// lupin's version.
     package var version: String
@@ -10,12 +10,12 @@ package struct ProxyDescription: Sendable {
     package init(version: String = "") { self.version = version }
 }
 
-/// An answer of the admin interface, with its whole body.
+/// A response of the admin interface, with its whole body.
 struct AdminAnswer {
     var status: UInt16
     var contentType = "application/json"
     var body: [UInt8]
-    /// Fields besides.
+    /// Additional fields.
     var fields: [(name: String, value: String)] = []
     var closes = false
 
@@ -25,7 +25,7 @@ struct AdminAnswer {
         if body.last != 0x0A { body.append(0x0A) }
     }
 
-    /// An object, whose members `add` appends.
+    /// Creates an object; `add` appends its members.
     init(_ status: UInt16 = 200, _ add: (inout JSONLine) -> Void) {
         var line = JSONLine()
         line.openObject()
@@ -34,7 +34,7 @@ struct AdminAnswer {
         self.init(status, line)
     }
 
-    /// A refusal in a sentence.
+    /// Creates a refusal with a sentence.
     init(_ status: UInt16, sentence: String) {
         self.init(status) { $0.add("error", text: sentence) }
     }
@@ -56,10 +56,10 @@ struct AdminDesk {
     let begun: UInt64
     let reload: () async -> ReloadResult
 
-    /// Exchanges in one answer, unless `limit` says fewer or more.
+    /// The default number of exchanges in one reply; `limit` overrides it.
     private static let usualCount = 100
 
-    /// The answer to a request; `target` is its path and query.
+    /// Answers a request; `target` is its path and query.
     func answer(_ method: Method, _ target: String, on loop: EventLoop) async -> AdminAnswer {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = parts.first.map(String.init) ?? ""
@@ -119,7 +119,7 @@ struct AdminDesk {
         }
     }
 
-    /// The first parameter of that name in a target's query, decoded.
+    /// The first parameter of this name in a target's query, decoded.
     private static func parameter(_ name: String, in target: String) -> String? {
         QueryParameters.decoded(of: target.utf8Span.span)
             .first { $0.name == Array(name.utf8) }
@@ -197,7 +197,7 @@ struct AdminDesk {
         }
     }
 
-    /// One line an exchange, as in the log, the oldest first.
+    /// One line per exchange, as in the log, the oldest first.
     private func lines(
         _ entries: some Sequence<ExchangeHistory.Entry>,
         _ format: inout RecordFormat
@@ -237,7 +237,7 @@ struct AdminDesk {
 
     // MARK: Figures
 
-    /// What the workers counted so far, and how many exchanges are under way.
+    /// The counts of all workers, and the number of exchanges under way.
     private func figures() async -> (tally: Tally, live: Int) {
         var tally = Tally()
         var live = 0
@@ -367,7 +367,7 @@ extension JSONLine {
 }
 
 extension ExchangeID {
-    /// Reads the 32 hex digits of `text`.
+    /// Parses the 32 hex digits of `text`.
     init?(text: Substring) {
         guard text.utf8.count == 32,
             let high = NumberReader.hexadecimal(text.prefix(16)),

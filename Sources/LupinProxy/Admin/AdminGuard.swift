@@ -1,16 +1,16 @@
-// Who may ask about the running proxy: this user by the socket, and who knows the token by TCP.
+// Access to the admin interface: this user by the socket, and clients with the token by TCP.
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// What a connection of the admin interface must show.
+/// The access check of one connection to the admin interface.
 enum AdminGuard {
-    /// It came by the socket, made by this user.
+    /// The connection came by the socket; its client is this user.
     case local(user: UInt32?)
-    /// It came by TCP to this address of ours.
+    /// The connection came by TCP to this address of ours.
     case remote(AdminHTTPSettings, listener: SocketAddress, local: SocketAddress?)
 
-    /// Why the request gets no answer; nil where it gets one.
+    /// The refusal of the request; nil when it is allowed.
     func refusal(_ request: RequestHead) -> AdminAnswer? {
         switch self {
         case .local(let user):
@@ -19,7 +19,7 @@ enum AdminGuard {
         case .remote(let settings, let listener, let local):
             let places = [listener, local].compactMap(\.self)
             guard Self.isNamed(places, by: request) else {
-                // A page whose name was made to lead here can send requests, but not with our name.
+                // DNS rebinding lets a page send requests here, but with its own name in Host.
                 return refused(421, "ask for it by its address or as localhost")
             }
             if Self.shows(settings.token, request) { return nil }
@@ -47,14 +47,14 @@ enum AdminGuard {
         }
     }
 
-    /// Whether the request has the token (RFC 6750 §2.1), in a time that says nothing about it.
+    /// Whether the request has the token (RFC 6750 §2.1); the time does not depend on the token.
     private static func shows(_ token: String, _ request: RequestHead) -> Bool {
         guard request.fields.count(of: .authorization) == 1,
             let value = request.fields.value(of: .authorization)
         else { return false }
         let words = value.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bearer" else { return false }
-        // Under a key that nobody knows, where two digests differ tells nothing.
+        // Under a random key, the position where two digests differ reveals nothing.
         let digest = KeyedDigest()
         let (word, wanted) = (Array(words[1].utf8), Array(token.utf8))
         let shown = digest.sha256(word.span)

@@ -1,25 +1,24 @@
-// Where the running proxy can be asked: a socket of its user, and TCP for who knows the token.
+// The listeners of the admin interface: a socket for this user, and TCP for clients with the token.
 import Logging
 import LupinCore
 import LupinIO
 
-/// The listeners of the admin interface and the connections that came in; confined to the control
-/// loop.
+/// The listeners and connections of the admin interface; confined to the control loop.
 final class AdminServer {
     private let desk: AdminDesk
     private let loop: EventLoop
     private var socket: (LocalListener, ParkingSlot)?
     private var http: (ListeningSocket, Listener, ParkingSlot)?
-    /// In the order in which they came.
+    /// By their number, which ascends.
     private var connections: [Int: AdminConnection] = [:]
-    /// How many came so far.
+    /// The number of connections so far.
     private var arrivals = 0
-    /// Who waits until a connection has ended.
+    /// The slots of tasks that wait until a connection has ended.
     private var waiting: [ParkingSlot] = []
     private var isClosed = false
 
-    /// Connections served at a time by the socket, and as many by TCP; others wait in the kernel's
-    /// queue.
+    /// The maximum number of connections on the socket, and again on TCP; others wait in the
+    /// kernel's queue.
     private static let connectionsMax = 64
 
     init(_ desk: AdminDesk, on loop: EventLoop) {
@@ -29,8 +28,8 @@ final class AdminServer {
 
     private var logger: Logger { desk.shared.logger }
 
-    /// Begins to listen where the settings say; what can't be is warned of and left out, since a
-    /// proxy is of use without it.
+    /// Starts to listen; a listener that fails is logged and left out, since the proxy works
+    /// without it.
     func open(_ settings: AdminSettings, environment: [String: String]) {
         let place = settings.place(environment: environment, home: ProcessOwner.home(environment))
         if let place {
@@ -75,7 +74,7 @@ final class AdminServer {
         }
     }
 
-    /// Answers nobody any more; what was begun ends now.
+    /// Stops accepting; open connections end now.
     func close() async {
         isClosed = true
         if let (listener, slot) = socket {
@@ -125,19 +124,19 @@ final class AdminServer {
         }
     }
 
-    /// Strangers can reach the port, and must not keep out who knows the token; nor those who come
-    /// by the socket.
+    /// Counted separately: foreign clients can reach the port, and must not block clients with the
+    /// token or those on the socket.
     private func count(isRemote: Bool) -> Int {
         connections.values.count { $0.isRemote == isRemote }
     }
 
-    /// Makes room for who may know the token.
+    /// Makes room for a client that may have the token.
     private func cutOldestUnproven() {
         let unproven = connections.filter { $0.value.isRemote && !$0.value.isProven }
         unproven.min { $0.key < $1.key }?.value.cut()
     }
 
-    /// Asks for no connection for a while: there are no descriptors.
+    /// Stops accepting for a while, for lack of descriptors.
     private func pause(_ slot: ParkingSlot) async {
         _ = await slot.park(for: .cut, until: loop.deadline(in: .milliseconds(200)))
     }

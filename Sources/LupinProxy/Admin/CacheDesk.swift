@@ -1,4 +1,4 @@
-// What is answered to whom asks what the cache holds, or wants something dropped from it.
+// The admin routes that list or drop stored responses.
 import LupinCore
 import LupinIO
 import LupinStore
@@ -9,12 +9,12 @@ struct CacheDesk {
     let redactor: Redactor
     let loop: EventLoop
 
-    /// Responses in one answer, unless `limit` says fewer or more.
+    /// The default number of responses in one reply; `limit` overrides it.
     private static let usualCount = 100
-    /// Responses in one answer, whatever `limit` says.
+    /// The maximum number of responses in one reply, whatever `limit` says.
     private static let countMax = 1 << 20
 
-    /// The answer to a request; nil for a path that has nothing to do with the cache.
+    /// Answers a request; returns nil for a path outside `/v1/cache`.
     ///
     /// `target` is `path` with its query.
     func answer(
@@ -42,9 +42,9 @@ struct CacheDesk {
         }
     }
 
-    // MARK: What is asked for
+    // MARK: The query
 
-    /// Which responses a query is about.
+    /// Parses the query for responses.
     private static func query(_ target: String) throws(AdminRefusal) -> StoredResponseQuery {
         do throws(StoredResponseQuery.Problem) {
             return try StoredResponseQuery(target.utf8Span.span)
@@ -53,9 +53,9 @@ struct CacheDesk {
         }
     }
 
-    /// Whether what lies under a key is meant; all where nothing is said.
+    /// Whether responses under a key match the query; an empty query matches all.
     ///
-    /// Lists show URLs without their secrets, and a URL may be asked for as it was shown.
+    /// Lists show URLs with redacted secrets, and such a URL may be used in a query.
     private func isMeant(_ wish: StoredResponseQuery) -> @Sendable (CacheKey) -> Bool {
         let isShown = wish.text.contains("REDACTED.")
         if let url = wish.url {
@@ -69,7 +69,7 @@ struct CacheDesk {
         }
     }
 
-    /// Has the disk's thread do something; nil where there is none, or none that answers.
+    /// Runs a job on the disk's thread; returns nil when there is no disk or no answer in time.
     private func onDisk<Value: Sendable>(
         _ job: @escaping @Sendable (DiskStore) -> Value
     ) async -> Value? {
@@ -98,7 +98,7 @@ struct CacheDesk {
     private func purge(_ isMeant: @escaping @Sendable (CacheKey) -> Bool) async -> CachePurge {
         var inMemory = store.purge(store.keys.filter(isMeant))
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
-        // What was asked for meanwhile has come back from the disk.
+        // Look-ups have brought back entries from the disk meanwhile.
         inMemory += store.purge(store.keys.filter(isMeant))
         return (onDisk ?? CachePurge()).adding(inMemory)
     }
@@ -114,12 +114,12 @@ struct CacheDesk {
         }
     }
 
-    // MARK: Telling
+    // MARK: Replies
 
     private func figures(_ snapshot: Snapshot) -> AdminAnswer {
         let counts = store.counts
         return AdminAnswer { line in
-            // Each tier is an object of its own, so that those who read this know which there are.
+            // Each tier is a separate object, so that programs can tell which tiers exist.
             line.openObject("memory")
             line.add("responses", UInt64(counts.entries))
             line.add("bytes", UInt64(counts.bytes))
@@ -147,7 +147,7 @@ struct CacheDesk {
         }
     }
 
-    /// The latest first: those in memory, and those that only the disk has.
+    /// The latest first: responses in memory, and those on disk only.
     private func found(_ wish: StoredResponseQuery) async -> (latest: [CachedResponse], total: Int)
     {
         let isMeant = isMeant(wish)
@@ -167,7 +167,7 @@ struct CacheDesk {
         return (Array(latest.prefix(limit)), total)
     }
 
-    /// Of one URL everything is told, of others what a line has room for.
+    /// Replies with all details for one URL, and with summaries for several.
     private func told(_ wish: StoredResponseQuery) async throws(AdminRefusal) -> AdminAnswer {
         let found = await found(wish)
         if wish.url != nil, found.latest.isEmpty { throw nothingStored(wish) }
@@ -182,7 +182,7 @@ struct CacheDesk {
     }
 }
 
-/// Why a request of the admin interface is not done.
+/// The refusal of a request of the admin interface.
 private struct AdminRefusal: Error {
     let answer: AdminAnswer
 
@@ -192,7 +192,7 @@ private struct AdminRefusal: Error {
 }
 
 extension CachedResponse {
-    /// What only the disk has, as the built-in policy sees it; nil where it can't be read.
+    /// A response on disk only, under the built-in policy; nil when it can't be read.
     fileprivate convenience init?(_ entry: DiskEntry) {
         let policy = CachePolicy.standard
         let facts = StoredResponse(
@@ -213,10 +213,10 @@ extension CachedResponse {
 }
 
 extension StoreCounts {
-    /// The part of the requests that stored content answered, validated or not, in thousandths of
-    /// a whole from 0 to 1.
+    /// The fraction of requests that stored content answered, validated or not, from 0 to 1,
+    /// rounded to thousandths.
     fileprivate var hitRatio: Double {
-        // What was validated is counted on both sides.
+        // A validated response is counted both as hit and as miss.
         let requests = hits &+ misses &- min(misses, validated)
         guard requests > 0 else { return 0 }
         return (Double(hits) / Double(requests) * 1000).rounded() / 1000

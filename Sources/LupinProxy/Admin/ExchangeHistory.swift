@@ -1,26 +1,26 @@
-// The exchanges that ended last, kept in memory for who asks: heads only, and text only when asked.
+// The exchanges that ended last, kept in memory: heads only, formatted only on request.
 import LupinCore
 import Synchronization
 
 /// The last exchanges of all workers, `admin.history` of them.
 ///
-/// An exchange hands its record and its fields over as they are, secrets too, and takes the memory
-/// of an earlier one for them; they become text without secrets when somebody asks.
+/// An exchange moves its record and fields here unchanged, secrets included, and takes over the
+/// memory of an older one; they are formatted, without secrets, when they are requested.
 final class ExchangeHistory: Sendable {
     /// An exchange that has ended.
     struct Entry: Sendable {
-        /// Without the fields of its heads, which lie beside it.
+        /// Without the fields of its heads, which are stored separately.
         private var core: ExchangeRecord
         private var requestFields = FieldSection()
         private var responseFields = FieldSection()
-        /// The request as adapters have left it; nil where there was none.
+        /// The request as adapters left it; nil when none ran.
         private var changed: RequestHead?
 
         fileprivate init() {
             core = ExchangeRecord(id: ExchangeID(high: 0, low: 0), startMicroseconds: 0)
         }
 
-        /// Becomes another exchange, whose record and fields are moved and leave those before.
+        /// Takes over another exchange by swapping its record and fields for the former ones.
         fileprivate mutating func become(
             _ record: inout ExchangeRecord,
             _ fields: inout ExchangeRecord.Fields,
@@ -42,7 +42,7 @@ final class ExchangeHistory: Sendable {
             return record
         }
 
-        /// The request as it went upstream; nil where nothing did.
+        /// The request as it was sent upstream; nil when none was sent.
         var sent: RequestHead? {
             if let changed { return changed }
             return core.attempts.isEmpty ? nil : record.request
@@ -51,35 +51,35 @@ final class ExchangeHistory: Sendable {
 
     private struct Ring {
         var entries: [Entry] = []
-        /// Where the next one goes, once all places are taken.
+        /// The index of the next entry, once the ring is full.
         private(set) var next = 0
 
-        /// All of them, the latest first.
+        /// All entries, the latest first.
         var latest: some Collection<Entry> {
             let kept = entries.count
             return (0..<kept).lazy.map { age in entries[(next + 2 * kept - 1 - age) % kept] }
         }
 
-        /// The place of the oldest one, once all places are taken.
+        /// The index of the oldest entry, once the ring is full.
         mutating func takeNext(of limit: Int) -> Int {
             defer { next = next + 1 == limit ? 0 : next + 1 }
             return next
         }
     }
 
-    /// How many are kept.
+    /// The maximum number of entries.
     let limit: Int
     private let ring = Mutex(Ring())
 
-    /// Keeps none where nobody could ask.
+    /// Keeps no entries when the admin interface is off.
     init(_ settings: AdminSettings) {
         limit = settings.socket == .off && settings.http == nil ? 0 : settings.history
     }
 
     var isOn: Bool { limit > 0 }
 
-    /// Keeps an exchange, whose record and fields are moved; the oldest gives way, and what it had
-    /// comes back in their place.
+    /// Adds an exchange by moving its record and fields; when full, it replaces the oldest, whose
+    /// memory is returned in their place.
     func append(
         _ record: inout ExchangeRecord,
         _ fields: inout ExchangeRecord.Fields,
@@ -99,7 +99,7 @@ final class ExchangeHistory: Sendable {
 
     var count: Int { ring.withLock { $0.entries.count } }
 
-    /// The last `count` of them, the latest first.
+    /// The last `count` entries, the latest first.
     func latest(_ count: Int) -> [Entry] {
         ring.withLock { Array($0.latest.prefix(count)) }
     }
@@ -116,7 +116,7 @@ final class ExchangeHistory: Sendable {
         }
     }
 
-    /// Those that ended after the one called `id`, the oldest first; all where that is forgotten.
+    /// The entries that ended after the one called `id`, the oldest first; all when it is not kept.
     func entries(after id: ExchangeID?) -> [Entry] {
         let all = Array(latest(limit).reversed())
         guard let id, let place = all.lastIndex(where: { $0.id == id }) else { return all }
@@ -125,15 +125,15 @@ final class ExchangeHistory: Sendable {
 }
 
 extension ExchangeHistory.Entry {
-    /// The record as its line in the log has it.
+    /// The record as its log line.
     func line(_ format: inout RecordFormat) -> [UInt8] {
         var line = JSONLine()
         format.appendJSON(record, dropped: 0, to: &line)
         return line.bytes.last == 0x0A ? Array(line.bytes.dropLast()) : line.bytes
     }
 
-    /// Appends the record and the heads: what the client sent, what went upstream, and what the
-    /// client got.
+    /// Appends the record and the heads: the client's request, the request sent upstream, and the
+    /// client's response.
     func add(to line: inout JSONLine, _ format: inout RecordFormat) {
         let redactor = format.redactor
         let record = record

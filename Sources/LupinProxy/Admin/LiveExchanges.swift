@@ -1,10 +1,10 @@
-// Which exchanges are under way, and what is told of them.
+// The exchanges under way, and their description for the admin interface.
 import LupinCore
 import LupinIO
 
 /// The exchanges under way on one worker; confined to its loop.
 ///
-/// Every exchange pays for it; who asks looks at all.
+/// Every exchange pays for adding and removing, so look-ups search all.
 final class LiveExchanges {
     private let roster = Roster<Exchange>()
 
@@ -13,23 +13,23 @@ final class LiveExchanges {
 
     var count: Int { roster.count }
 
-    /// Whether one is under way without a task.
+    /// Whether an exchange without a task is under way.
     var holdsUnattended: Bool { all.contains { $0.isUnattended } }
 
-    /// The one of that name.
+    /// The exchange with this ID.
     func find(_ id: ExchangeID) -> Exchange? { all.first { $0.record.id == id } }
 
     /// All of them, in no order.
     var all: [Exchange] { roster.all }
 }
 
-/// What is told of an exchange that is under way, secrets as placeholders.
+/// The description of an exchange under way, with secrets as placeholders.
 struct LiveExchange: Sendable {
     let id: ExchangeID
     let startMicroseconds: Int64
     let elapsedMicroseconds: Int64
     let summary: RecordSummary
-    /// What it waits for.
+    /// What the exchange waits for.
     let phase: Phase
     let mode: ExchangeRecord.Mode
     let client: ClientRecord
@@ -51,7 +51,7 @@ extension LiveExchange {
         case tunnelEnd = "tunnel_end"
     }
 
-    /// Appends it to the open list, or as the whole.
+    /// Appends it to the open list, or as the only object.
     func add(to line: inout JSONLine) {
         line.openObject()
         line.add("id", literal: id.text)
@@ -84,11 +84,11 @@ extension LiveExchange {
 }
 
 extension WorkerResources {
-    /// What is told of the exchanges under way.
+    /// The descriptions of the exchanges under way.
     func liveExchanges() -> [LiveExchange] {
         let redactor = redactor
         return live.all.map { exchange in
-            // Most of a record is filled in at the end only.
+            // Most members of a record are filled in at the end only.
             var record = exchange.record
             if exchange.hasRequest { record.request = exchange.request }
             var client = record.client
@@ -113,7 +113,7 @@ extension WorkerResources {
 }
 
 extension Exchange {
-    /// What it waits for now.
+    /// What the exchange waits for now.
     fileprivate var phase: LiveExchange.Phase {
         if record.tunnel != nil { return .tunnelEnd }
         if !hasRequest { return .request }

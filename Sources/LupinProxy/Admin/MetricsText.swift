@@ -1,4 +1,4 @@
-// How figures are written for programs that collect them: the text format of Prometheus.
+// Writes metrics in the text format of Prometheus.
 import LupinStore
 
 /// Metrics, line by line.
@@ -7,17 +7,17 @@ struct MetricsText {
 
     private(set) var text = ""
 
-    /// Introduces the samples that follow.
+    /// Writes the header of the samples that follow.
     mutating func family(_ name: String, _ kind: Kind, _ help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
     }
 
-    /// A figure with a label; names and labels are our own and need no escaping.
+    /// Writes a sample with a label; names and labels are our own and need no escaping.
     mutating func sample(_ name: String, _ label: (name: String, value: String), _ value: UInt64) {
         text += "\(name){\(label.name)=\"\(label.value)\"} \(value)\n"
     }
 
-    /// A figure of its own.
+    /// Writes a metric with one sample and no label.
     mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Int) {
         family(name, kind, help)
         text += "\(name) \(value)\n"
@@ -25,7 +25,7 @@ struct MetricsText {
 }
 
 extension MetricsText {
-    /// What the cache holds and has done.
+    /// Writes the metrics of the cache.
     mutating func add(_ counts: StoreCounts) {
         single("lupin_cache_entries", .gauge, "Stored responses.", counts.entries)
         single("lupin_cache_bytes", .gauge, "Bytes of stored responses.", counts.bytes)
@@ -37,7 +37,7 @@ extension MetricsText {
         for (event, count) in events { sample("lupin_cache_total", ("event", event), count) }
     }
 
-    /// What the part of the cache on disk holds and has done.
+    /// Writes the metrics of the cache on disk.
     mutating func add(_ disk: DiskStats) {
         single("lupin_cache_disk_entries", .gauge, "Responses stored on disk.", disk.entries)
         single("lupin_cache_disk_bytes", .gauge, "Bytes of them.", disk.bytes)

@@ -1,15 +1,15 @@
-// How a stored response is told in JSON: what it is, how fresh, and by what it is chosen.
+// Writes a stored response as JSON: its properties, freshness and selecting fields.
 import LupinCore
 
 extension CachedResponse {
-    /// Where it is: in memory, on disk, or both.
+    /// The tier: memory, disk, or both.
     fileprivate var tier: String {
         guard content != nil else { return "disk" }
         return place?.id == nil ? "memory" : "both"
     }
 }
 
-/// Writes stored responses as members of an open object, secrets as placeholders.
+/// Writes stored responses as members of an open object, with secrets as placeholders.
 struct StoredResponseText {
     let redactor: Redactor
     /// Microseconds since 1970.
@@ -21,12 +21,12 @@ struct StoredResponseText {
         self.nowUs = nowUs
     }
 
-    /// What a list says of it.
+    /// Writes the members that a list shows.
     ///
-    /// Of a part, `bytes` is what is held and `complete_bytes` the whole, where that is known.
+    /// For a part, `bytes` is the held length and `complete_bytes` that of the whole, if known.
     ///
-    /// Times are in seconds. `fresh` is how long it stays so and `stale` since when it is; one of
-    /// them is there. `partition` is missing where everybody may have the response.
+    /// Times are in seconds. Either `fresh`, the remaining lifetime, or `stale`, the time since it
+    /// ended, is present. `partition` is missing when all users share the response.
     mutating func addSummary(of response: CachedResponse, to line: inout JSONLine) {
         let facts = response.facts
         line.add("url", text: redactor.cleaned(String(response.key.url)))
@@ -43,7 +43,7 @@ struct StoredResponseText {
         if let tag = response.key.partitionTag { line.add("partition", text: tag) }
     }
 
-    /// What else there is to say, but for the body.
+    /// Writes all other members, without the body.
     mutating func addDetails(of response: CachedResponse, to line: inout JSONLine) {
         let facts = response.facts
         let freshness = facts.freshness
@@ -64,7 +64,7 @@ struct StoredResponseText {
             line.comma()
             line.bytes.append(0x5B)
             line.element(redactor.cleaned(name).utf8Span.span)
-            // Any of them may be a credential; that two differ is all there is to know.
+            // Any value may be a credential; the mark only shows whether two differ.
             if let value { line.element(redactor.mark(for: value.span).span) }
             line.closeList()
         }

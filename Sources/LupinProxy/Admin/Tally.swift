@@ -1,15 +1,15 @@
-// What is counted: how exchanges ended and what they moved, and how changes of the rules went.
+// Counters: the outcomes and bytes of exchanges, and the results of reloads.
 import LupinCore
 import Synchronization
 
-/// What the exchanges of one worker came to; those of all workers are added up when somebody asks.
+/// The counts of one worker's exchanges; those of all workers are added up on request.
 struct Tally: Sendable {
     /// By `Outcome.allCases`.
     private var outcomes = (ok: 0, error: 0, aborted: 0, truncated: 0, denied: 0)
     private(set) var attempts = 0
     private var repeats = (retry: 0, hedge: 0, resume: 0)
     private(set) var bytes = ByteCounts()
-    /// How many exchanges got a task, by why.
+    /// The number of exchanges that got a task, by cause.
     private var tasks = [Int](repeating: 0, count: TaskCause.allCases.count)
 
     /// Counts an exchange that has ended.
@@ -43,7 +43,7 @@ struct Tally: Sendable {
     /// Counts an exchange that got a task.
     mutating func note(_ cause: TaskCause) { tasks[cause.rawValue] &+= 1 }
 
-    /// How many exchanges got a task for that.
+    /// The number of exchanges that got a task for this cause.
     func tasks(_ cause: TaskCause) -> Int { tasks[cause.rawValue] }
 
     mutating func add(_ other: Tally) {
@@ -63,7 +63,7 @@ struct Tally: Sendable {
         bytes.upstreamOut &+= other.bytes.upstreamOut
     }
 
-    /// How many ended so.
+    /// The number of exchanges with this outcome.
     func exchanges(_ outcome: ExchangeRecord.Outcome) -> Int {
         switch outcome {
         case .ok: outcomes.ok
@@ -74,7 +74,7 @@ struct Tally: Sendable {
         }
     }
 
-    /// Attempts that were made because others had failed or were slow, with their names in records.
+    /// Attempts made because others had failed or were slow, with their names in records.
     var repeated: [(name: String, count: Int)] {
         [("retry", repeats.retry), ("hedge", repeats.hedge), ("resume", repeats.resume)]
     }
@@ -88,7 +88,7 @@ struct Tally: Sendable {
     }
 }
 
-/// How many changes of the rules were taken and refused.
+/// Counts accepted and rejected reloads.
 final class ReloadCounter: Sendable {
     private let taken = Atomic(0)
     private let refused = Atomic(0)

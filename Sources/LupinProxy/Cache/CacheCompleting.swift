@@ -1,11 +1,11 @@
-// How what is held and what the origin adds to it become one response (RFC 9111 §3.4).
+// Combines held parts and the part that the origin adds into one response (RFC 9111 §3.4).
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Delivers what is held and what came as the one response that the client wants.
-    /// - Returns: False, with nothing done, where both don't belong together.
+    /// Delivers the held parts and the new part as the one response that the client wants.
+    /// - Returns: False, with nothing done, when the parts don't belong together.
     func deliverCompleted(
         _ use: CacheUse,
         _ completion: PartCompletion,
@@ -24,7 +24,7 @@ extension Exchange {
         else { return false }
         let held = use.candidates[selected]
         use.hear(head, completing: held)
-        // What No-Vary-Search has said so far is out of date.
+        // The stored No-Vary-Search is outdated.
         if held.key != use.storingKey { use.outdated = held }
         let decision = use.policy.decide(
             response: head,
@@ -63,17 +63,17 @@ extension Exchange {
     }
 }
 
-/// What a client gets of parts that are held and one that comes.
+/// The response made of held parts and one that comes.
 private struct Combination {
     let facts: StoredResponse
-    /// Whether the newer response lets it be stored.
+    /// Whether the newer response allows storing it.
     let mayBeKept: Bool
     let answer: CacheAnswer
-    /// What is held before and behind the part that comes.
+    /// The held pieces before and behind the part that comes.
     let before: [StoredPiece]
     let behind: [StoredPiece]
 
-    /// nil unless both are of one representation, and make all that the client is to have.
+    /// Returns nil unless the parts are of one representation and make up the wanted response.
     init?(
         of cached: CachedResponse,
         _ head: ResponseHead,
@@ -111,7 +111,7 @@ private struct Combination {
     }
 }
 
-/// A body whose middle is still coming: what is held before and behind it is there.
+/// A body whose middle is still coming; the pieces before and behind it are held.
 private final class CompletedBody: BodySource, LeavableBody {
     private var before: ArraySlice<StoredPiece>
     private let middle: JoinedBody

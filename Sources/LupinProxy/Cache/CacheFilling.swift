@@ -1,10 +1,10 @@
-// How a response is delivered and stored at once, and stored to its end if its client leaves.
+// Delivers a response while storing it, and stores it to its end when its client leaves.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Delivers a response, and stores it where policy allows.
+    /// Delivers a response, and stores it if the policy allows.
     func deliverStoring(
         _ use: CacheUse,
         _ obtained: ObtainedResponse
@@ -32,7 +32,7 @@ extension Exchange {
                     break
                 }
                 let new = begin(head, vary, use, length: length)
-                // What is larger than the room is not kept either.
+                // A response larger than the room is not stored either.
                 if (length ?? 0) > new.room.bytesMax { refusal = .tooLarge } else { storing = new }
             } else {
                 refusal = .handler
@@ -41,7 +41,7 @@ extension Exchange {
         guard let storing else {
             dropOutdated(use)
             if use.status.forward != .method { use.status.detail = refusal?.token }
-            // A method that is never stored says nothing of those that are.
+            // A method that is never stored does not show whether GET responses can be.
             land(use, .released, isAlone: request.method == .get)
             return try await deliverPast(use, obtained)
         }
@@ -93,15 +93,15 @@ extension Exchange {
 
     /// Whether a response may be written to a file.
     func mayLieOnDisk(_ facts: StoredResponse, _ use: CacheUse) -> Bool {
-        // What no record may hold lies in no file either.
+        // A key with a secret must not be written to a file, nor to any record.
         let isSecret = [use.key, use.storingKey].contains { key in
             resources.redactor.cleaned(key.text.utf8Span.span) != nil
         }
         return !isSecret && facts.diskRefusal == nil
     }
 
-    /// What is stored of a response: as received, plus what `cache.modify` and an embedding
-    /// program's handler say; nil for nothing.
+    /// The head to store: as received, changed by `cache.modify` and an embedding program's
+    /// handler; nil when the response must not be stored.
     func modified(
         _ response: ResponseHead,
         _ use: CacheUse
@@ -136,7 +136,7 @@ extension Exchange {
     /// Delivers a response that is not stored.
     func deliverPast(_ use: CacheUse, _ obtained: ObtainedResponse) async throws(LupinError) {
         noteCache(use)
-        // What is fetched for the store alone is of no use outside it, and may have no end.
+        // A response fetched for the store alone is useless outside it, and may have no end.
         if downstream is NoClient { return try await letGo(of: obtained) }
         try await deliver(obtained)
     }
@@ -148,7 +148,7 @@ extension Exchange {
     ) async throws(LupinError) {
         let response = obtained.response
         let length = response.framing.knownLength
-        // Nobody reads what is fetched for the store alone.
+        // A body fetched for the store alone has no reader.
         let joined = downstream is NoClient ? nil : JoinedBody(storing.body, length: length) {}
         let reader: any BodySource = joined ?? AwaitedEnd(storing.body)
         let sink = try present(
@@ -159,8 +159,8 @@ extension Exchange {
         try await fill(use, storing, obtained, from: reader, to: sink)
     }
 
-    /// Takes a body off the origin's hands and into the store, while what `reader` makes of it goes
-    /// to the client.
+    /// Moves a body from the origin into the store, and from there, by way of `reader`, to the
+    /// client.
     func fill(
         _ use: CacheUse,
         _ storing: Storing,
@@ -195,18 +195,18 @@ extension Exchange {
             failure = error
         }
         if failure != .stopping, use.flight?.hasFollowers ?? false {
-            // Who reads no more must not set the pace for those who do.
+            // A reader that has stopped must not set the pace for the others.
             (reader as? any LeavableBody)?.leave()
             await finishFilling(use, storing, filler)
         }
-        // Who comes now fetches for itself.
+        // A request that comes now makes its own fetch.
         land(use, .released)
         if failure != .stopping { keepBeginning(storing, use) }
         storing.body.finish(.failed(failure.toReaders))
         throw failure
     }
 
-    /// What the origin's side came to meanwhile: stored, broken off, gone on with.
+    /// Handles the end of the origin's side: stores the body, resumes it, or fails.
     private func lookAfterFilling(
         _ obtained: ObtainedResponse,
         _ use: CacheUse,
@@ -240,7 +240,7 @@ extension Exchange {
         resources.shared.responses.remove([outdated])
     }
 
-    /// The whole body is there: it goes into the store, and the connection to others.
+    /// The whole body has come: stores it, and releases the upstream connection.
     private func store(_ use: CacheUse, _ storing: Storing) {
         filling = nil
         defer { dropOutdated(use) }
@@ -266,7 +266,7 @@ extension Exchange {
         passUpstreamOn(isResponseComplete: true)
     }
 
-    /// The client has left, and others read along.
+    /// Fills the body to its end after the client has left, since others read along.
     private func finishFilling(_ use: CacheUse, _ storing: Storing, _ filler: StoreSink) async {
         while let filling {
             switch filling.state {
@@ -284,8 +284,7 @@ extension Exchange {
 }
 
 extension LupinError {
-    /// The same as those see it who read along: that another one's client left is no news of
-    /// theirs.
+    /// The error as other readers see it: the fetching client's leaving is not their error.
     fileprivate var toReaders: LupinError {
         guard self == .clientGone else { return self }
         return LupinError(
@@ -296,17 +295,17 @@ extension LupinError {
     }
 }
 
-/// A response on its way into the store.
+/// A response that is being stored.
 struct Storing {
-    /// As received.
+    /// The head as it is stored.
     let head: ResponseHead
     let vary: VaryKey
     let responseTimeUs: Int64
     let room: GrowingBody.Room
     let body: GrowingBody
-    /// Bytes of the body; nil where nobody says how many.
+    /// The number of bytes of the body; nil when unknown.
     let length: UInt64?
-    /// What it is of the whole; nil for the whole.
+    /// The range of the whole that it holds; nil when it is whole.
     let part: ContentRange?
 
     func facts(_ use: CacheUse, _ content: HeldContent) -> StoredResponse {

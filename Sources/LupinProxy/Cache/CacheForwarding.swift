@@ -1,10 +1,10 @@
-// What becomes of the origin's answer: it renews what is stored, replaces it, or is stored itself.
+// Handles the origin's response: it renews what is stored, replaces it, or is stored itself.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Asks the origin, delivers what it says, and stores what may be stored.
+    /// Asks the origin, delivers its response, and stores what may be stored.
     func forward(_ use: CacheUse, to target: KnownTarget) async throws(LupinError) {
         defer { land(use, .released) }
         use.requestTimeUs = resources.wallNow
@@ -45,7 +45,7 @@ extension Exchange {
         _ obtained: ObtainedResponse,
         _ target: KnownTarget
     ) async throws(LupinError) {
-        // What a followed redirect brought lies under another URL.
+        // The response after a followed redirect belongs to another URL.
         guard use.attachments.storing < .never else {
             use.status.detail = "redirected"
             return try await deliverPast(use, obtained)
@@ -77,7 +77,7 @@ extension Exchange {
             try await letGo(of: obtained)
             let facts = renew(use, updated, by: response, serve)
             guard facts.suffices(for: use.asked) else {
-                // Of parts that were renewed behind the client's back nobody gets anything.
+                // A validation in the background delivers no parts to a client.
                 if downstream is NoClient { return land(use, .landed) }
                 return try await askAgain(use, isLost: false, target)
             }
@@ -108,7 +108,7 @@ extension Exchange {
         }
     }
 
-    /// Asks for all of it, since what is stored does not serve; nothing of it where it `isLost`.
+    /// Requests the whole response; forgets the stored ones when their content `isLost`.
     private func askAgain(
         _ use: CacheUse,
         isLost: Bool,
@@ -119,19 +119,19 @@ extension Exchange {
         try await forward(use, to: target)
     }
 
-    /// A newer response takes the place of the selected one, whether or not it is stored itself:
-    /// if it is, then when it is there.
+    /// Marks the selected response to be replaced by a newer one, whether or not that is stored: if
+    /// it is, then once it is complete.
     private func replace(_ use: CacheUse, by head: ResponseHead) {
         guard let selected = use.selected else { return }
         if request.method == .head { return note(head: head, use) }
-        // A part of what is there whole is nothing new.
+        // A part of a response that is stored whole is nothing new.
         if head.status == 206, case .combine = use.candidates[selected].facts.combine(head) {
             return
         }
         use.outdated = use.candidates[selected]
     }
 
-    /// Makes stored responses fresh by what a 304 says; the facts of the one that is served.
+    /// Renews stored responses by a 304; returns the facts of the one that is served.
     private func renew(
         _ use: CacheUse,
         _ updated: [Int],
@@ -159,7 +159,7 @@ extension Exchange {
         return result
     }
 
-    /// Whether other URLs may have a stored response from now on than those that find it.
+    /// Whether a new No-Vary-Search contradicts the one under which a response is stored.
     private func isContradicted(_ cached: CachedResponse, by response: ResponseHead) -> Bool {
         guard cached.key.isGeneral, response.fields.value(of: "No-Vary-Search") != nil else {
             return false
@@ -167,7 +167,7 @@ extension Exchange {
         return NoVarySearch(of: response.fields) != cached.key.variance
     }
 
-    /// What a response to HEAD says of the one to GET (RFC 9111 §4.3.5).
+    /// Applies a response to HEAD to the stored one to GET (RFC 9111 §4.3.5).
     private func note(head: ResponseHead, _ use: CacheUse) {
         guard let selected = use.selected else { return }
         let store = resources.shared.responses
@@ -178,7 +178,7 @@ extension Exchange {
         }
     }
 
-    /// Unsafe methods that succeed make what is stored of their URLs out of date (RFC 9111 §4.4):
+    /// Invalidates the responses of URLs that a successful unsafe method changed (RFC 9111 §4.4):
     /// of the client's URL and of the one that steps made of it.
     private func invalidate(by head: ResponseHead, _ use: CacheUse) {
         guard !Invalidation.isSafe(request.method) else { return }
@@ -196,11 +196,11 @@ extension Exchange {
         }
     }
 
-    /// Tells those who wait for this exchange's fetch, once.
+    /// Notifies the exchanges that wait for this exchange's fetch, once.
     func land(_ use: CacheUse, _ outcome: Flight.Outcome, isAlone: Bool = false) {
         guard let flight = use.flight else { return }
         use.flight = nil
-        // First out of the store, so that whoever comes now finds what was stored or fetches.
+        // Out of the store first, so that a request that comes now finds the response or fetches.
         resources.shared.responses.land(use.key, flight, isAlone: isAlone, now: slot.loop.now)
         flight.resolve(outcome)
     }

@@ -1,10 +1,10 @@
-// Whether a request is answered from the cache, waits for another one's answer, or goes on.
+// Decides whether a request is answered from the cache, waits for another fetch, or is forwarded.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Answers a request whose plan has a cache: from it, by way of it, or past it.
+    /// Answers a request whose plan has a cache: from the cache, through it, or past it.
     func answerThroughCache(
         _ policy: CachePolicy,
         to target: KnownTarget
@@ -15,7 +15,7 @@ extension Exchange {
         } else {
             base = try await adaptSteps(for: target)
         }
-        // Whose responses they are is asked also where everybody may use the credentials.
+        // The owner of the responses matters even where every client may use the credentials.
         if !policy.isShared { cacheOwner = await clientUser() }
         let use = cacheUse(policy, base)
         caching = use
@@ -57,8 +57,8 @@ extension Exchange {
         try await forward(use, to: target)
     }
 
-    /// Serves what is stored, where that answers the request.
-    /// - Returns: Whether it did; else `use` says what to ask the origin.
+    /// Serves the stored response if it answers the request.
+    /// - Returns: Whether it was served; else `use` holds the request to the origin.
     private func answerFromStore(
         _ use: CacheUse,
         to target: KnownTarget
@@ -101,14 +101,14 @@ extension Exchange {
         return false
     }
 
-    /// The disk does not give what it said it had: as if it had never been there.
+    /// Treats an entry whose content the disk can't read as never stored.
     private func miss(_ use: CacheUse) -> Bool {
         use.forget()
         use.status = .forward(.uriMiss)
         return false
     }
 
-    /// The conditions with which the origin is asked.
+    /// Sets the conditions of the request to the origin.
     private func prepareValidation(_ use: CacheUse) {
         use.conditions = StoredResponse.conditions(
             for: use.facts,
@@ -118,7 +118,7 @@ extension Exchange {
         )
     }
 
-    /// `only-if-cached`, and there is nothing (RFC 9111 §5.2.1.7).
+    /// Answers `only-if-cached` without a stored response (RFC 9111 §5.2.1.7).
     private func answerNothingStored(_ use: CacheUse) async throws(LupinError) {
         var response = GeneratedResponse(
             status: 504,
@@ -131,7 +131,7 @@ extension Exchange {
         try await send(response)
     }
 
-    // MARK: Waiting for another one's answer
+    // MARK: Waiting for another fetch
 
     private func wait(for flight: Flight) async throws(LupinError) -> Flight.Outcome {
         flight.follow()
@@ -147,11 +147,11 @@ extension Exchange {
             guard case .pending = outcome else { return outcome }
             try await park(for: .answered, until: deadline)
             if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
-            // An origin that is slow with one may be quick with another.
+            // An origin that is slow with one request may be quick with another.
             if slot.loop.now >= deadline { return .released }
         }
     }
 
-    /// How long a request waits for another one's response head.
+    /// How long a request waits for the response head of another fetch.
     private static let followingMax = Duration.seconds(60)
 }

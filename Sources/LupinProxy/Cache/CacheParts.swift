@@ -1,4 +1,4 @@
-// Which parts of responses are kept, and which request they answer (RFC 9111 §3.3, §3.4).
+// Stores parts of responses and serves requests from them (RFC 9111 §3.3, §3.4).
 import LupinCore
 import LupinIO
 import LupinWire
@@ -6,14 +6,14 @@ import LupinWire
 extension Exchange {
     // MARK: Keeping
 
-    /// Why a part is not kept; nil if it is.
+    /// Why a part is not kept; nil when it is.
     ///
     /// - Parameters:
-    ///   - part: What its Content-Range says.
+    ///   - part: Its Content-Range.
     ///   - head: The response as it would be stored.
-    ///   - vary: What it was chosen for.
-    ///   - use: What asked for it.
-    ///   - length: Bytes of its body, where its framing says.
+    ///   - vary: The variant that it was chosen for.
+    ///   - use: The use of the cache by the request.
+    ///   - length: The number of bytes of its body, if its framing gives it.
     /// - Returns: The reason.
     func refusal(
         of part: ContentRange,
@@ -32,26 +32,26 @@ extension Exchange {
         {
             held = combined
         } else if use.asked.ifRange != nil {
-            // Such a 206 leaves out what the client knows (RFC 9110 §15.3.7), and nobody else does.
+            // Such a 206 omits fields that only this client knows (RFC 9110 §15.3.7).
             return .partial
         }
         return held.heldBytes > partBytesMax ? .tooLarge : nil
     }
 
-    /// Bytes that may be held of one response in part: they lie in memory only.
+    /// How many bytes of a partial response may be held; they are in memory only.
     var partBytesMax: UInt64 {
         let settings = snapshot.settings.cacheStore
         return UInt64(min(settings.objectBytesMax, settings.memoryBytes))
     }
 
-    /// What is stored for the same requests by now.
+    /// The response that is stored for the same requests now.
     private func current(_ vary: VaryKey, _ use: CacheUse) -> CachedResponse? {
         resources.shared.responses.responses(use.storingKey)
             .first { $0.facts.vary == vary }?
             .seen(by: use.policy)
     }
 
-    /// A part on its way into the store; with `isKept` false it is read along and let go.
+    /// Starts to store a part; with `isKept` false it is read along and then dropped.
     func begin(
         _ part: ContentRange,
         _ head: ResponseHead,
@@ -71,18 +71,18 @@ extension Exchange {
         )
     }
 
-    /// Keeps a part together with what is held of the same representation, or in its place.
+    /// Stores a part together with the held bytes of the same representation, or in their place.
     ///
-    /// What is complete then is stored as any response. Of two parts that are kept in the same
-    /// moment one may be lost; it is missing then.
-    /// - Returns: Whether it is kept.
+    /// A response that is complete then is stored like any other. Of two parts that are stored at
+    /// the same moment one may be lost; its bytes are missing then.
+    /// - Returns: Whether it is stored.
     func keep(
         _ bytes: StoredContent,
         as part: ContentRange,
         _ storing: Storing,
         _ use: CacheUse
     ) -> Bool {
-        // An origin that sends more or less than it says is not to be believed.
+        // An origin that sends more or less than it announced is not trusted.
         guard let range = part.range, bytes.count == UInt64(range.count) else { return false }
         let store = resources.shared.responses
         let current = current(storing.vary, use)
@@ -110,7 +110,7 @@ extension Exchange {
             content = former.combined(current.facts.content, with: bytes, at: range)
             if facts.vary != current.facts.vary { store.remove([current]) }
         } else {
-            // What was asked for later is newer.
+            // The response of the later request is newer.
             if let current, current.facts.requestTimeUs > use.requestTimeUs { return false }
             let held = HeldContent(range: range, completeLength: part.completeLength)
             facts = storing.facts(use, held)
@@ -126,7 +126,7 @@ extension Exchange {
         return true
     }
 
-    /// Keeps what has come of a body that broke off, or that its client did not wait for (§3.3).
+    /// Stores the received part of a body that broke off, or whose client left (§3.3).
     func keepBeginning(_ storing: Storing, _ use: CacheUse) {
         guard let length = storing.length, let bytes = storing.body.beginning,
             bytes.count < length
@@ -143,7 +143,7 @@ extension Exchange {
 
     // MARK: Serving
 
-    /// Serves a client that needs none of the missing bytes; else says what to ask the origin for.
+    /// Serves a client that needs none of the missing bytes; else prepares the request for them.
     /// - Returns: Whether it is served.
     func answerFromParts(
         _ use: CacheUse,

@@ -1,18 +1,18 @@
-// PURGE: a client has what is stored of a URL dropped, if it may.
+// PURGE: drops the stored responses of a URL, if the client may do that.
 import LupinCore
 import LupinIO
 import LupinStore
 
 extension Exchange {
-    /// The policy of the cache that is asked to drop something; nil where the request is none for
-    /// the cache: without one a PURGE goes to the origin like any method.
+    /// The policy of the cache that a PURGE addresses; nil when the request isn't for the cache:
+    /// without a policy a PURGE goes to the origin like any method.
     var purgedCache: CachePolicy? {
         guard request.method == .purge, plan?.respond == nil else { return nil }
         return plan?.cache
     }
 
-    /// Answers a PURGE: what is stored of its URL, and of the one that the steps of rules make of
-    /// it, is dropped in all partitions.
+    /// Answers a PURGE: drops the stored responses of its URL, and of the URL that the steps of
+    /// rules make of it, in all partitions.
     ///
     /// - Throws: The refusal of a client that is neither lupin's own user nor root.
     func purge(_ policy: CachePolicy, at target: KnownTarget) async throws(LupinError) {
@@ -50,7 +50,7 @@ extension Exchange {
                 urls.reduce(0) { $0 + DiskTier.remove($1, in: store) }
             }
             purged.responses = count ?? 0
-            // What was asked for meanwhile has come back from the disk.
+            // Look-ups have brought back entries from the disk meanwhile.
             dropped += store.purge(urls)
         }
         return purged.adding(dropped)
@@ -58,7 +58,7 @@ extension Exchange {
 }
 
 extension CachePurge {
-    /// With what memory had and the disk had not; to be asked when the disk is done.
+    /// Adds the responses that memory had and the disk had not; call it when the disk is done.
     func adding(_ dropped: [CachedResponse]) -> CachePurge {
         var sum = self
         for response in dropped where response.place?.id == nil {

@@ -1,12 +1,12 @@
-// How stored responses get to clients: whole, in part, or as the news that nothing has changed.
+// Serves stored responses to clients: whole, in part, or as 304 (Not Modified).
 import LupinCore
 import LupinIO
 import LupinStore
 import LupinWire
 
 extension Exchange {
-    /// Serves a stored response, as the request's conditions and ranges want it; `renewed` is what
-    /// the origin has just made of it.
+    /// Serves a stored response according to the request's conditions and ranges; `renewed` are its
+    /// facts after a validation.
     func serve(
         _ cached: CachedResponse,
         _ content: ServedContent,
@@ -17,8 +17,8 @@ extension Exchange {
         try await relay(from: source, to: sink)
     }
 
-    /// Begins to serve what is stored, where it is fresh and in memory.
-    /// - Returns: Nil where it is not, or where somebody has to be asked; nothing was done then.
+    /// Begins to serve a stored response that is fresh and in memory.
+    /// - Returns: Nil when there is none, or when a wait is needed; then nothing was done.
     func openFromMemory(
         _ policy: CachePolicy,
         _ base: AdaptedRequest
@@ -83,7 +83,7 @@ extension Exchange {
         FileBody(file, served, on: slot.loop, submit: submit) { [self] in pumpBodies() }
     }
 
-    /// Serves a response that another exchange is fetching, while it comes.
+    /// Serves a response while another exchange is fetching it.
     func readAlong(
         _ use: CacheUse,
         _ facts: StoredResponse,
@@ -126,11 +126,11 @@ extension Exchange {
         return try present(head, framing, contentLength: length)
     }
 
-    /// Fetches what is stale anew while the client has it already (RFC 5861 §3).
+    /// Revalidates a stale response while the client gets it already (RFC 5861 §3).
     func validateInBackground(_ use: CacheUse, _ target: KnownTarget) {
         let store = resources.shared.responses
         guard let selected = use.selected else { return }
-        // One for all URLs that find it.
+        // One validation for all URLs that find it.
         let key = use.candidates[selected].key
         guard !resources.isDraining, store.beginValidation(key) else { return }
         let slot = ParkingSlot(on: slot.loop)
@@ -148,10 +148,10 @@ extension Exchange {
         }
     }
 
-    /// Asks the origin for lupin's own sake, and stores what comes.
+    /// Sends a validation request for lupin itself, and stores the result.
     private func validate(by policy: CachePolicy, at target: KnownTarget) async {
         do throws(LupinError) {
-            // The client's own conditions and range are about what the client has.
+            // The client's own conditions and range refer to the client's copy.
             changeFields { fields in
                 for name in ["Range", "If-Range", "If-None-Match", "If-Modified-Since"] {
                     fields.remove(name: name)

@@ -1,4 +1,4 @@
-// What one exchange knows of the cache: its key, what it found there, what it says of it.
+// What one exchange knows of the cache: its key, the responses found, and its Cache-Status.
 import LupinCore
 import LupinIO
 import LupinTLS
@@ -8,29 +8,29 @@ import LupinWire
 final class CacheUse {
     let policy: CachePolicy
     let key: CacheKey
-    /// What lupin attaches to the request, credentials that are still to come among it.
+    /// What lupin attaches to the request, including credentials that are still to come.
     var attachments: Attachments
     let asked: CacheRequest
-    /// The request of the look-up: after the steps of rules, before credentials and conditions.
+    /// The request for the look-up: after the steps of rules, before credentials and conditions.
     let base: AdaptedRequest
-    /// Under which was looked: the request's own, and general ones where the policy minds
+    /// The keys of the look-up: the request's own, and general ones if the policy obeys
     /// No-Vary-Search.
     private(set) var keys: [CacheKey]
     private(set) var candidates: [CachedResponse] = []
     var selected: Int?
     var conditions: ValidationConditions?
-    /// What the origin is asked for besides what is held.
+    /// The request to the origin for bytes that complete the held parts.
     var completion: PartCompletion?
-    /// What the origin has something newer for.
+    /// The stored response that a newer one outdates.
     var outdated: CachedResponse?
-    /// What the stored response may do where the origin fails.
+    /// When the stored response may be served although it is stale.
     var mayServe = StaleUse.nothing
     /// The fetch that this exchange leads.
     var flight: Flight?
     var status = CacheStatus.forward(.miss)
-    /// The status as it was last told.
+    /// The status as last reported.
     fileprivate(set) var text = ""
-    /// Which URLs may have the response that came; nil for that of the request.
+    /// The URLs that may have the response that came; nil for that of the request.
     private(set) var variance: NoVarySearch?
     /// When the request went out, in microseconds since 1970.
     var requestTimeUs: Int64 = 0
@@ -50,7 +50,7 @@ final class CacheUse {
         self.base = base
     }
 
-    /// Looks at what is stored by now, and at what there was no room for.
+    /// Looks up the responses stored by now; `others` are responses that had no room in memory.
     func look(in store: ResponseStore, besides others: [CachedResponse] = []) {
         if policy.obeysNoVarySearch {
             keys = store.keys(of: key)
@@ -69,7 +69,7 @@ final class CacheUse {
         }
     }
 
-    /// Nothing that was found is of use.
+    /// Discards everything that was found.
     func forget() {
         candidates = []
         selected = nil
@@ -78,9 +78,9 @@ final class CacheUse {
         mayServe = .nothing
     }
 
-    /// Hears which URLs may have a response that came.
+    /// Reads from a response which URLs may have it.
     ///
-    /// A part that completes what is `held`, and says nothing itself, is for those of that.
+    /// A part that completes `held` and has no No-Vary-Search is for the URLs of `held`.
     func hear(_ head: ResponseHead, completing held: CachedResponse? = nil) {
         guard policy.obeysNoVarySearch else { return }
         let says = head.fields.value(of: "No-Vary-Search") != nil
@@ -90,15 +90,15 @@ final class CacheUse {
     /// The key under which the response that came is stored.
     var storingKey: CacheKey { variance.map(key.generalized) ?? key }
 
-    /// Says that a stored response was found by No-Vary-Search, if it was.
+    /// Reports that a stored response was found by No-Vary-Search, if it was.
     func noteFinding(_ cached: CachedResponse) {
         if cached.key.isGeneral, status.detail == nil { status.detail = "no-vary-search" }
     }
 
-    /// What is known of all candidates; a copy, for who must have them together.
+    /// The facts of all candidates; a copy, for callers that need them together.
     var facts: [StoredResponse] { candidates.map(\.facts) }
 
-    /// What `Cache-Status` says, if anything.
+    /// The value of `Cache-Status`; nil when the policy sends none.
     var field: String? {
         guard let name = policy.statusName else { return nil }
         return name == CachePolicy.defaultStatusName ? text : status.text(name: name)
@@ -125,10 +125,10 @@ extension Exchange {
         return CacheUse(policy, key, asked, base, attachments)
     }
 
-    /// Whose responses these are: everybody's, or those of whoever has these credentials.
+    /// The partition of the response: shared by all, or by the clients with these credentials.
     ///
-    /// A private cache parts by user and Authorization; by Cookie only where Vary names it, or
-    /// nobody knows the user. Only a keyed digest of all that is kept.
+    /// A private cache separates by user and Authorization; by Cookie only where Vary names it or
+    /// the user is unknown. Only a keyed digest of all that is kept.
     private func partition(
         _ policy: CachePolicy,
         _ base: AdaptedRequest,
@@ -139,7 +139,7 @@ extension Exchange {
             text += "\(owner)\n"
             for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
             if cacheOwner == .unknown {
-                // Behind one address there may be many users, as behind a bridge of containers.
+                // One address may stand for many users, such as behind a bridge of containers.
                 for value in base.head.fields.values(of: "Cookie") { text += "cookie \(value)\n" }
             }
         }
@@ -148,10 +148,10 @@ extension Exchange {
         return digest.prefix(16).map { String($0, radix: 16) }.joined(separator: ".")
     }
 
-    /// In whose name a private response is kept.
+    /// The owner of a private response.
     ///
-    /// Who is not known shares with nobody through another lupin, and else with those of the same
-    /// address.
+    /// An unknown client through another lupin shares with no other request; any other unknown
+    /// client shares with those of the same address.
     private var owner: String {
         switch cacheOwner {
         case .named(let name): "name \(name)"
@@ -161,7 +161,7 @@ extension Exchange {
         }
     }
 
-    /// What the record and `Cache-Status` say.
+    /// Updates the record and `Cache-Status`.
     func noteCache(_ use: CacheUse) {
         use.text = use.status.text()
         record.cache = use.text

@@ -7,11 +7,11 @@ final class CachedResponse: Sendable {
     let id: UInt64
     let key: CacheKey
     let facts: StoredResponse
-    /// By which policy the facts were made.
+    /// The policy by which the facts were computed.
     let policy: CachePolicy
-    /// nil where it lies on disk alone.
+    /// nil when it is on disk only.
     let content: StoredContent?
-    /// Where it lies on disk; nil for what is kept in memory only.
+    /// Its place on disk; nil when it is kept in memory only.
     let place: DiskPlace?
 
     init(
@@ -30,15 +30,15 @@ final class CachedResponse: Sendable {
         self.place = place
     }
 
-    /// What it costs besides its content.
+    /// Its memory besides the content.
     static let overheadBytes = 1024
 
-    /// What it takes of the store's room.
+    /// The bytes that it takes of the store's room.
     var bytes: Int {
         Int(clamping: content?.count ?? 0) + facts.fields.storage.count + Self.overheadBytes
     }
 
-    /// The same as another policy sees it.
+    /// The same response under another policy.
     func seen(by policy: CachePolicy) -> CachedResponse {
         if policy == self.policy { return self }
         let seen = StoredResponse(
@@ -52,7 +52,7 @@ final class CachedResponse: Sendable {
         return renewed(seen, policy)
     }
 
-    /// The same with other facts about it.
+    /// The same response with other facts.
     func renewed(_ facts: StoredResponse, _ policy: CachePolicy) -> CachedResponse {
         CachedResponse(
             id: id,
@@ -64,7 +64,7 @@ final class CachedResponse: Sendable {
         )
     }
 
-    /// The same with its content in memory, under another number.
+    /// The same response with its content in memory, under another ID.
     func held(_ content: StoredContent, id: UInt64) -> CachedResponse {
         CachedResponse(
             id: id,

@@ -1,11 +1,11 @@
-// How an exchange gets at what lies on disk.
+// How an exchange reads from the cache on disk.
 import LupinCore
 import LupinIO
 import LupinStore
 
 extension Exchange {
-    /// Brings what the disk holds under the keys into the store, and looks again; it costs a wait
-    /// where there is something, and where nobody knows yet what No-Vary-Search says of the path.
+    /// Brings entries under the keys from disk into the store, and looks again; waits only when
+    /// there are entries, or when the No-Vary-Search values of the path are not known yet.
     func loadFromDisk(_ use: CacheUse, _ tier: DiskTier) async throws(LupinError) {
         let store = resources.shared.responses
         if use.policy.obeysNoVarySearch, store.mustLearnVariances(of: use.key) {
@@ -27,12 +27,12 @@ extension Exchange {
         if !adopted.isEmpty { use.look(in: store, besides: adopted) }
     }
 
-    /// Of so many responses of a path, the last stored, the variances are learnt.
+    /// How many of a path's latest responses the variances are read from.
     private static let learntFromMax = 1024
 
-    /// What is served of a stored response that lies on disk; nil where it can't be had.
+    /// The content of a stored response, from memory or disk; nil when it can't be read.
     ///
-    /// A small one is in memory from now on, and one that is there no more is forgotten.
+    /// A small body stays in memory from then on; an entry that has gone is dropped.
     func content(
         of cached: CachedResponse
     ) async throws(LupinError) -> ServedContent? {
@@ -53,13 +53,13 @@ extension Exchange {
         case .gone:
             store.remove([cached])
             return nil
-        // It may be had the next time.
+        // The next attempt may succeed.
         case .notNow, nil: return nil
         }
     }
 
-    /// Whether a body is what was stored: read once in a run, in steps, so that others get to the
-    /// disk in between.
+    /// Whether a body is intact: checked once per run, in steps, so that other jobs reach the disk
+    /// in between.
     private func isIntact(
         _ body: DiskBody,
         _ first: DiskCheck,
@@ -78,8 +78,8 @@ extension Exchange {
 
     private static let checkedAtOnce = 8 << 20
 
-    /// Has the disk's thread do something and waits for the result; nil where it takes too long,
-    /// which is as if there were nothing.
+    /// Runs a job on the disk's thread and waits for its result; returns nil when that takes too
+    /// long, which counts as a miss.
     func onDisk<Value: Sendable>(
         _ tier: DiskTier,
         _ job: @escaping @Sendable (DiskStore) -> Value
@@ -93,12 +93,12 @@ extension Exchange {
         return question.answer
     }
 
-    /// How long a disk may take to answer.
+    /// The time limit for a job on the disk's thread.
     private static let diskPatience = Duration.seconds(5)
 }
 
 extension DiskTier {
-    /// Has the disk's thread do something; the question is closed where it has too much to do.
+    /// Runs a job on the disk's thread; closes the question when the thread's queue is full.
     func ask<Value: Sendable>(
         _ slot: ParkingSlot,
         _ job: @escaping @Sendable (DiskStore) -> Value
@@ -110,14 +110,14 @@ extension DiskTier {
     }
 }
 
-/// What the disk's thread found of a body.
+/// The result of looking for a body on disk.
 private enum FoundBody: Sendable {
-    /// All of it, which fits into memory.
+    /// The whole body, which fits into memory.
     case small(StoredContent)
-    /// How far its check has come.
+    /// A body too long for memory, and the state of its check.
     case large(DiskBody, DiskCheck)
     case gone
-    /// It may be there and can't be read: without descriptors, for instance.
+    /// It may exist but can't be read now, for lack of descriptors for instance.
     case notNow
 
     init(_ place: DiskPlace, in disk: DiskStore, smallBytesMax: Int, stepBytes: Int) {
@@ -138,14 +138,14 @@ private enum FoundBody: Sendable {
     }
 }
 
-/// Where the bytes come from that are served.
+/// The place that the served bytes are read from.
 enum ServedContent: Sendable {
     case memory(StoredContent)
     case file(DiskBody)
 }
 
 extension DiskBody {
-    /// All of it; nil where it can't be read.
+    /// The whole content; nil when it can't be read.
     fileprivate var content: [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: Int(clamping: length))
         var room = bytes.mutableSpan

@@ -1,4 +1,4 @@
-// The part of the cache that lies on disk: the thread that does it, and the ways to have it done.
+// The part of the cache on disk: its thread, and the jobs that it runs.
 import Logging
 import LupinCore
 import LupinIO
@@ -6,18 +6,18 @@ import LupinStore
 import LupinTLS
 import Synchronization
 
-/// Where a stored response lies on disk, once it has been written there.
+/// The place of a stored response on disk, once it has been written.
 final class DiskPlace: Sendable {
     private let number: Atomic<Int64>
     private let touchedAtUs = Atomic<Int64>(0)
 
-    /// How often a response is said to be in use, in microseconds.
+    /// The minimum time between two touches of a response, in microseconds.
     private static let touchIntervalUs: Int64 = 60_000_000
 
-    /// `id` is 0 for what has yet to be written.
+    /// `id` is 0 until the response has been written.
     init(_ id: Int64 = 0) { number = Atomic(id) }
 
-    /// nil where nothing was written, or not yet.
+    /// nil when nothing was written, or not yet.
     var id: Int64? {
         let id = number.load(ordering: .acquiring)
         return id == 0 ? nil : id
@@ -25,7 +25,7 @@ final class DiskPlace: Sendable {
 
     func settle(at id: Int64) { number.store(id, ordering: .releasing) }
 
-    /// Whether it is time to say again that the response is in use.
+    /// Whether a touch is due again.
     func isTouchDue(_ nowUs: Int64) -> Bool {
         let before = touchedAtUs.load(ordering: .relaxed)
         guard nowUs &- before >= Self.touchIntervalUs else { return false }
@@ -39,30 +39,30 @@ final class DiskPlace: Sendable {
 
 /// The disk store behind its thread.
 ///
-/// Jobs run one after the other in the order in which they were handed over, and all else relies on
-/// it: what is removed before a look-up is not found by it, and what is opened was written before.
+/// Jobs run one after the other in their order of submission, and everything else relies on it: a
+/// look-up does not find what was removed before it, and does find what was written before.
 final class DiskTier: Sendable {
-    /// Tells apart whose responses are whose, in this run and in later ones.
+    /// The digest that separates partitions, in this run and in later ones.
     let partitions: KeyedDigest
-    /// Bytes of the largest response that is kept.
+    /// The length of the largest response that is kept.
     private let objectMax: Atomic<Int>
-    /// Bytes that wait to be written.
+    /// The number of bytes that wait to be written.
     private let unwritten = Atomic<Int>(0)
-    /// Keys under which something waits to be written, and how much.
+    /// The keys of entries that wait to be written, with their number.
     private let awaited = Mutex<[CacheKey: Int]>([:])
     private let store: DiskStore
     private let thread: HelperThread
     private let logger: Logger
 
-    /// A disk that is slower than what comes in gets no more than so many bytes to write.
+    /// How many bytes may wait when the disk is slower than the network.
     private static let unwrittenMax = 64 << 20
     private static let jobsMax = 16 << 10
-    /// Files that a step of the sweep looks at, so that look-ups come in between.
+    /// How many files one step of the sweep handles, so that look-ups run in between.
     private static let sweptAtOnce = 256
     private static let keyBytes = 32
 
-    /// Opens what a former run left in `folder`, or begins there.
-    /// - Throws: Why not, in words for people.
+    /// Opens the store that a former run left in `folder`, or creates one.
+    /// - Throws: Why it can't, as text for people.
     init(
         in folder: String,
         _ settings: CacheStoreSettings,
@@ -81,7 +81,7 @@ final class DiskTier: Sendable {
         sweep()
     }
 
-    /// The key of partitions lies beside the store, and is made with it.
+    /// The key of partitions is stored beside the store, and created with it.
     private static func partitionDigest(in folder: String) throws(DiskProblem) -> KeyedDigest {
         let path = "\(folder)/partition.key"
         do throws(ProtectedFileProblem) {
@@ -93,7 +93,7 @@ final class DiskTier: Sendable {
             } catch {
                 guard error.isAbsence else { throw error }
             }
-            // A short one was never whole: what lies under it can't be found any more.
+            // A short file was never complete: entries under its key can't be found any more.
             let key = RandomSource.bytes(count: keyBytes)
             try ProtectedFile.write(key.span, to: path, replacing: true)
             return KeyedDigest(key: key)
@@ -102,10 +102,10 @@ final class DiskTier: Sendable {
         }
     }
 
-    /// Bytes of the largest response that is kept.
+    /// The length of the largest response that is kept.
     var objectBytesMax: Int { objectMax.load(ordering: .relaxed) }
 
-    /// What it holds and has done; never waits.
+    /// The contents and counters of the store; never waits.
     var stats: DiskStats { store.stats() }
 
     func change(to settings: CacheStoreSettings) {
@@ -114,9 +114,9 @@ final class DiskTier: Sendable {
         submit { $0.change(limits: limits) }
     }
 
-    /// Finishes what was handed over, and ends.
+    /// Finishes submitted jobs and ends.
     ///
-    /// Not on the thread itself.
+    /// Don't call it on the thread itself.
     func close() {
         thread.submit { [store] in store.close() }
         thread.join()
@@ -124,12 +124,12 @@ final class DiskTier: Sendable {
 
     // MARK: The worker's side
 
-    /// Whether there may be something under a key; never waits.
+    /// Whether there may be an entry under a key; never waits.
     func mayHold(_ key: CacheKey) -> Bool {
         store.mayHold(key.text) || awaited.withLock { $0[key] != nil }
     }
 
-    /// Has the thread write something under a key, where a look-up finds it from now on.
+    /// Submits a job that writes an entry under a key; look-ups find it from now on.
     private func submit(
         under key: CacheKey,
         _ job: @escaping @Sendable (DiskStore) -> Void
@@ -150,7 +150,7 @@ final class DiskTier: Sendable {
         }
     }
 
-    /// Has the thread do something; false where it has too much to do already.
+    /// Submits a job; returns false when the queue is full.
     @discardableResult
     func submit(_ job: @escaping @Sendable (DiskStore) -> Void) -> Bool {
         thread.submit { [self] in
@@ -159,7 +159,7 @@ final class DiskTier: Sendable {
         }
     }
 
-    /// Writes a response that is there whole.
+    /// Writes a response that is complete in memory.
     func write(_ response: CachedResponse, _ content: StoredContent) {
         guard let place = response.place, reserve(Int(clamping: content.count)) else { return }
         let isTaken = submit(under: response.key) { [self] store in
@@ -173,13 +173,13 @@ final class DiskTier: Sendable {
                 }
                 try commit(draft, response, at: place, in: store)
             } catch {
-                // Said among the notices; it is in memory all the same.
+                // Reported among the notices; the response is in memory all the same.
             }
         }
         if !isTaken { release(Int(clamping: content.count)) }
     }
 
-    /// Keeps the draft of a body that was written while it came.
+    /// Commits the draft of a body that was written while it came.
     func commit(_ body: GrowingBody, as response: CachedResponse) {
         guard let place = response.place else { return }
         _ = submit(under: response.key) { [self] store in
@@ -188,7 +188,7 @@ final class DiskTier: Sendable {
             do throws(DiskProblem) {
                 try commit(draft, response, at: place, in: store)
             } catch {
-                // Said among the notices; whoever asks for it finds nothing.
+                // Reported among the notices; a look-up finds nothing.
             }
         }
     }
@@ -200,7 +200,7 @@ final class DiskTier: Sendable {
         in store: DiskStore
     ) throws(DiskProblem) {
         let key = response.key
-        // Of former runs and of what memory has forgotten: one of its kind is enough.
+        // Entries of former runs, or dropped from memory: one per variant is enough.
         let time = response.facts.freshness.responseTimeUs
         var replaced: [DiskEntry] = []
         for entry in store.entries(for: key.text) {
@@ -226,7 +226,7 @@ final class DiskTier: Sendable {
         place.settle(at: id)
     }
 
-    /// Writes what validation made of the facts.
+    /// Writes the facts after a validation.
     func update(_ response: CachedResponse) {
         guard let place = response.place else { return }
         if response.facts.diskRefusal != nil { return remove([place]) }
@@ -242,11 +242,11 @@ final class DiskTier: Sendable {
         submit { $0.remove(places.compactMap(\.id)) }
     }
 
-    /// Drops what a request for a URL may find, in all partitions.
+    /// Drops the responses that a request for a URL may find, in all partitions.
     func remove(url: String) { submit { _ = Self.remove(url, in: $0) } }
 
-    /// The same on the thread itself.
-    /// - Returns: How many entries there were.
+    /// Does the same on the thread itself.
+    /// - Returns: The number of dropped entries.
     static func remove(_ url: String, in store: DiskStore) -> Int {
         let listed = store.keys(url: CacheKey.generalListing(of: url))
         let general = Set(
@@ -256,7 +256,7 @@ final class DiskTier: Sendable {
         return store.remove(url: url) + store.remove(ids)
     }
 
-    /// Drops what requests for these URLs may find; all there is where nobody knows which.
+    /// Drops the responses that requests for these URLs may find; all when `urls` is nil.
     func drop(_ urls: Set<String>?) {
         guard urls?.isEmpty != true else { return }
         submit { store in
@@ -265,8 +265,8 @@ final class DiskTier: Sendable {
         }
     }
 
-    /// The newest entries whose keys are wanted, on the thread itself.
-    /// - Returns: At most `limit` of them, and how many there are.
+    /// Finds the newest entries whose keys are wanted; call it on the thread itself.
+    /// - Returns: At most `limit` of them, and their total number.
     static func find(
         in store: DiskStore,
         limit: Int,
@@ -278,13 +278,13 @@ final class DiskTier: Sendable {
             guard isWanted(CacheKey(stored: entry.key)) else { return }
             total += 1
             found.append(entry)
-            // Numbers rise with time: those at the front are the oldest.
+            // IDs ascend with time: those at the front are the oldest.
             if found.count >= 2 * max(limit, 1) { found.removeFirst(found.count - limit) }
         }
         return (found.suffix(limit).reversed(), total)
     }
 
-    /// Drops the entries whose keys are wanted, on the thread itself.
+    /// Drops the entries whose keys are wanted; call it on the thread itself.
     static func purge(in store: DiskStore, _ isWanted: (CacheKey) -> Bool) -> CachePurge {
         var purged = CachePurge()
         var ids: [Int64] = []
@@ -309,14 +309,14 @@ final class DiskTier: Sendable {
 
     private static let pageEntries = 256
 
-    /// Says that a response is in use, so that others go before it.
+    /// Marks a response as used, so that others are evicted before it.
     func touch(_ place: DiskPlace) {
         let now = SystemCall.wallMicroseconds()
         guard place.isTouchDue(now) else { return }
         submit { store in if let id = place.id { store.touch(id, nowUs: now) } }
     }
 
-    /// Whether so many bytes more may wait to be written; if so they are counted.
+    /// Reserves `count` bytes to be written; returns false, and reserves nothing, beyond the limit.
     private func reserve(_ count: Int) -> Bool {
         let now = unwritten.add(count, ordering: .relaxed).newValue
         if now <= Self.unwrittenMax { return true }

@@ -3,17 +3,17 @@ import LupinCore
 import LupinIO
 import LupinStore
 
-/// What is sent of a file: through a pipe where the client's socket takes it, else by way of
-/// a buffer.
+/// A body from a file: through a pipe if the client's socket takes splices, else by way of a
+/// buffer.
 ///
-/// What is not in the page cache is read on a helper thread; only a pipe may wait for it, as
-/// `sendfile` does everywhere.
+/// Bytes that are not in the page cache are read on a helper thread; only a splice may wait for
+/// them, as `sendfile` does everywhere.
 final class FileBody: BodySource {
     private let file: OpenedFile
-    /// Runs a job on a helper thread; false where it can't.
+    /// Runs a job on a helper thread; false if the thread takes no more.
     private let submit: Submit
     private let loop: EventLoop
-    /// Has whoever reads look again.
+    /// Makes the reader pull again.
     private let resume: () -> Void
     private var parts: ArraySlice<AnswerPart>
     private let length: UInt64
@@ -26,7 +26,7 @@ final class FileBody: BodySource {
 
     typealias Submit = (@escaping @Sendable () -> Void) -> Bool
 
-    /// The ranges of `answer`, framed as it says.
+    /// Starts the body of `answer`, with its ranges and framing.
     init(
         _ file: OpenedFile,
         _ answer: CachedAnswer,
@@ -62,7 +62,7 @@ final class FileBody: BodySource {
         position = 0
     }
 
-    /// Reads the next piece; false where the helper thread has to.
+    /// Reads the next piece; returns false when the helper thread has to read it.
     private func read(_ range: Range<UInt64>) throws(LupinError) -> Bool {
         let wanted = Int(min(UInt64(Self.pieceBytes), range.upperBound - range.lowerBound))
         var bytes = piece.count == wanted ? piece : [UInt8](repeating: 0, count: wanted)
@@ -84,7 +84,7 @@ final class FileBody: BodySource {
         return true
     }
 
-    /// So many bytes of the first range are on their way.
+    /// Notes that `count` bytes of the first range are being sent.
     private func advance(by count: UInt64) {
         guard case .range(let range)? = parts.first else { return }
         let rest = (range.lowerBound + count)..<range.upperBound

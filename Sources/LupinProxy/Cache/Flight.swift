@@ -1,16 +1,16 @@
-// A fetch that is under way, and those who wait for what it brings.
+// A fetch under way, and the exchanges that wait for its result (single flight).
 import LupinCore
 import Synchronization
 
-/// A fetch that others wait for.
+/// A fetch that other exchanges wait for.
 final class Flight: Sendable {
     enum Outcome: Sendable {
         case pending
-        /// The response is on its way into the store, and whoever it suits may read along.
+        /// The response is being stored, and exchanges that it suits may read along.
         case joinable(StoredResponse, GrowingBody, length: UInt64)
-        /// Whoever waits looks into the store again.
+        /// Waiting exchanges look into the store again.
         case landed
-        /// Nobody else can use it: each fetches for itself.
+        /// No other exchange can use it: each makes its own fetch.
         case released
     }
 
@@ -22,7 +22,7 @@ final class Flight: Sendable {
 
     private let state = Mutex(State())
 
-    /// Somebody waits for the outcome, or reads along.
+    /// Whether exchanges wait for the outcome, or read along.
     var hasFollowers: Bool { state.withLock { $0.followers > 0 } }
 
     func resolve(_ outcome: Outcome) {
@@ -34,7 +34,7 @@ final class Flight: Sendable {
         for wake in waiting { wake() }
     }
 
-    /// What it came to; while that is open, `wake` is called when it is not.
+    /// The outcome; while it is pending, `wake` will be called when it is resolved.
     func outcome(wake: @escaping @Sendable () -> Void) -> Outcome {
         state.withLock { state in
             if case .pending = state.outcome { state.waiting.append(wake) }

@@ -1,4 +1,4 @@
-// A body that is being fetched once and read by many while it grows.
+// A body that is fetched once and read by many exchanges while it grows.
 import LupinCore
 import LupinIO
 import LupinStore
@@ -6,23 +6,23 @@ import Synchronization
 
 /// The body of a response on its way into the store.
 ///
-/// It grows at the pace of the origin; whoever reads it, on whatever worker, is told when there is
-/// more. What is too long for memory goes on to the disk, and is read from there by those who are
-/// behind. A body that can't be stored after all is kept no longer: then the slowest of its readers
-/// sets the pace, and what all have read is let go.
+/// It grows at the pace of the origin; readers on any worker are woken when there is more. When it
+/// is too long for memory it is written to disk, and readers that lag behind read it from there.
+/// When it can't be stored after all, it is no longer kept: then the slowest reader sets the pace
+/// (backpressure), and bytes that all have read are released.
 final class GrowingBody: Sendable {
     enum End: Sendable {
         case complete(FieldSection)
         case failed(LupinError)
     }
 
-    /// How much of it may be kept, and where.
+    /// How much of the body may be kept, and where.
     struct Room: Sendable {
         let memoryBytes: UInt64
-        /// Where it goes if it is longer; nil for nowhere.
+        /// The disk for a longer body; nil for none.
         let disk: DiskTier?
 
-        /// Bytes of the longest body that can be stored.
+        /// The length of the longest body that can be stored.
         var bytesMax: UInt64 { max(memoryBytes, disk.map { UInt64($0.objectBytesMax) } ?? 0) }
     }
 
@@ -37,70 +37,70 @@ final class GrowingBody: Sendable {
 
     private struct State {
         var keeping = Keeping.memory
-        /// What is in memory: the end of the body.
+        /// The bytes in memory: the end of the body.
         var pieces: [Piece] = []
         var bytes: UInt64 = 0
         var end: End?
-        /// What was written of it.
+        /// The file with the bytes written so far.
         var draft: DiskDraft?
         var isWriting = false
-        /// How far each reader is.
+        /// The position of each reader.
         var places: [Int: UInt64] = [:]
         var lastReader = 0
         var waiting: [@Sendable () -> Void] = []
-        /// The source waits for room.
+        /// Wakes the source when there is room.
         var source: (@Sendable () -> Void)?
 
         var written: UInt64 { draft?.count ?? 0 }
         var windowStart: UInt64 { pieces.first?.start ?? bytes }
 
-        /// Lets pieces go that end at `place` or before.
+        /// Releases pieces that end at `place` or before.
         mutating func letGo(before place: UInt64) {
             let count = pieces.firstIndex { $0.end > place } ?? pieces.count
             pieces.removeFirst(count)
         }
     }
 
-    /// What a reader finds at its place.
+    /// The result of a look-up at a reader's position.
     enum Found {
-        /// What is there from `start` on, which is the place or before it.
+        /// Bytes from `start` on, which is the position or before it.
         case piece([UInt8], start: UInt64)
-        /// It was written, and lies in memory no longer.
+        /// The bytes are in the file and no longer in memory.
         case file(DiskDraft, until: UInt64)
         case end(End)
         case nothing
     }
 
-    /// What readers may lag behind, once nothing is kept.
+    /// How far readers may lag behind when nothing is kept.
     private static let lagMax: UInt64 = 256 << 10
-    /// What may wait to be written, and what stays in memory of what was.
+    /// How many bytes may wait to be written, and how many written bytes stay in memory.
     private static let unwrittenMax: UInt64 = 4 << 20
     private static let windowMax: UInt64 = 1 << 20
 
     private let room: Room
     private let state = Mutex(State())
 
-    /// A body that fits nowhere in memory goes to the disk from its first byte.
+    /// A body too long for memory is written to disk from its first byte.
     init(_ room: Room, expecting length: UInt64? = nil) {
         self.room = room
         if let length { state.withLock { decide(length, &$0) } }
     }
 
-    /// How it ended, if it has.
+    /// Its end; nil while it grows.
     var end: End? { state.withLock { $0.end } }
 
-    /// Whether somebody who begins now finds all that came so far.
+    /// Whether a reader that begins now finds all bytes so far.
     var isThereFromTheBeginning: Bool {
         state.withLock { $0.windowStart == 0 || $0.written >= $0.windowStart }
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     var count: UInt64 { state.withLock { $0.bytes } }
 
-    /// Whether it goes into a file.
+    /// Whether it is written to a file.
     var isInFile: Bool { state.withLock { $0.keeping == .file } }
 
-    /// Everything, once it is complete and was kept in memory.
+    /// The whole content, once it is complete and was kept in memory.
     var content: StoredContent? {
         state.withLock { state in
             guard case .complete? = state.end, state.keeping == .memory else { return nil }
@@ -108,7 +108,7 @@ final class GrowingBody: Sendable {
         }
     }
 
-    /// What has come of one that is not complete, where it was kept in memory.
+    /// The bytes so far of an incomplete body that was kept in memory.
     var beginning: StoredContent? {
         state.withLock { state in
             if case .complete? = state.end { return nil }
@@ -119,13 +119,13 @@ final class GrowingBody: Sendable {
 
     // MARK: The source
 
-    /// Puts bytes behind those that are there.
+    /// Appends bytes.
     ///
     /// - Parameters:
-    ///   - payload: What came.
-    ///   - wake: Has the source try again, when there was no room; called on any thread.
-    /// - Returns: False where it must be offered again.
-    /// - Throws: When nobody reads what can't be stored.
+    ///   - payload: The bytes that came.
+    ///   - wake: Makes the source try again, when there was no room; called on any thread.
+    /// - Returns: False when the bytes must be offered again.
+    /// - Throws: When a body that can't be stored has no readers.
     func append(
         _ payload: Span<UInt8>,
         wake: () -> @Sendable () -> Void
@@ -158,7 +158,7 @@ final class GrowingBody: Sendable {
         }
     }
 
-    /// Where a body of so many bytes is kept.
+    /// Decides where a body of `bytes` bytes is kept.
     private func decide(_ bytes: UInt64, _ state: inout State) {
         if state.keeping == .memory, bytes > room.memoryBytes { state.keeping = .file }
         if state.keeping == .file, bytes > UInt64(room.disk?.objectBytesMax ?? 0) {
@@ -175,7 +175,7 @@ final class GrowingBody: Sendable {
         }
     }
 
-    /// Ends it; the first end counts.
+    /// Ends the body; only the first call counts.
     func finish(_ end: End) {
         tell { state in if state.end == nil { state.end = end } }
     }
@@ -190,7 +190,7 @@ final class GrowingBody: Sendable {
         source?()
     }
 
-    /// Who waits for room, if there is some.
+    /// Returns the wake-up of a source that waits for room, if there is some.
     private func takeSource(_ state: inout State) -> (@Sendable () -> Void)? {
         guard state.source != nil, !isFull(state) else { return nil }
         defer { state.source = nil }
@@ -199,7 +199,7 @@ final class GrowingBody: Sendable {
 
     // MARK: Readers
 
-    /// A number for one who reads from the beginning.
+    /// Registers a reader that begins at the start; returns its number.
     func beginReading() -> Int {
         state.withLock { state in
             state.lastReader += 1
@@ -210,7 +210,7 @@ final class GrowingBody: Sendable {
 
     func endReading(_ reader: Int) { tell { $0.places[reader] = nil } }
 
-    /// What there is from `place` on; without anything `wake` is called when that changes.
+    /// Finds the bytes at `place`; when there are none, `wake` is called when that changes.
     func find(_ place: UInt64, _ reader: Int, wake: () -> @Sendable () -> Void) -> Found {
         let (found, source) = state.withLock { state in
             state.places[reader] = place
@@ -229,7 +229,7 @@ final class GrowingBody: Sendable {
         _ wake: () -> @Sendable () -> Void
     ) -> Found {
         if place < state.windowStart {
-            // Who begins when it is no longer kept finds the beginning gone.
+            // A reader that begins after the body is no longer kept finds its start released.
             guard let draft = state.draft, place < draft.count else { return .end(.failed(.gone)) }
             return .file(draft, until: min(state.windowStart, draft.count))
         }
@@ -249,7 +249,7 @@ final class GrowingBody: Sendable {
         if !isTaken { giveUp() }
     }
 
-    /// Writes what has come and was not written.
+    /// Writes the bytes that came and were not written yet.
     func write(to store: DiskStore) {
         while let (pieces, draft) = takeUnwritten() {
             do throws(DiskProblem) {
@@ -281,7 +281,7 @@ final class GrowingBody: Sendable {
         }
     }
 
-    /// The disk takes no more: the readers go on with what there is.
+    /// Stops keeping the body because the disk takes no more; readers go on with what there is.
     private func giveUp() {
         tell { state in
             state.isWriting = false
@@ -289,7 +289,7 @@ final class GrowingBody: Sendable {
         }
     }
 
-    /// The file with all of it, once it is complete and was written.
+    /// The file with the whole body, once it is complete and was written.
     var wholeDraft: DiskDraft? {
         state.withLock { state in
             guard case .complete? = state.end, state.keeping == .file,
@@ -309,7 +309,7 @@ extension LupinError {
 }
 
 extension Array {
-    /// The first index whose element `isBehind`, where all behind it are too; the end for none.
+    /// The first index from which on all elements satisfy `isBehind`; the end when there is none.
     fileprivate func partitioningIndex(_ isBehind: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

@@ -1,29 +1,29 @@
-// The two ends of a body that grows: how it is read along, and how it is filled.
+// The two ends of a growing body: one that reads it along, and one that fills it.
 import LupinCore
 import LupinIO
 import LupinStore
 
-/// A source that reads along, and may stop doing so before its end.
+/// A source that reads along and may stop before the body's end.
 protocol LeavableBody {
-    /// Reads no more: others go on at their own pace.
+    /// Stops reading, so that other readers go on at their own pace.
     func leave()
 }
 
-/// One reader's way through a growing body.
+/// One reader of a growing body.
 final class JoinedBody: BodySource, LeavableBody {
     private let body: GrowingBody
     private let number: Int
     private let wake: @Sendable () -> Void
     private var piece: [UInt8] = []
     private var position = 0
-    /// Where the piece ends in the body.
+    /// The position in the body where the piece ends.
     private var place: UInt64 = 0
     private var end: FieldSection?
     let knownLength: UInt64?
 
     private static let pieceBytes = 16 << 10
 
-    /// `wake` has whoever reads look again; it may be called on any thread.
+    /// `wake` makes the reader pull again; it may be called on any thread.
     init(_ body: GrowingBody, length: UInt64?, wake: @escaping @Sendable () -> Void) {
         self.body = body
         self.wake = wake
@@ -56,7 +56,7 @@ final class JoinedBody: BodySource, LeavableBody {
         }
     }
 
-    /// Reads what was written a moment ago: it is in the page cache.
+    /// Reads bytes that were written a moment ago: they are in the page cache.
     private func read(_ draft: DiskDraft, _ count: Int) throws(LupinError) {
         var bytes = [UInt8](repeating: 0, count: count)
         do throws(DiskProblem) {
@@ -85,7 +85,7 @@ final class JoinedBody: BodySource, LeavableBody {
     var trailers: FieldSection { end ?? FieldSection() }
 }
 
-/// The end of a growing body alone, for one who has no use for the rest.
+/// The end of a growing body alone, for a caller that discards its bytes.
 final class AwaitedEnd: BodySource {
     private let body: GrowingBody
 
@@ -107,12 +107,12 @@ final class AwaitedEnd: BodySource {
     var knownLength: UInt64? { nil }
 }
 
-/// Takes a body off the origin's hands and into the store.
+/// Moves a body from the origin into the store.
 final class StoreSink: BodySink {
     private let body: GrowingBody
     private let wake: @Sendable () -> Void
 
-    /// `wake` has the origin's side go on; it may be called on any thread.
+    /// `wake` makes the origin's side continue; it may be called on any thread.
     init(_ body: GrowingBody, wake: @escaping @Sendable () -> Void) {
         self.body = body
         self.wake = wake

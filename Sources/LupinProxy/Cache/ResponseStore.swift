@@ -1,4 +1,4 @@
-// Where responses are kept in memory and beside it on disk, and who is fetching which.
+// The store of responses, in memory and on disk, and the fetches under way.
 import Logging
 import LupinCore
 import LupinIO
@@ -6,7 +6,7 @@ import LupinStore
 import LupinTLS
 import Synchronization
 
-/// What the store has counted.
+/// The counters of the store.
 struct StoreCounts: Sendable {
     var entries = 0
     var bytes = 0
@@ -18,36 +18,36 @@ struct StoreCounts: Sendable {
     var collapsed: UInt64 = 0
 }
 
-/// The stored responses, and the fetches that are under way.
+/// The stored responses, and the fetches under way.
 ///
-/// What the disk holds is brought here when it is asked for, and goes from here first: an entry
-/// without content says that the disk has it.
+/// Entries on disk are brought into memory when they are looked up, and are removed from memory
+/// first: an entry without content is on disk.
 final class ResponseStore: Sendable {
     private struct State {
         var shelves: Shelves
-        /// Which general keys a request is looked up under.
+        /// The general keys that a request is looked up under.
         var variances = SearchVariances()
         var flights: [CacheKey: Flight] = [:]
-        /// Keys whose responses were not stored lately: nobody waits for another one's answer.
+        /// Keys whose responses were not stored lately: requests for them don't wait for another's.
         var alone: [CacheKey: UInt64] = [:]
         /// Keys that are validated in the background.
         var validating: Set<CacheKey> = []
         var counts = StoreCounts()
         var disk: DiskTier?
-        /// What was dropped while there was no disk; nil for more than is remembered.
+        /// URLs dropped while there was no disk; nil when there were too many to remember.
         var droppedURLs: Set<String>? = []
     }
 
     private let state: Mutex<State>
     private let ownPartitions = KeyedDigest()
 
-    /// For how long a key is remembered whose response could not be stored, in microseconds.
+    /// How long a key is remembered whose response could not be stored, in microseconds.
     private static let aloneTime: UInt64 = 120_000_000
     private static let aloneMax = 4096
 
     init(bytesMax: Int) { state = Mutex(State(shelves: Shelves(bytesMax: bytesMax))) }
 
-    /// Changes the room; what no longer fits goes.
+    /// Changes the room; evicts what no longer fits.
     private func limit(_ bytesMax: Int) { state.withLock { $0.shelves.limit(bytesMax) } }
 
     var counts: StoreCounts {
@@ -60,34 +60,34 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Counts something.
+    /// Changes the counters.
     func count(_ change: (inout StoreCounts) -> Void) { state.withLock { change(&$0.counts) } }
 
     // MARK: Responses
 
-    /// What lies under a key, of whatever variant.
+    /// All variants under a key.
     func responses(_ key: CacheKey) -> [CachedResponse] {
         state.withLock { $0.shelves[key] }
     }
 
-    /// The same for several keys.
+    /// All variants under several keys.
     func responses(_ keys: [CacheKey]) -> [CachedResponse] {
         state.withLock { state in keys.flatMap { state.shelves[$0] } }
     }
 
-    /// The keys under which a request finds something that minds No-Vary-Search: its own, and the
-    /// general ones of variances that are known of its path.
+    /// The keys under which a request finds responses with No-Vary-Search: its own, and the general
+    /// ones of variances known for its path.
     func keys(of key: CacheKey) -> [CacheKey] {
         let variances = state.withLock { $0.variances.variances(of: key.path) }
         return [key] + variances.map(key.generalized)
     }
 
-    /// Whether the disk has to be asked for variances of the key's path.
+    /// Whether variances of the key's path must be read from the disk.
     func mustLearnVariances(of key: CacheKey) -> Bool {
         state.withLock { $0.disk != nil && !$0.variances.isWhole(key.path) }
     }
 
-    /// Takes note of the general keys that the disk has for the key's path, the latest first.
+    /// Notes the general keys that the disk has for the key's path, the latest first.
     func learnVariances(from keys: [String], of key: CacheKey) {
         let own = keys.lazy.map(CacheKey.init(stored:)).filter { $0.path == key.path }
         var found: [NoVarySearch] = []
@@ -98,7 +98,7 @@ final class ResponseStore: Sendable {
         state.withLock { $0.variances.learn(found, of: key.path) }
     }
 
-    /// Notes that a response was served.
+    /// Counts a hit.
     func noteHit(_ response: CachedResponse) {
         let disk = state.withLock { state in
             state.shelves.noteHit(response)
@@ -108,16 +108,16 @@ final class ResponseStore: Sendable {
         if let disk, let place = response.place { disk.touch(place) }
     }
 
-    /// Keeps a response in the place of those for the same requests.
+    /// Stores a response in place of those for the same requests.
     ///
     /// - Parameters:
     ///   - request: The key of the request that it answers.
-    ///   - variance: Which URLs have it; nil for that of the request.
-    ///   - facts: What is known of it.
-    ///   - content: All of it; nil where it lies on disk, or is on its way there.
-    ///   - policy: By which the facts were made.
+    ///   - variance: The URLs that may have it; nil for that of the request.
+    ///   - facts: Its facts.
+    ///   - content: The whole content; nil when it is on disk, or on its way there.
+    ///   - policy: The policy by which the facts were computed.
     ///   - mayLieOnDisk: Whether it may be written to a file.
-    /// - Returns: The response as it is kept.
+    /// - Returns: The response as stored.
     @discardableResult
     func insert(
         _ request: CacheKey,
@@ -151,7 +151,7 @@ final class ResponseStore: Sendable {
             }
             state.shelves.add(response)
             if let variance { state.variances.note(variance, of: request.path) }
-            // What could not be stored once can be by now: others may wait for it again.
+            // A response that could not be stored before can be now: others may wait for it again.
             state.alone[request] = nil
             state.counts.stored += 1
             return (response, dropped)
@@ -161,13 +161,13 @@ final class ResponseStore: Sendable {
         return response
     }
 
-    /// Puts other facts, which validation has made, in the place of a response's.
+    /// Replaces a response's facts with those after a validation.
     func update(_ response: CachedResponse, _ facts: StoredResponse, policy: CachePolicy) {
         let disk = state.withLock { state in
             state.shelves.update(response) { $0.renewed(facts, policy) }
             return state.disk
         }
-        // Memory may have forgotten what the disk still has.
+        // The response may be on disk although memory has dropped it.
         disk?.update(response.renewed(facts, policy))
     }
 
@@ -178,15 +178,15 @@ final class ResponseStore: Sendable {
         removeFromDisk(responses)
     }
 
-    /// Drops what a request for a URL may find, in all partitions (RFC 9111 §4.4).
+    /// Drops the responses that a request for a URL may find, in all partitions (RFC 9111 §4.4).
     ///
-    /// Whatever No-Vary-Search lets it find goes, too, which the draft leaves to us.
+    /// Drops those found by No-Vary-Search too, which the draft leaves open.
     func invalidate(_ url: Substring) {
         _ = purge([String(url)])
         disk?.remove(url: String(url))
     }
 
-    /// A disk that comes later must not bring it back.
+    /// Remembers the URL, so that a disk that is added later does not bring it back.
     private static func noteDropped(_ url: String, in state: inout State) {
         state.droppedURLs?.insert(url)
         if (state.droppedURLs?.count ?? 0) > droppedMax { state.droppedURLs = nil }
@@ -196,14 +196,13 @@ final class ResponseStore: Sendable {
 
     // MARK: The disk
 
-    /// What lies on disk; nil for nothing.
+    /// The disk tier; nil when there is none.
     var disk: DiskTier? { state.withLock { $0.disk } }
 
-    /// Tells apart whose stored responses are whose, and nobody can tell who that is.
+    /// The digest that separates partitions without revealing whose they are.
     var partitions: KeyedDigest { disk?.partitions ?? ownPartitions }
 
-    /// Takes the room and the place that the settings give; without the disk it goes on, and the
-    /// log says why.
+    /// Adopts the settings; when the disk can't be opened, goes on without it and logs the reason.
     func adopt(_ settings: CacheStoreSettings, _ environment: [String: String], _ logger: Logger) {
         limit(settings.memoryBytes)
         guard settings.usesDisk else { return close() }
@@ -219,11 +218,11 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Finishes what is to be written, and goes on without the disk.
+    /// Finishes pending writes, and goes on without the disk.
     func close() { put(nil)?.close() }
 
-    /// Puts another tier below, or none; what the former one held is forgotten here.
-    /// - Returns: The former one.
+    /// Replaces the disk tier, or removes it; drops the entries of the former one.
+    /// - Returns: The former tier.
     private func put(_ disk: DiskTier?) -> DiskTier? {
         state.withLock { state in
             let former = state.disk
@@ -240,8 +239,8 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Takes over what the disk holds under a key.
-    /// - Returns: What is new; where memory has no room it is nowhere else.
+    /// Adopts the entries that the disk holds under a key.
+    /// - Returns: The new responses; the only reference to them when memory has no room.
     func adopt(
         _ entries: [DiskEntry],
         _ key: CacheKey,
@@ -274,7 +273,7 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Gives a response that lies on disk its content in memory, too.
+    /// Adds the content to a response that is on disk.
     func fill(_ response: CachedResponse, _ content: StoredContent) {
         state.withLock { state in
             guard let current = state.shelves.current(response), current.content == nil else {
@@ -293,12 +292,12 @@ final class ResponseStore: Sendable {
 
     // MARK: Dropping
 
-    /// The keys under which something is stored, in no order.
+    /// The keys under which responses are stored, in no order.
     var keys: [CacheKey] { state.withLock { $0.shelves.allKeys } }
 
-    /// Drops what memory has under these keys; the disk is the caller's.
+    /// Drops the responses in memory under these keys; the caller drops those on disk.
     func purge(_ keys: [CacheKey]) -> [CachedResponse] {
-        // One at a time: workers wait for the lock, and bodies are let go of outside it.
+        // One at a time: workers wait for the lock, and bodies are released outside it.
         keys.flatMap { key in
             state.withLock { state in
                 if state.disk == nil { Self.noteDropped(String(key.url), in: &state) }
@@ -307,8 +306,8 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Drops what memory has for requests of these URLs, in all partitions and whatever their
-    /// policy; the disk is the caller's.
+    /// Drops the responses in memory for requests of these URLs, in all partitions and under any
+    /// policy; the caller drops those on disk.
     func purge(_ urls: Set<String>) -> [CachedResponse] {
         urls.flatMap { url in
             state.withLock { state in
@@ -326,8 +325,8 @@ final class ResponseStore: Sendable {
 
     // MARK: Fetches
 
-    /// The fetch of a key that is under way, or a new one, whose leader the caller is; nil where
-    /// each fetches for itself.
+    /// The fetch of a key that is under way, or a new one that the caller leads; nil when each
+    /// request makes its own fetch.
     func join(_ key: CacheKey, now: UInt64) -> (flight: Flight, isLeader: Bool)? {
         state.withLock { state in
             if let until = state.alone[key] {
@@ -341,7 +340,7 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// A fetch has come to something; with `isAlone` to nothing that others could use.
+    /// Ends a fetch; `isAlone` means that no other request could use its result.
     func land(_ key: CacheKey, _ flight: Flight, isAlone: Bool, now: UInt64) {
         state.withLock { state in
             if state.flights[key] === flight { state.flights[key] = nil }
@@ -351,7 +350,7 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Whether the caller is the one who validates a key in the background.
+    /// Whether the caller is to validate a key in the background.
     func beginValidation(_ key: CacheKey) -> Bool {
         state.withLock { $0.validating.insert(key).inserted }
     }

@@ -1,15 +1,15 @@
-// What lies in memory under which key, who is found by which URL, and what goes for want of room.
+// The responses in memory by key, their URLs, and what is evicted when room runs out.
 import LupinCore
 
-/// The stored responses of memory; a value that `ResponseStore` guards.
+/// The stored responses in memory; a value that `ResponseStore` guards.
 struct Shelves {
     private var shelves: [CacheKey: [CachedResponse]] = [:]
     private var keys: [UInt64: CacheKey] = [:]
-    /// The keys of one `CacheKey.listing`: for who means a URL, whatever the partition.
+    /// The keys by `CacheKey.listing`: for look-ups by URL, in any partition.
     private var listings: [String: Set<CacheKey>] = [:]
     private var queue: EvictionQueue<UInt64>
     private var lastID: UInt64 = 0
-    /// What went for want of room.
+    /// The number of responses evicted for lack of room.
     private(set) var evicted: UInt64 = 0
 
     init(bytesMax: Int) { queue = EvictionQueue(bytesMax: bytesMax) }
@@ -17,7 +17,7 @@ struct Shelves {
     var count: Int { keys.count }
     var bytes: Int { queue.bytes }
 
-    /// Changes the room; what no longer fits goes.
+    /// Changes the room; evicts what no longer fits.
     mutating func limit(_ bytesMax: Int) {
         guard queue.bytesMax != bytesMax else { return }
         for id in queue.resize(bytesMax: bytesMax) { evict(id) }
@@ -25,16 +25,16 @@ struct Shelves {
 
     // MARK: Looking
 
-    /// What lies under a key, the oldest first.
+    /// The responses under a key, the oldest first.
     subscript(key: CacheKey) -> [CachedResponse] { shelves[key] ?? [] }
 
     var all: [CachedResponse] { shelves.values.flatMap(\.self) }
 
-    /// Every key under which something lies, in no order.
+    /// Every key under which a response is stored, in no order.
     var allKeys: [CacheKey] { Array(shelves.keys) }
 
-    /// The keys under which a request for `url` finds something, in all partitions and whatever
-    /// its policy.
+    /// The keys under which a request for `url` can find responses, in all partitions and under any
+    /// policy.
     func keys(answering url: some StringProtocol) -> [CacheKey] {
         let general = listings[CacheKey.generalListing(of: url)] ?? []
         return Array(listings[String(url)] ?? []) + CacheKey.answering(url, among: general)
@@ -44,14 +44,14 @@ struct Shelves {
         shelves[response.key]?.firstIndex { $0.id == response.id }
     }
 
-    /// As it lies there now; nil where it does no more.
+    /// The response as it is stored now; nil when it is no longer stored.
     func current(_ response: CachedResponse) -> CachedResponse? {
         index(of: response).map { self[response.key][$0] }
     }
 
     // MARK: Changing
 
-    /// A number for a response that comes.
+    /// An ID for a new response.
     mutating func newID() -> UInt64 {
         lastID += 1
         return lastID
@@ -59,7 +59,7 @@ struct Shelves {
 
     mutating func noteHit(_ response: CachedResponse) { queue.hit(response.id) }
 
-    /// Puts a response behind those under its key.
+    /// Adds a response behind those under its key.
     mutating func add(_ response: CachedResponse) {
         let key = response.key
         shelves[key, default: []].append(response)
@@ -68,7 +68,7 @@ struct Shelves {
         for id in queue.insert(response.id, bytes: response.bytes) { evict(id) }
     }
 
-    /// Puts what `change` makes of a response in its place, if it is still there.
+    /// Replaces a response with the result of `change`, if it is still stored.
     mutating func update(
         _ response: CachedResponse,
         _ change: (CachedResponse) -> CachedResponse

@@ -1,14 +1,14 @@
-// The content of a stored response in memory, in pieces that are shared by all who are served.
+// The content of a stored response in memory, in pieces that all exchanges share.
 import LupinCore
 import LupinIO
 
-/// Some bytes of it.
+/// A piece of the content.
 enum StoredPiece: Sendable {
     case bytes([UInt8])
-    /// Longer ones, which a socket takes without a copy.
+    /// A long piece, which a socket takes without a copy.
     case mapped(MappedBytes)
 
-    /// Pieces one behind the other; longer ones are copied for that even if it is only one.
+    /// Joins pieces into one; a single piece is copied too if it is long and not mapped.
     init(joining pieces: ArraySlice<StoredPiece>) {
         if let first = pieces.first, pieces.count == 1, first.isWellKept {
             self = first
@@ -30,7 +30,7 @@ enum StoredPiece: Sendable {
         self = .bytes(joined)
     }
 
-    /// Whether it lies where bytes of its length should.
+    /// Whether bytes of this length are in the right kind of memory.
     private var isWellKept: Bool {
         switch self {
         case .bytes(let bytes): bytes.count < MappedBytes.countMin
@@ -45,7 +45,7 @@ enum StoredPiece: Sendable {
         }
     }
 
-    /// Lends the bytes.
+    /// Gives access to the bytes.
     func withSpan<Value, Failure>(
         _ body: (Span<UInt8>) throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -59,7 +59,7 @@ enum StoredPiece: Sendable {
         withSpan { [UInt8](copying: $0.extracting(range)) }
     }
 
-    /// Offers a range of it to `sink`, which says how many bytes it took.
+    /// Offers a range of the piece to `sink`; returns how many bytes it took.
     func push(
         _ range: Range<Int>,
         to sink: any BodySink,
@@ -78,10 +78,10 @@ struct StoredContent: Sendable {
     /// Bytes of all pieces.
     let count: UInt64
 
-    /// Pieces up to so many bytes are made one: each costs those who are served a call.
+    /// Pieces up to this size are joined: each piece costs one call when it is sent.
     private static let pieceBytesMax = 1 << 20
 
-    /// Pieces as they came.
+    /// Pieces as they were received.
     init(_ pieces: [[UInt8]]) { self.init(pieces.map(StoredPiece.bytes)) }
 
     init(_ pieces: [StoredPiece]) {
@@ -99,7 +99,7 @@ struct StoredContent: Sendable {
         self.pieces = joined
     }
 
-    /// The bytes of a range of it, in pieces.
+    /// The bytes of a range of the content, in pieces.
     func pieces(in range: Range<UInt64>) -> [StoredPiece] {
         var found: [StoredPiece] = []
         var start: UInt64 = 0
@@ -116,10 +116,10 @@ struct StoredContent: Sendable {
         return found
     }
 
-    /// What is held once `part` is, too.
+    /// The content after adding `part`.
     ///
-    /// This is what is held now, one piece behind the other, as `held` says. Where both have a
-    /// byte, it is the new one.
+    /// The pieces hold the bytes that `held` names, one behind the other. Where both have a byte,
+    /// the new one is used.
     func combined(_ held: HeldContent, with part: StoredContent, at range: Range<UInt64>) -> Self {
         let before = pieces(in: 0..<held.heldBytes(before: range.lowerBound))
         let behind = pieces(in: held.heldBytes(before: range.upperBound)..<count)

@@ -1,4 +1,4 @@
-// What concerns the whole proxy and no worker: changes of the rules, and who asks about it.
+// The work for the whole proxy rather than one worker: reloads, the admin server, and siblings.
 import Logging
 import LupinCore
 import LupinIO
@@ -6,11 +6,11 @@ import LupinTLS
 
 /// The work of the control thread; confined to its loop.
 final class Control {
-    /// What one who starts a proxy says about it.
+    /// What the program that starts a proxy provides.
     struct Surroundings: Sendable {
         let source: RulesSource?
         let about: ProxyDescription
-        /// The process's variables.
+        /// The environment variables of the process.
         let environment: [String: String]
         let logsSecrets: Bool
         let digest: KeyedDigest
@@ -26,7 +26,7 @@ final class Control {
     /// By path: the rules file, and the files that it names.
     private var watches: [String: FileWatch] = [:]
     private var isReloading = false
-    /// Who waits for the reload under way.
+    /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
     private var isStopping = false
 
@@ -37,16 +37,16 @@ final class Control {
         self.surroundings = surroundings
     }
 
-    /// Tells other lupins from now on for whom this one holds its connections.
+    /// Starts to answer other lupin processes about the client of each of this one's connections.
     ///
-    /// Before the first connection is made: who comes by it would be this user for the others.
+    /// Call it before the first connection is made: its client would be this user for the others.
     func beginSiblings() {
         let siblings = SiblingDesk(shared, workers, on: loop)
         for crash in siblings.open() { tell(crash) }
         self.siblings = siblings
     }
 
-    /// Begins to watch the rules and to answer; neither need be for a proxy to work.
+    /// Starts the admin server and watches the rules; a proxy works without either.
     func start() {
         let desk = AdminDesk(
             shared: shared,
@@ -64,7 +64,7 @@ final class Control {
         watch(shared.snapshot.configuration.files)
     }
 
-    /// Answers nobody any more and takes no more rules; what is under way comes to its end.
+    /// Stops the admin server and accepts no more rules; a reload under way finishes.
     func stop() async {
         isStopping = true
         for watch in watches.values { watch.close() }
@@ -74,7 +74,7 @@ final class Control {
         await awaitTurn()
     }
 
-    /// Tells no other lupin any more for whom this one holds its connections.
+    /// Stops answering other lupin processes.
     func endSiblings() async {
         await siblings?.close()
         siblings = nil
@@ -82,9 +82,9 @@ final class Control {
 
     // MARK: The rules
 
-    /// Why the rules are to be read.
+    /// Why the rules are read.
     enum Occasion {
-        /// Somebody said so: what the file names is read anew even if it itself is as before.
+        /// On request: the named files are read again even if the file itself is unchanged.
         case asked
         /// The file has changed.
         case changed
@@ -92,7 +92,7 @@ final class Control {
 
     static let isOver = "lupin is stopping"
 
-    /// Reads the rules anew and takes them, one after the other where several ask.
+    /// Reads the rules again and adopts them; concurrent calls run one after the other.
     func reload(_ occasion: Occasion) async -> ReloadResult {
         guard let source = surroundings.source else {
             return .rejected(errors: ["this proxy was started without a rules file to load again"])
@@ -156,9 +156,9 @@ final class Control {
         }
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    /// Says that a lupin of this user has ended without stopping.
+    /// Logs that a lupin process of this user ended without stopping.
     private func tell(_ crash: CrashEvent) {
         shared.logger.warning("\(crash.sentence)")
         let settings = shared.snapshot.settings.log
@@ -166,7 +166,7 @@ final class Control {
         shared.records.submit(RecordWriter.Chunk(bytes: line, lines: 1, announced: 0))
     }
 
-    /// Says what became of it, to the logs and to the counters.
+    /// Reports a reload's result to the logs and to the counters.
     private func tell(_ result: ReloadResult) -> ReloadResult {
         let snapshot = shared.snapshot
         let logger = shared.logger

@@ -1,37 +1,37 @@
-// Which sockets the listeners have and what they demand: made whole, or not at all.
+// The sockets of the listeners and their requirements: made completely, or not at all.
 import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// A listening socket and what it demands of connections; the demands may change while it is open.
+/// A listening socket and its requirements for connections, which may change while it is open.
 struct OpenListener: Sendable {
     let socket: ListeningSocket
     let settings: ListenerSettings
     let entrance: Entrance
 }
 
-/// How listeners are made, the same at the start and at every change of the rules.
+/// Makes listeners, in the same way at the start and at every reload.
 struct ListenerMaker: Sendable {
     let clock: LoopClock
     let logger: Logger
     let verify: Authenticator.Verify
-    /// One set for all listeners, which seals the tickets of each for itself.
+    /// One set for all listeners; it seals the tickets of each separately.
     let ticketKeys = TicketKeys.fresh()
 
-    /// The listeners of a configuration, out of those that are open and new ones.
+    /// The listeners of a configuration: those that are open already, and new ones.
     struct Listeners {
         var all: [OpenListener] = []
-        /// Those among them that were bound for it, to be closed if it comes to nothing.
+        /// The sockets among them that were bound for it, to be closed when the reload fails.
         var added: [ListeningSocket] = []
-        /// Those that were open and are no longer asked for.
+        /// The sockets that were open and are no longer configured.
         var removed: [ListeningSocket] = []
     }
 
-    /// Binds what is not open yet and makes what all of them demand.
+    /// Binds the sockets that are not open yet, and makes the requirements of all.
     ///
-    /// A socket that is still asked for stays, with the connections that wait in it.
-    /// - Throws: Why not, with nothing left open that was not open before.
+    /// A socket that is still configured stays open, with the connections that wait in its queue.
+    /// - Throws: Why it failed, with nothing left open that was not open before.
     func listeners(
         for settings: [ListenerSettings],
         keeping open: [OpenListener] = []
@@ -41,7 +41,7 @@ struct ListenerMaker: Sendable {
         var rest = open
         for (listener, entrance) in zip(settings, entrances) {
             let socket: ListeningSocket
-            // By what was asked for: a port of the kernel's choice is kept too.
+            // Compared by the configured port, so that a port of the kernel's choice is kept too.
             let kept = rest.firstIndex {
                 $0.settings.address == listener.address && $0.settings.port == listener.port
             }
@@ -78,7 +78,7 @@ struct ListenerMaker: Sendable {
         }
     }
 
-    /// What each listener demands; those that ask for the same passwords share who knows them.
+    /// The requirements of each listener; those with the same passwords share an authenticator.
     ///
     /// Certificates are read again each time, since they are renewed under the same name.
     private func entrances(

@@ -1,13 +1,13 @@
-// How a running proxy takes another configuration: all of it, or nothing.
+// How a running proxy adopts another configuration: all of it, or nothing.
 import LupinCore
 import LupinIO
 import LupinTLS
 
 extension Control {
-    /// Has new exchanges begin by `configuration`; those under way keep what they began with.
+    /// Uses `configuration` for new exchanges; those under way keep the one that they began with.
     ///
-    /// What can fail is done first, so that a failure changes nothing: listeners are bound,
-    /// certificates and password files read, the log opened.
+    /// Everything that can fail comes first, so that a failure changes nothing: binding listeners,
+    /// reading certificates and password files, opening the log.
     func adopt(_ configuration: Configuration) async throws(ReloadFailure) {
         let former = shared.snapshot
         let fixed = Self.restartDemands(former.settings, configuration.settings)
@@ -30,7 +30,7 @@ extension Control {
             throw error
         }
         shared.adopt(snapshot, made.all)
-        // Other rules may want other hosts in clear, and who reloads has changed something.
+        // Other rules may intercept other hosts, and the user who reloads may have fixed the cause.
         shared.rejections.clear()
         for worker in workers { await worker.adopt(snapshot, made.all) }
         // No worker watches them any more.
@@ -38,7 +38,7 @@ extension Control {
         shared.records.change(to: configuration.settings.log)
     }
 
-    /// What cannot change while lupin runs, a sentence each.
+    /// The settings that cannot change while lupin runs, one sentence each.
     static func restartDemands(_ old: Settings, _ new: Settings) -> [String] {
         var keys: [String] = []
         if old.workers != new.workers { keys.append("workers") }
@@ -74,7 +74,7 @@ extension Control {
             listeners: listeners.map(\.socket.address),
             issuer: issuer,
             digest: surroundings.digest,
-            // Read anew when they are needed: the system's store may have changed.
+            // Read again on first use: the system's store may have changed.
             anchors: SharedAnchors(settings.upstream.tls.roots, surroundings.environment),
             logsSecrets: surroundings.logsSecrets
         )

@@ -1,17 +1,17 @@
-// Where the rules come from while the proxy runs, and what became of them.
+// The source of the rules while the proxy runs, and the results of reading them.
 package import LupinCore
 
-/// How the rules are read anew; whoever starts the proxy knows.
+/// How the rules are read again; set by the program that starts the proxy.
 package struct RulesSource: Sendable {
-    /// What a reading came to.
+    /// The result of a reading.
     package struct Reading: Sendable {
         /// nil when there is any error.
         package var configuration: Configuration?
         /// As `lupin check` prints them.
         package var errors: [String]
         package var warnings: [String]
-        /// Files besides the rules file whose changes are watched; those of a configuration that
-        /// has an error too.
+        /// Files besides the rules file whose changes are watched, even when the configuration has
+        /// an error.
         package var files: [String]
 
         package init(
@@ -29,7 +29,7 @@ package struct RulesSource: Sendable {
 
     /// The file whose changes are watched; nil for none.
     package var file: String?
-    /// Reads and checks; it may block for as long as a file takes.
+    /// Reads and checks the rules; it may block for as long as reading a file takes.
     package var read: @Sendable () -> Reading
 
     package init(file: String?, read: @escaping @Sendable () -> Reading) {
@@ -38,18 +38,18 @@ package struct RulesSource: Sendable {
     }
 }
 
-/// Why a configuration was not taken: the old one stays in every part.
+/// Why a configuration was rejected; the old one stays in force completely.
 package struct ReloadFailure: Error, Sendable, Equatable {
-    /// Sentences, at least one.
+    /// The errors, one sentence each; at least one.
     package var errors: [String]
 
     init(_ errors: [String]) { self.errors = errors }
 }
 
-/// What became of an attempt to change the rules.
+/// The result of an attempt to change the rules.
 package enum ReloadResult: Sendable, Equatable {
     case loaded(version: String, warnings: [String])
-    /// The file says what it said before.
+    /// The file has the same meaning as before.
     case unchanged(version: String)
     case rejected(errors: [String])
 }

@@ -1,4 +1,4 @@
-// Whether a name and a password are those of a user, by a password file that may change.
+// Checks names and passwords against a password file, which may change at run time.
 import Logging
 import LupinCore
 import LupinIO
@@ -7,27 +7,27 @@ import Synchronization
 
 /// One password file and its users, for all workers.
 ///
-/// A hash takes its time by design, so it is worked on by a thread of its own, once for all who
-/// come with the same credentials. What passed is known for some minutes, by a digest under a key
-/// of this run: the passwords themselves are kept only while they wait.
+/// Hashing is slow by design, so a separate thread does it, once for all clients that send the same
+/// credentials. Valid ones are known for some minutes, by a digest under a key of this run; the
+/// passwords themselves are kept only while they wait.
 final class Authenticator: Sendable {
-    /// What became of a client's credentials.
+    /// The result of a check.
     enum Verdict: Sendable, Equatable {
-        /// They are those of the user with this name.
+        /// They belong to the user with this name.
         case passed(String)
         case failed
-        /// Too many wait already, or it took longer than ``patience``.
+        /// Too many wait already, or the check took longer than ``patience``.
         case busy
         /// `interruptions` ended the wait.
         case interrupted
     }
 
-    /// Whether a password is the one of a hash; it may block.
+    /// Whether a password matches a hash; it may block.
     typealias Verify = @Sendable (_ password: [UInt8], _ hash: String) -> Bool
 
-    /// How long a client waits for its turn.
+    /// How long a client waits for a check.
     static let patience = Duration.seconds(10)
-    /// The file is looked at no more often.
+    /// The minimum time between two checks of the file, in microseconds.
     private static let lookInterval: UInt64 = 1_000_000
 
     let realm: String
@@ -39,7 +39,7 @@ final class Authenticator: Sendable {
     private let thread: HelperThread
     private let state: Mutex<State>
 
-    /// What a waiting task is told, on its own loop.
+    /// Passes the verdict to a waiting task, on its own loop.
     private typealias Answer = @Sendable (Verdict) -> Void
 
     private struct Check {
@@ -50,16 +50,16 @@ final class Authenticator: Sendable {
 
     private struct State {
         var file: PasswordFile
-        /// As the file was when it was last read, good or bad.
+        /// The version of the file when it was last read, valid or not.
         var version: FileVersion?
-        /// The file was changed so shortly before it was read that another change may not show.
+        /// The file changed so shortly before it was read that another change may go undetected.
         var mustReadAgain: Bool
-        /// What was said of a file that is no good; nil while it is.
+        /// The reported problem of an invalid file; nil while it is valid.
         var complaint: String?
         var lookedAt: UInt64 = 0
         var isLookDue = false
         var known = KnownCredentials()
-        /// Waiting or being worked on, by the digest of the credentials.
+        /// Checks that wait or run, by the digest of the credentials.
         var checks: [[UInt8]: Check] = [:]
         var queue = PasswordQueue()
         var waitersSoFar = 0
@@ -72,7 +72,7 @@ final class Authenticator: Sendable {
     }
 
     /// Reads the file and starts the thread.
-    /// - Throws: A sentence about a file or a line of it that will not do.
+    /// - Throws: A sentence about the file, or a line of it, that is invalid.
     init(
         file path: String,
         realm: String,
@@ -100,12 +100,12 @@ final class Authenticator: Sendable {
         }
     }
 
-    /// Leaves a check that still runs to itself.
+    /// Abandons a check that still runs.
     func abandon() { thread.abandon() }
 
     // MARK: The worker's side
 
-    /// What the file says of `credentials`, at once or when their turn has come.
+    /// Checks `credentials`, at once if the result is known, or else in turn.
     ///
     /// Call on the loop of `slot`, with its task. `interruptions` are reasons of `slot` that end
     /// the wait; they are kept for the caller.
@@ -117,7 +117,7 @@ final class Authenticator: Sendable {
     ) async -> Verdict {
         let loop = slot.loop
         let key = digest.sha256(credentials.bytes.span)
-        // Without a digest all would be the same to us.
+        // Without a digest all credentials would look the same.
         guard !key.isEmpty else { return .busy }
         let question = Question<Verdict>(slot)
         switch ask(key, credentials, client, question.reply) {
@@ -127,7 +127,7 @@ final class Authenticator: Sendable {
             while question.answer == nil {
                 let woken = await slot.park(for: .answered | interruptions, until: deadline)
                 let stops = woken.intersection(interruptions)
-                // Parking took these reasons; the caller has yet to hear of them.
+                // Parking consumed these reasons; the caller must still see them.
                 slot.wake(stops)
                 guard question.answer == nil, !stops.isEmpty || loop.now >= deadline else {
                     continue
@@ -145,7 +145,7 @@ final class Authenticator: Sendable {
         case waits(Int)
     }
 
-    /// What is known of the credentials, or a place among those who wait for it.
+    /// The known verdict, or a place among the waiting tasks.
     private func ask(
         _ key: [UInt8],
         _ credentials: ClientCredentials,
@@ -172,13 +172,13 @@ final class Authenticator: Sendable {
             )
             return (.waits(number), true)
         }
-        // Each submit is good for one check, whichever is next; where the thread's own queue is
-        // full, enough of them wait in it.
+        // Each submitted job does one check, whichever is next; if the thread's own queue is full,
+        // it has enough jobs already.
         if isNew { thread.submit { [weak self] in self?.work() } }
         return place
     }
 
-    /// Forgets somebody who waits, and the check with the last of them unless it runs already.
+    /// Removes a waiting task; removes the check with its last task, unless it runs already.
     private func leave(_ key: [UInt8], _ number: Int) {
         state.withLock { state in
             guard var check = state.checks[key] else { return }
@@ -191,13 +191,13 @@ final class Authenticator: Sendable {
 
     // MARK: The thread's side
 
-    /// Looks at the file if that is due, and checks the next password.
+    /// Checks the file if that is due, and then the next password.
     private func work() {
         let isLookDue = state.withLock { state in
             defer { state.isLookDue = false }
             return state.isLookDue
         }
-        // Before the password: it should not wait for the whole queue.
+        // Before the password: the file should not wait for the whole queue.
         if isLookDue { look() }
         let next = state.withLock { state -> (key: [UInt8], check: Check, Work)? in
             guard let key = state.queue.next(), let check = state.checks[key] else { return nil }
@@ -207,7 +207,7 @@ final class Authenticator: Sendable {
             return (key, check, Work(name: user?.name, hash: hash))
         }
         guard let (key, check, work) = next else { return }
-        // For a name that nobody has the work is done all the same: time must not tell.
+        // For an unknown name a hash is computed all the same, so that the time reveals nothing.
         let isRight = verify(check.credentials.password, work.hash)
         let verdict = isRight ? work.name.map(Verdict.passed) ?? .failed : .failed
         let now = clock.now()
@@ -226,7 +226,7 @@ final class Authenticator: Sendable {
 
     // MARK: The file
 
-    /// Has the thread look at the file, unless it did within the last second.
+    /// Schedules a check of the file, unless there was one within the last second.
     ///
     /// Workers call it from time to time.
     func lookAfterFile() {
@@ -240,9 +240,9 @@ final class Authenticator: Sendable {
         if isDue { thread.submit { [weak self] in self?.work() } }
     }
 
-    /// Reads the file again if it has changed; one that is no good leaves the users as they were.
+    /// Reads the file again if it has changed; an invalid file leaves the users unchanged.
     ///
-    /// It runs between two checks, so nothing that was found out by an old file is remembered.
+    /// It runs between two checks, so no result of an old file is kept.
     private func look() {
         let now = FileVersion(path: path)
         let (before, mustReadAgain) = state.withLock { ($0.version, $0.mustReadAgain) }
@@ -274,7 +274,7 @@ final class Authenticator: Sendable {
         }
     }
 
-    /// Why a file is not used.
+    /// Why a file is invalid.
     private struct Complaint: Error { let text: String }
 
     private static func read(_ path: String) throws(Complaint) -> (PasswordFile, FileVersion?) {

@@ -1,17 +1,17 @@
-// What a client's Proxy-Authorization says: a name and a password (RFC 7617).
+// The name and password in a client's Proxy-Authorization (RFC 7617).
 import LupinCore
 
 /// A name and a password as a client gave them.
 package struct ClientCredentials: Sendable, Equatable {
     package let name: String
-    /// In whatever encoding the client has; never to be logged.
+    /// In the client's encoding; never to be logged.
     package let password: [UInt8]
 
-    /// The credentials in the value of a field; nil for another scheme than Basic, and for what is
-    /// not `name:password` in base 64.
+    /// Parses the value of a field; returns nil for another scheme than Basic, and for anything but
+    /// `name:password` in base64.
     ///
-    /// RFC 7617 §2 allows no control characters. The name must be UTF-8, as our challenge says; the
-    /// password's bytes are the client's affair.
+    /// RFC 7617 §2 allows no control characters. The name must be UTF-8, as our challenge demands;
+    /// the password may be any bytes.
     package init?(_ value: Span<UInt8>) {
         let scheme = "Basic "
         guard value.count > scheme.utf8.count,
@@ -27,14 +27,14 @@ package struct ClientCredentials: Sendable, Equatable {
         password = Array(bytes[(colon + 1)...])
     }
 
-    /// Name and password as one, for a digest: no name has a colon.
+    /// Name and password joined, for a digest: no name has a colon.
     var bytes: [UInt8] { Array(name.utf8) + [0x3A] + password }
 
-    /// RFC 4648 §4; padding may be missing.
+    /// Decodes base64 (RFC 4648 §4); padding may be missing.
     private static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         var end = text.count
         while end > 0, text.count - end < 2, text[end - 1] == 0x3D { end -= 1 }
-        // One digit more than whole groups is half a byte.
+        // One digit more than whole groups is less than a byte.
         guard end % 4 != 1, end == text.count || text.count % 4 == 0 else { return nil }
         return Base64Text.decode(digits: [UInt8](copying: text)[..<end])
     }

@@ -1,23 +1,23 @@
-// Which clients refused lupin's certificate lately, and how long they get tunnels without rules.
+// Clients that refused lupin's certificate lately, and how long they bypass the rules.
 package import LupinCore
 import Synchronization
 
-/// Clients that refused a minted certificate: the same would happen again at the next CONNECT.
+/// Clients that refused a minted certificate, and would refuse it again at the next CONNECT.
 ///
-/// A refusal counts for 30 s at first, and twice as long each time it repeats. The client that
-/// accepts the authority elsewhere later has learnt to trust it, so its refusals count no longer;
-/// one that accepted it before refuses this host's certificate for a reason of its own, a pin.
+/// A refusal counts for 30 s at first, and twice as long each time it repeats. When the client then
+/// accepts the CA at another host it has learnt to trust it, so its refusals are dropped. A client
+/// that accepted the CA before a refusal has a reason of its own for this host, such as a pin.
 package final class ClientRejections: Sendable {
-    /// A program of a user: each has its own idea of whom to trust.
+    /// A program of a user: each has its own trust store.
     ///
-    /// The user is the one that the kernel or a password vouches for: nobody may switch off the
-    /// rules of another user, or lock them out, by calling himself what their tool is called.
+    /// The user comes from the kernel or a password: no client may switch off the rules of another
+    /// user, or lock that user out, by using the User-Agent of its program.
     package struct Who: Hashable, Sendable {
         package var client: IPAddress
         package var user: ClientUser
-        /// Where it is known; see `log.program`.
+        /// The program, if known; see `log.program`.
         package var program: String?
-        /// What the program calls itself on the CONNECT.
+        /// The User-Agent of the CONNECT.
         package var agent: String?
 
         package init(client: IPAddress, user: ClientUser, program: String?, agent: String?) {
@@ -37,7 +37,7 @@ package final class ClientRejections: Sendable {
         }
     }
 
-    /// Who refused what.
+    /// A client and the origin whose certificate it refused.
     package struct Key: Hashable, Sendable {
         package var who: Who
         package var origin: Origin
@@ -50,7 +50,7 @@ package final class ClientRejections: Sendable {
 
     /// The present on both clocks, in microseconds.
     package struct Moment: Sendable {
-        /// Of the loops' clock.
+        /// By the loops' clock.
         package var loop: UInt64
         /// Since 1970.
         package var wall: Int64
@@ -65,25 +65,25 @@ package final class ClientRejections: Sendable {
         var bypass: BypassRecord
         /// By the loops' clock.
         var until: UInt64
-        /// How long it counts next.
+        /// The lifetime of the next refusal.
         var nextLifetime: UInt64
-        /// Until then a repetition counts longer.
+        /// Until then a repetition doubles the lifetime.
         var remembered: UInt64
-        /// The client trusts the authority, and yet refused.
+        /// The client trusts the CA, and refused nevertheless.
         var isPin: Bool
     }
 
     private struct State {
         var entries: [Key: Entry] = [:]
-        /// Clients that accepted a minted certificate, by when they did last.
+        /// Clients that accepted a minted certificate, with the time of the last acceptance.
         var trusting: [Who: UInt64] = [:]
     }
 
-    /// How long the first refusal counts.
+    /// The lifetime of the first refusal.
     package static let firstLifetime: UInt64 = 30_000_000
-    /// Beyond this many the oldest are forgotten.
+    /// Beyond this many the oldest are dropped.
     private static let countMax = 1024
-    /// The same for one user: one user's entries push out no other's.
+    /// The same limit for one user: a user's entries displace no other user's.
     package static let countPerUserMax = 256
 
     private let state = Mutex(State())
@@ -92,8 +92,8 @@ package final class ClientRejections: Sendable {
 
     /// Notes a refusal by the alert `cause`.
     ///
-    /// `longest` is how long one may count, in microseconds.
-    /// - Returns: What holds from now on; nil where it was known already.
+    /// `longest` is the maximum lifetime, in microseconds.
+    /// - Returns: The bypass from now on; nil when it was known already.
     package func note(
         _ key: Key,
         because cause: String,
@@ -122,7 +122,7 @@ package final class ClientRejections: Sendable {
         }
     }
 
-    /// What holds for a client at an origin; nil for nothing.
+    /// The bypass of a client at an origin; nil when there is none.
     package func bypass(_ key: Key, now: UInt64) -> BypassRecord? {
         state.withLock { state in
             state.entries[key].flatMap { $0.until > now ? $0.bypass : nil }
@@ -142,7 +142,7 @@ package final class ClientRejections: Sendable {
         }
     }
 
-    /// Forgets all of them: the rules have changed, or more clients may trust the authority now.
+    /// Drops all entries: the rules have changed, or more clients may trust the CA now.
     package func clear() {
         state.withLock { state in
             state.entries = [:]
@@ -150,7 +150,7 @@ package final class ClientRejections: Sendable {
         }
     }
 
-    /// Those that hold, the oldest first.
+    /// The bypasses in force, the oldest first.
     package func all(now: UInt64) -> [(key: Key, bypass: BypassRecord)] {
         state.withLock { state in
             state.entries.filter { $0.value.until > now }
@@ -177,11 +177,11 @@ package final class ClientRejections: Sendable {
     }
 }
 
-/// Whom the kernel or a password says a client to be.
+/// The user of a client, as reported by the kernel or a password.
 package enum ClientUser: Hashable, Sendable {
-    /// The password of that name was right.
+    /// The authenticated user of this name.
     case named(String)
-    /// The user who made the client's socket.
+    /// The user who created the client's socket.
     case number(UInt32)
     /// A client on another machine, or one that the kernel does not know.
     case unknown

@@ -1,21 +1,21 @@
-// How requests are found among a client's bytes, and begun: without a task, or with one.
+// Finds requests among a client's bytes and begins them, without a task or with one.
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
 
 extension DownstreamConnection {
-    /// What a task sees to.
+    /// The work that a task begins with.
     enum Arrival {
         /// A head has begun, and its rest has not come yet.
         case head
         /// A request whose client has to be looked up.
         case request(ParsedRequest)
-        /// What came is no request.
+        /// The bytes are no valid request.
         case failure(LupinError)
         /// An exchange that needs a task from there on.
         case exchange(Exchange, Exchange.Entry)
-        /// The client has yet to read our last words.
+        /// The client has yet to read our last response.
         case farewell
     }
 
@@ -31,7 +31,7 @@ extension DownstreamConnection {
                 switch try await awaitHead() {
                 case .request(let request): return await serve(request)
                 case .multiplexed: return .multiplexed
-                // What had come were empty lines, which mean nothing (RFC 9112 §2.2).
+                // The bytes were empty lines, which are ignored (RFC 9112 §2.2).
                 case .nothing: return .keep
                 case .beginning, .over: return .gone
                 }
@@ -63,7 +63,7 @@ extension DownstreamConnection {
         return ending
     }
 
-    /// Serves a request without a task, as far as that goes.
+    /// Serves a request without a task, as far as possible.
     func begin(_ request: ParsedRequest) {
         isResting = false
         let snapshot = adoptSnapshot()
@@ -77,12 +77,12 @@ extension DownstreamConnection {
         idleDeadline = resources.loop.deadline(in: exchange.snapshot.waits.clientIdle)
     }
 
-    /// Who is inside has proved on the CONNECT who he is.
+    /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
         enclosure == nil ? entrance.authenticator : nil
     }
 
-    /// The snapshot by which the next exchange goes.
+    /// The snapshot for the next exchange; readmits the client under a new one.
     private func adoptSnapshot() -> Snapshot {
         let snapshot = resources.snapshot
         if snapshot.number != admittedBy {
@@ -92,21 +92,21 @@ extension DownstreamConnection {
         return snapshot
     }
 
-    /// What there is when somebody looks for a request.
+    /// The result of looking for a request.
     enum Found {
         case request(ParsedRequest)
-        /// Not a byte.
+        /// No bytes have come.
         case nothing
-        /// Some of its bytes.
+        /// An incomplete head has come.
         case beginning
-        /// HTTP/2.
+        /// The client starts HTTP/2.
         case multiplexed
-        /// The end: no request will come.
+        /// The connection has ended: no request will come.
         case over
     }
 
-    /// Looks for a request among what has come.
-    /// - Throws: What is wrong with it, to be answered.
+    /// Looks for a request among the received bytes.
+    /// - Throws: The problem with it, to be answered.
     func look() throws(LupinError) -> Found {
         if resources.isDraining, !http1.hasBegun { return .over }
         if isFresh, try beginsHTTP2() { return .multiplexed }
@@ -116,11 +116,11 @@ extension DownstreamConnection {
     }
 
     /// Waits for the rest of a head that has begun.
-    /// - Throws: What is wrong with it, to be answered.
+    /// - Throws: The problem with it, to be answered.
     private func awaitHead() async throws(LupinError) -> Found {
         headAwaitedSince = resources.loop.now
         defer { headAwaitedSince = nil }
-        // Absolute from the first byte: dripping does not buy time.
+        // Fixed from the first byte: a client that drips bytes gets no more time.
         let deadline = resources.loop.deadline(in: resources.snapshot.waits.clientHeader)
         while true {
             let woken = await slot.park(
@@ -139,9 +139,9 @@ extension DownstreamConnection {
         }
     }
 
-    /// Looks whether a client's first bytes begin HTTP/2, where the listener takes it.
+    /// Whether a client's first bytes start HTTP/2, if the listener accepts it.
     ///
-    /// While they are too few to say the connection stays fresh.
+    /// While there are too few bytes to decide, the connection stays fresh.
     private func beginsHTTP2() throws(LupinError) -> Bool {
         guard let isHTTP2 = try http1.beginsHTTP2() else { return false }
         noteAcceptance()
@@ -153,7 +153,7 @@ extension DownstreamConnection {
         return false
     }
 
-    /// Answers something that never became a request.
+    /// Answers bytes that never became a request.
     func refuse(_ error: LupinError) async -> Ending {
         if error == .clientGone { return .gone }
         return await exchange(nil, by: resources.snapshot).refuse(error)
@@ -172,7 +172,7 @@ extension DownstreamConnection {
         )
     }
 
-    /// In TLS 1.3 a client says only behind the handshake that it refuses our certificate.
+    /// In TLS 1.3 a client reports that it refuses our certificate only after the handshake.
     private func noteRejection() {
         guard let interception, let failure = enclosure?.tls?.failure,
             case .peerRejectedOurCertificate(let alert) = failure.kind
@@ -180,7 +180,7 @@ extension DownstreamConnection {
         resources.noteRejection(of: interception, by: alert, resources.snapshot)
     }
 
-    /// Whoever sends bytes inside TLS has accepted our certificate.
+    /// A client that sends bytes inside TLS has accepted our certificate.
     private func noteAcceptance() {
         guard let interception, enclosure?.tls != nil else { return }
         resources.shared.rejections.noteAcceptance(
@@ -189,7 +189,7 @@ extension DownstreamConnection {
         )
     }
 
-    /// Asks the kernel who owns the other end, off the loop.
+    /// Looks up the owner of the client's socket, off the loop.
     private func lookUpClient(_ snapshot: Snapshot) async {
         isClientLookedUp = true
         guard let local = channel.localAddress, let peer = channel.peer else { return }

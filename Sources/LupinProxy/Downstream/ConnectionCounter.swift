@@ -1,15 +1,15 @@
-// How many client connections are open: in all, by address, and by whoever holds them.
+// The number of open client connections: in total, by address, and by holder.
 package import LupinCore
 import Synchronization
 
-/// Whose a connection is, where there are too many of them.
+/// The holder of a connection, for fairness when there are too many.
 package enum ConnectionHolder: Hashable, Sendable {
-    /// A user of this machine, as the kernel says.
+    /// A user of this machine, as reported by the kernel.
     case user(UInt32)
     /// Another machine, or a client that the kernel does not know.
     case address(IPAddress)
 
-    /// For diagnostics.
+    /// The name for diagnostics.
     var text: String {
         switch self {
         case .user(let number): "user \(number)"
@@ -23,7 +23,7 @@ package final class ConnectionCounter: Sendable {
     private let open = Atomic<Int>(0)
     private let byClient = Mutex<[IPAddress: Int]>([:])
     private let byHolder = Mutex<[ConnectionHolder: Int]>([:])
-    /// When it was last said that there are too many, in microseconds of the loops' clock.
+    /// When too many connections were last warned of, in microseconds of the loops' clock.
     private let warnedAt = Atomic<UInt64>(0)
 
     var count: Int { open.load(ordering: .relaxed) }
@@ -35,7 +35,7 @@ package final class ConnectionCounter: Sendable {
 
     // MARK: `limits.client_connections`
 
-    /// Counts a connection of `client`; false when it has as many as `limit` already.
+    /// Counts a connection of `client`; returns false when the client has `limit` already.
     func admit(_ client: IPAddress, limit: Int) -> Bool {
         byClient.withLock { counts in
             let count = counts[client, default: 0]
@@ -60,21 +60,21 @@ package final class ConnectionCounter: Sendable {
         byHolder.withLock { Self.release(holder, in: &$0) }
     }
 
-    /// How many connections a holder has and may have: half of what the others leave.
+    /// How many connections a holder has and may have: half of those that the others leave.
     package func share(of holder: ConnectionHolder, limit: Int) -> (held: Int, allowed: Int) {
         let held = byHolder.withLock { $0[holder] ?? 0 }
         let left = max(0, limit - max(0, count - held))
         return (held, max(1, (left + 1) / 2))
     }
 
-    /// Who holds most, for diagnostics.
+    /// The holder of the most connections, for diagnostics.
     var largest: (holder: ConnectionHolder, count: Int)? {
         byHolder.withLock { counts in
             counts.max { $0.value < $1.value }.map { (holder: $0.key, count: $0.value) }
         }
     }
 
-    /// Whether it is time to warn again: at most once a minute.
+    /// Whether a warning is due; at most once a minute.
     package func mayWarn(now: UInt64) -> Bool {
         let last = warnedAt.load(ordering: .relaxed)
         // Another worker's clock may be ahead of this one's.

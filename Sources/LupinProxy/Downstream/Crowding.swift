@@ -1,30 +1,30 @@
-// Which client connections go when there are more than `limits.connections`, and who gets no more.
+// Chooses the client connections to close when there are more than `limits.connections`.
 import Logging
 import LupinCore
 import LupinIO
 
 /// One worker's choice of connections to close for new ones.
 final class Crowding {
-    /// Those that have waited longest for their clients, the longest last; of one holder, or of
-    /// any.
+    /// The connections that have waited longest for their clients, the longest last; of one holder,
+    /// or of any.
     private var candidates: [(connection: DownstreamConnection, since: UInt64)] = []
     private var candidatesOf: ConnectionHolder?
     private var candidatesUntil: UInt64 = 0
-    /// Whether it is known of each of the worker's connections whose it is.
+    /// Whether the holders of all the worker's connections are known.
     fileprivate var hasCountedAll = false
 
-    /// As many are found at once: a flood of connections asks for one after the other.
+    /// How many are found at once: a flood of connections needs one after the other.
     private static let candidatesMax = 64
-    /// Microseconds for which they are kept.
+    /// Microseconds for which the candidates are kept.
     private static let candidatesTime: UInt64 = 1_000_000
-    /// The part of the limit from which on it is asked whose the connections are.
+    /// From this fraction of the limit on, the holders of connections are looked up.
     private static let crowdedPart = 4
 
-    /// Whether there are so many connections that nobody may take more than their share.
+    /// Whether there are so many connections that a holder may have no more than its share.
     static func isCrowded(_ count: Int, limit: Int) -> Bool { count >= limit / crowdedPart }
 
-    /// The connection that has waited longest for its client, of `holder` or of anybody; nil where
-    /// all are busy.
+    /// The connection that has waited longest for its client, of `holder` or of any; nil when all
+    /// are busy.
     func longestWaiting(
         among connections: [DownstreamConnection],
         of holder: ConnectionHolder?,
@@ -39,7 +39,7 @@ final class Crowding {
 
     private func nextCandidate() -> DownstreamConnection? {
         while let (connection, since) = candidates.popLast() {
-            // It may have become busy meanwhile, or gone, or have begun to wait anew.
+            // Meanwhile it may have become busy, ended, or started to wait again.
             if connection.waitingSince == since, connection.isStillQuiet() { return connection }
         }
         return nil
@@ -67,10 +67,10 @@ final class Crowding {
 extension WorkerResources {
     private var connectionLimit: Int { snapshot.limits.connections }
 
-    /// Whether as many connections are open as may be.
+    /// Whether the limit of open connections is reached.
     var isFull: Bool { shared.connections.count >= connectionLimit }
 
-    /// Closes the connection that has waited longest for its client; false where all are busy.
+    /// Closes the connection that has waited longest for its client; false when all are busy.
     func makeRoom() -> Bool {
         countHolders()
         warnOfCrowd()
@@ -85,8 +85,8 @@ extension WorkerResources {
         return true
     }
 
-    /// Counts a new connection for its holder; what it is refused with where they have their share
-    /// of connections already, and all that this worker has of them are busy.
+    /// Counts a new connection for its holder; returns the refusal when the holder has its share of
+    /// connections already, and all of them on this worker are busy.
     func admit(_ connection: DownstreamConnection) -> LupinError? {
         let limit = connectionLimit
         guard Crowding.isCrowded(shared.connections.count, limit: limit) else {
@@ -106,14 +106,14 @@ extension WorkerResources {
         return nil
     }
 
-    /// Asks whose the connections are of which that is not known yet.
+    /// Looks up the holders that are not known yet.
     private func countHolders() {
         guard !crowding.hasCountedAll else { return }
         crowding.hasCountedAll = true
         for connection in openConnections { count(connection) }
     }
 
-    /// Counts a connection for its holder, while those of all are counted.
+    /// Counts a connection for its holder, if all holders are known.
     func noteHolder(of connection: DownstreamConnection) {
         if crowding.hasCountedAll { count(connection) }
     }
@@ -148,7 +148,7 @@ extension WorkerResources {
 
 extension DownstreamConnection {
     /// Since when the connection has waited for its client, with nothing under way that would be
-    /// lost with it; nil while there is something.
+    /// lost; nil while there is.
     var waitingSince: UInt64? {
         if isEvicted { return nil }
         if let http2 { return http2.waitingSince }
@@ -156,15 +156,14 @@ extension DownstreamConnection {
         return headAwaitedSince
     }
 
-    /// Whether nothing has come to a resting connection that nobody has read yet; what has is
-    /// served.
+    /// Whether a resting connection has no unread bytes; serves them if it has.
     fileprivate func isStillQuiet() -> Bool {
         guard isResting, !channel.isQuiet(asksKernel: true) else { return true }
         channelIsReady(channel)
         return false
     }
 
-    /// Closes a connection that waits for its client, so that another one has room.
+    /// Closes a connection that waits for its client, to make room for another.
     func evict() {
         isEvicted = true
         if let http2 { return http2.cut() }

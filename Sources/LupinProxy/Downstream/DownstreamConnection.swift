@@ -1,26 +1,26 @@
-// A client connection from accept to close: one exchange after the other.
+// A client connection from accept to close: it carries one exchange after the other.
 import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
 
-/// Who is at the other end.
+/// The client at the other end.
 struct Client: Sendable {
     var address: IPAddress
     var port: UInt16
-    /// Looked up once per connection when a rule or the log wants it.
+    /// The client's program, looked up once per connection if a rule or the log uses it.
     var program: String?
     var pid: Int32?
     /// `access.clients` lists it.
     var isAdmitted: Bool
-    /// It is on this machine.
+    /// The client is on this machine.
     var isLocal: Bool
-    /// Whose password was right, where the listener asks for one; may change with every request.
+    /// The authenticated user, if the listener requires a password; may change with every request.
     var user: String?
-    /// The user who made the socket, once that was asked.
+    /// The user who created the socket, once looked up.
     var number: UInt32?
-    /// Another lupin of this user made it, for clients of its own.
+    /// Another lupin of this user created the socket, for a client of its own.
     var isThroughSibling = false
 }
 
@@ -32,45 +32,45 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private(set) var http1: DownstreamHTTP1
     /// Set once the client speaks HTTP/2: from then on its streams are served.
     private(set) var http2: DownstreamHTTP2?
-    /// No request has come yet, so the client may still begin HTTP/2.
+    /// No request has come yet, so the client may still start HTTP/2.
     var isFresh = true
     private var isAgreedUponHTTP2 = false
-    /// Set once a CONNECT was intercepted: every later request is inside it.
+    /// Set once a CONNECT was intercepted: every later request comes from inside it.
     private(set) var enclosure: Enclosure?
     var interception: Interception?
     var client: Client
-    /// Where it came in.
+    /// The gate that accepted the connection.
     let gate: Gate
     /// The snapshot by which `client.isAdmitted` was decided.
     var admittedBy: Int
-    /// Both ends of the client's connection, where they are not those of the channel.
+    /// Both ends of the client's connection, if they differ from those of the channel.
     let clientEnds: (peer: SocketAddress, local: SocketAddress)?
-    /// What began on a stream of another connection, and goes on here.
+    /// An exchange that began on a stream of another connection, and continues here.
     private var beginning: (exchange: Exchange, interception: Interception)?
     var isClientLookedUp = false
     private var hasBegun = false
-    /// What a task is to begin with; nil for what `hasBegun` and `beginning` say.
+    /// The work that a task begins with; nil for what `hasBegun` and `beginning` imply.
     var arrival: Arrival?
-    /// When a client that asks for nothing is closed, in microseconds of the loop's clock.
+    /// When an idle client is closed, in microseconds of the loop's clock.
     var idleDeadline = UInt64.max
-    /// It rests, and has given back what it keeps for speed.
+    /// It rests, and has released its buffers.
     private var isLight = true
-    /// Where it stands among the worker's connections.
+    /// The index in the worker's roster of connections.
     var place = DownstreamConnection.nowhere
-    /// There is neither a task nor an exchange: whatever happens on the channel begins one.
+    /// There is neither a task nor an exchange: any event on the channel begins one.
     var isResting = false
     /// The client is among those that `limits.client_connections` counts.
     private var isCounted = false
-    /// Whose it is, once that was asked because there are many connections.
+    /// The holder of the connection, once looked up because there are many connections.
     var holder: ConnectionHolder?
-    /// What it is refused with.
+    /// The error that the connection is refused with.
     private var refusal: LupinError?
     /// When it came to rest, in microseconds of the loop's clock.
     private(set) var restsSince: UInt64 = 0
-    /// Since when a client has been expected to say something before which nothing can begin: a
-    /// head, or the rest of a handshake; nil while it is not.
+    /// Since when the client has been expected to complete a head or a handshake; nil while it is
+    /// not.
     var headAwaitedSince: UInt64?
-    /// It is on its way out, for others.
+    /// It is being closed to make room for others.
     var isEvicted = false
 
     init(
@@ -96,7 +96,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate)
     }
 
-    /// The inside of a CONNECT that a client asked for on a stream of HTTP/2.
+    /// The inside of a CONNECT that a client sent on a stream of HTTP/2.
     init(
         inside channel: Channel,
         _ resources: WorkerResources,
@@ -123,19 +123,19 @@ final class DownstreamConnection: ChannelPump, Rostered {
         beginning = (exchange, interception)
     }
 
-    /// What the listener demands now.
+    /// The listener's current requirements.
     var entrance: Entrance { gate.entrance }
 
-    /// Whether the connection ends with what it is doing.
+    /// Whether the connection ends after its current exchange.
     var isLeaving: Bool { resources.isDraining || gate.isClosed }
 
     /// Whether the connection is closed for good.
     var isOver: Bool { !channel.isOpen }
 
-    /// Begins to serve, as a connection that rests if nothing has to be done before a request.
+    /// Starts to serve; without a task if nothing has to be done before the first request.
     ///
-    /// A client that says nothing at all gets as long as for a head. With a `refusal` it is only
-    /// told that.
+    /// A client that sends nothing at all gets as much time as for a head. With a `refusal` it gets
+    /// only that.
     func start(_ refusal: LupinError? = nil) {
         let waits = resources.snapshot.waits
         idleDeadline = resources.loop.deadline(in: min(waits.clientHeader, waits.clientIdle))
@@ -146,7 +146,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         rest()
     }
 
-    /// Does with a task what needs one, until the connection rests or ends; an ended one is closed.
+    /// Does the work that needs a task, until the connection rests or ends; closes it at the end.
     func serve() async {
         var ending = Ending.keep
         if !hasBegun {
@@ -162,20 +162,20 @@ final class DownstreamConnection: ChannelPump, Rostered {
         settle(ending)
     }
 
-    /// What has to be done before the first request.
+    /// Does the work that precedes the first request.
     private func open() async -> Ending {
         if let limit = resources.snapshot.limits.clientConnections {
             isCounted = resources.shared.connections.admit(client.address, limit: limit)
             if !isCounted { refusal = .tooManyConnections(limit) }
         }
-        // A client that expects TLS could not read a refusal in clear.
+        // A client that expects TLS could not read a refusal in clear text.
         if let tls = entrance.tls, await !secure(with: tls) { return .gone }
         guard let refusal else { return .keep }
-        // Who agreed upon HTTP/2 could not read an answer in HTTP/1.1.
+        // A client that agreed upon HTTP/2 could not read a response in HTTP/1.1.
         return isAgreedUponHTTP2 ? .close : await refuse(refusal)
     }
 
-    /// Goes on as `ending` says, without a task.
+    /// Continues as `ending` says, without a task.
     func settle(_ ending: Ending) {
         switch ending {
         case .keep: isAgreedUponHTTP2 ? beginHTTP2() : rest()
@@ -184,7 +184,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         }
     }
 
-    /// Makes TLS with the client of an HTTPS proxy; false when it comes to nothing.
+    /// Performs the TLS handshake of an HTTPS proxy; returns false when it fails.
     private func secure(with tls: ListenerTLS) async -> Bool {
         guard let filter = try? tls.filter() else { return false }
         channel.insert(filter)
@@ -195,7 +195,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
             filter: filter,
             slot: slot,
             readiness: .downstreamReadable | .downstreamWritable,
-            // Nothing was asked for yet, so a stop waits for nothing here.
+            // No request has come yet, so a stop does not wait for the handshake.
             interruptions: .draining | .cut,
             deadline: resources.loop.deadline(in: resources.snapshot.waits.tls)
         )
@@ -211,7 +211,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     // MARK: Inside a CONNECT
 
-    /// From now on requests come from inside an intercepted CONNECT.
+    /// Serves requests from inside an intercepted CONNECT from now on.
     func enter(_ enclosure: Enclosure, _ interception: Interception, as user: String?) {
         client.user = user
         self.enclosure = enclosure
@@ -229,7 +229,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
 
     // MARK: HTTP/2
 
-    /// Goes on without a task: from now on events of the link begin exchanges, one for a stream.
+    /// Continues without a task: events of the link begin exchanges, one per stream.
     private func beginHTTP2() {
         http1.leave()
         let context = DownstreamHTTP2.Context(
@@ -255,13 +255,13 @@ final class DownstreamConnection: ChannelPump, Rostered {
         isCounted = false
     }
 
-    /// lupin stops, or the listener is gone: idle connections end now, busy ones after what runs.
+    /// Drains the connection: idle ones end now, busy ones after their current exchanges.
     func drain() {
         slot.wake(.draining)
         http2?.leave()
     }
 
-    /// The time to stop is over.
+    /// Ends everything now: the drain time is over.
     func cut() {
         slot.wake(.cut)
         http2?.cut()
@@ -276,18 +276,18 @@ final class DownstreamConnection: ChannelPump, Rostered {
         http1.expectRequest()
         channel.pump = self
         if channel.isReadableNow || http1.holdsBytes {
-            // No event will tell of it. Others have their turn before: a client that pipelines
-            // without end and reads as fast would never let them.
+            // No event will announce these bytes. Other connections get their turn first: a client
+            // that pipelines without end and reads as fast would never let them.
             resources.loop.later { [self] in channelIsReady(channel) }
         } else if isLeaving {
             end()
         }
     }
 
-    /// Microseconds of rest after which the next request is not expected at once.
+    /// Microseconds of rest after which the next request is not expected immediately.
     private static let restDelay: UInt64 = 5_000
 
-    /// A connection that has rested for a while needs little.
+    /// Releases buffers of a connection that has rested for a while.
     private func giveMemoryBack() {
         guard !isLight, resources.loop.now &- restsSince >= Self.restDelay else { return }
         isLight = true
@@ -295,16 +295,16 @@ final class DownstreamConnection: ChannelPump, Rostered {
         resources.connectionRests()
     }
 
-    /// Closes a resting connection whose time is up, or whenever lupin stops.
+    /// Closes a resting connection that has timed out, or that rests when lupin stops.
     ///
-    /// True when it did.
+    /// Returns true when it did.
     @discardableResult
     func endRest(isStopping: Bool) -> Bool {
         if let http2 {
             http2.sweep()
             return false
         }
-        // Nobody may have looked yet at what it begins with.
+        // Its first bytes may not have been read yet.
         if isResting, isStopping, isFresh, !channel.isQuiet(asksKernel: true) {
             channelIsReady(channel)
             return false
@@ -328,7 +328,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         resources.remove(self)
     }
 
-    /// Something came, or the client left.
+    /// Called when bytes came, or the client left.
     func channelIsReady(_ ready: Channel) {
         guard isResting, channel.isReadableNow || http1.holdsBytes else { return }
         isLight = false
@@ -347,7 +347,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         }
     }
 
-    /// A new task sees to what there is to do.
+    /// Starts a new task for the work that is due.
     func resumeTask() {
         isResting = false
         channel.pump = nil
@@ -355,17 +355,17 @@ final class DownstreamConnection: ChannelPump, Rostered {
     }
 }
 
-/// How an exchange leaves the connection.
+/// How the connection continues after an exchange.
 enum Ending: Equatable {
     /// Ready for the next request.
     case keep
-    /// Close it, when the client has had time to read.
+    /// Close it after the client has had time to read.
     case close
     /// Close it so that the client sees an error.
     case reset
-    /// Nobody is there any more.
+    /// The client is gone.
     case gone
-    /// A CONNECT was granted that lupin answers itself.
+    /// A CONNECT was granted that lupin intercepts.
     case enclose
     /// The client speaks HTTP/2 from here on.
     case multiplexed

@@ -10,30 +10,30 @@ final class DownstreamHTTP1: Downstream {
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
     private let limits: HTTP1Limits
-    /// Where the connection came in; nil for one that leads to no listener of the proxy.
+    /// The gate of the connection; nil for one that leads to no listener of the proxy.
     private let gate: Gate?
-    /// Both ends of the client's connection, where they are not those of the channel.
+    /// Both ends of the client's connection, if they differ from those of the channel.
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private var parser: RequestParser
     // Of the request under way:
     private var method = Method.get
     private var isHTTP10 = false
-    /// A FIN of the client says no more than that it has sent everything.
+    /// A FIN of the client only means that it has sent everything (half-close).
     private var mayHalfClose = false
-    /// True before the first request: a client that is refused unread still sends what it has.
+    /// True before the first request: a client that is refused unread may still be sending.
     private var keepsAlive = true
-    /// A request was read that said so, as every HTTP/1.0 one does.
+    /// The last request ends keep-alive, as every HTTP/1.0 request does.
     private(set) var isLastRequest = false
-    /// The response's body ends where the connection does.
+    /// The response's body ends with the connection.
     private var endsWithConnection = false
     private var acceptsTrailers = false
-    /// The bytes that had been consumed when the request began.
+    /// The number of bytes consumed before the request began.
     private(set) var bytesBeforeRequest: UInt64 = 0
 
     private(set) var isCommitted = false
     /// Whether the connection may carry another request after this exchange.
     private(set) var mayPersist = false
-    /// Whether the response that was begun has a body, if only an empty one.
+    /// Whether the response has a body, even an empty one.
     private(set) var sendsBody = true
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
@@ -59,34 +59,34 @@ final class DownstreamHTTP1: Downstream {
         channel.closedReason = .downstreamClosed
     }
 
-    /// Whether closing needs no care for what the client still has to read: nothing of it is unread
-    /// on our side, and nothing more will come.
+    /// Whether closing at once loses nothing that the client still has to read: all its bytes were
+    /// read, and no more will come.
     ///
-    /// So it is when it has ended its side, or meant this request to be its last and sent nothing
-    /// behind it.
+    /// That is so when the client has ended its side, or when this was its last request and it sent
+    /// nothing behind it.
     var mayCloseAtOnce: Bool {
         guard !channel.hasStaged else { return false }
         if channel.hasReadEnd { return true }
         guard isLastRequest, reader.isComplete else { return false }
-        // What is not quiet may be the client's end.
+        // If it isn't quiet, the client may have ended its side.
         return channel.isQuiet(asksKernel: true) || channel.hasReadEnd
     }
 
     // MARK: Requests
 
-    /// Whether a byte of the next head is there.
+    /// Whether a byte of the next head has come.
     var hasBegun: Bool { parser.hasBegun }
 
     var bytesReceived: UInt64 { channel.bytesReceived - UInt64(channel.input.count) }
     var bytesSent: UInt64 { channel.bytesSent }
 
-    /// Gets ready for the next request.
+    /// Prepares for the next request.
     func expectRequest() {
         channel.pump = nil
         bytesBeforeRequest = bytesReceived
     }
 
-    /// Whether the connection's first bytes are those of HTTP/2; nil while there are too few.
+    /// Whether the connection's first bytes start HTTP/2; nil while there are too few.
     func beginsHTTP2() throws(LupinError) -> Bool? {
         let input = channel.input
         while true {
@@ -94,19 +94,19 @@ final class DownstreamHTTP1: Downstream {
             switch try receive() {
             case .bytes: continue
             case .blocked: return nil
-            // The parser's to tell.
+            // The parser reports it.
             case .end, .full: return false
             }
         }
     }
 
-    /// Whether bytes have come that nobody has made anything of.
+    /// Whether bytes have come that were not parsed yet.
     var holdsBytes: Bool { !channel.input.isEmpty }
 
-    /// Leaves the channel to somebody else.
+    /// Leaves the channel to another user.
     func leave() { channel.pump = nil }
 
-    /// The next request, if all of its head is there.
+    /// The next request, if its head is complete.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
         while true {
             if !channel.input.isEmpty {
@@ -125,10 +125,10 @@ final class DownstreamHTTP1: Downstream {
         }
     }
 
-    /// Between requests that may be far apart: what the parser keeps for speed is given back.
+    /// Releases the parser's buffers, since the next request may be far away.
     func rest() { parser = RequestParser(limits: limits) }
 
-    /// After an exchange: what was lent to it comes back.
+    /// Takes back the memory of a finished exchange's fields.
     func recycle(_ fields: consuming FieldSection) {
         isCommitted = false
         parser.recycle(fields)
@@ -170,10 +170,10 @@ final class DownstreamHTTP1: Downstream {
 
     var isRequestComplete: Bool { reader.isComplete }
 
-    /// curl's ^C sends FIN: in HTTP/1.1 it is an abort.
+    /// Whether the client has aborted: in HTTP/1.1 a FIN means that, as curl's ^C sends it.
     ///
-    /// An HTTP/1.0 client may close its side and wait for the answer, and so may either side of a
-    /// tunnel: only a broken connection tells.
+    /// An HTTP/1.0 client may half-close and wait for the response, and so may either side of a
+    /// tunnel: there only a broken connection counts.
     var isClientGone: Bool {
         channel.isBroken || (channel.hasHungUp && !mayHalfClose)
     }
@@ -209,8 +209,8 @@ final class DownstreamHTTP1: Downstream {
         endsWithConnection = !isBodiless && framing == .untilClose
         let isConnect = method == .connect
         let isTunnel = isConnect && head.status / 100 == 2
-        // A body that ends with the connection leaves none to use again. What a client sent behind
-        // a CONNECT was meant for the tunnel: it must not be read as a request.
+        // A body that ends with the connection leaves none to reuse. Bytes that a client sent
+        // behind a CONNECT were meant for the tunnel: they must not be read as a request.
         mayPersist =
             keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true
             && (isBodiless || framing != .untilClose)
@@ -248,8 +248,8 @@ final class DownstreamHTTP1: Downstream {
 
     func cutShort(atOnce: Bool) {
         mayPersist = false
-        // A missing rest of a length and a missing last chunk tell by themselves. RST would throw
-        // away what the client has not read yet, so it is left to bodies that end by closing.
+        // A missing rest of a length or a missing last chunk is an error in itself. RST would
+        // discard bytes that the client has not read, so only bodies that end by closing use it.
         if atOnce || endsWithConnection { channel.close(reset: true) }
     }
 

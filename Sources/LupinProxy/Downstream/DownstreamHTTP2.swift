@@ -1,11 +1,11 @@
-// A client's HTTP/2 connection: a stream is an exchange, with a task where it needs one.
+// A client's HTTP/2 connection: each stream is an exchange, with a task if it needs one.
 import LupinCore
 import LupinIO
 import LupinWire
 
 /// Serves the streams of one client connection; confined to its loop.
 final class DownstreamHTTP2: HTTP2LinkOwner {
-    /// What a connection brings that its streams share.
+    /// The properties of a connection that its streams share.
     struct Context {
         var client: Client
         let gate: Gate
@@ -17,19 +17,19 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     private let link: HTTP2Link
     let resources: WorkerResources
     private(set) var context: Context
-    /// What is to be done when all is over.
+    /// Called when the connection has ended.
     private let ended: () -> Void
-    /// Who waits until it is known which program the client is; nil once it is.
+    /// The slots of streams that wait for the look-up of the client's program; nil once it is done.
     private var awaitsClient: [ParkingSlot]? = []
     private var isClientAskedFor = false
     /// The snapshot by which the client was admitted.
     private(set) var admittedBy: Int
     private var exchanges = 0
     private var idleDeadline: UInt64
-    /// Since when no stream has been under way.
+    /// Since when no stream has been open.
     private var idleSince: UInt64
     private let begun: UInt64
-    /// When the client was told that we leave.
+    /// When the GOAWAY was announced to the client.
     private var leaveBegun: UInt64?
     private var hasLeft = false
 
@@ -56,7 +56,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         link.owner = self
     }
 
-    /// Begins to serve what came and what comes.
+    /// Starts to serve.
     func start() {
         link.start()
         if isLeaving { leave() }
@@ -65,7 +65,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// Whether the connection takes no new streams.
     var isLeaving: Bool { resources.isDraining || context.gate.isClosed }
 
-    /// Ends what has been idle for too long, or can't get a head complete.
+    /// Ends the connection when it is idle for too long, or a head is not completed in time.
     func sweep() {
         let now = resources.loop.now
         if let since = link.connection.unfinishedSince(begun),
@@ -75,26 +75,26 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         }
         link.endPassing()
         guard link.isOpen else { return }
-        // A client that answers no PING is not waited for.
+        // A client that does not answer the PING is not waited for.
         if let leaveBegun, now &- leaveBegun >= Self.farewell { finishLeave() }
         guard exchanges == 0, now >= idleDeadline else { return }
         leave()
-        // Nor is one that reads nothing, whose last bytes would wait for ever.
+        // Nor is a client that reads nothing: its last bytes would wait for ever.
         if now &- idleDeadline >= 5 * Self.farewell { link.cut() }
     }
 
-    /// Since when no stream has been under way, or a head has been incomplete; nil while there is
-    /// something to lose.
+    /// Since when no stream has been open, or a head has been incomplete; nil while closing would
+    /// lose an exchange.
     var waitingSince: UInt64? {
         guard exchanges == 0, leaveBegun == nil else { return nil }
         if let since = link.connection.unfinishedSince(begun) { return since }
         return idleSince
     }
 
-    /// How long a client has to hear that we leave, in microseconds.
+    /// How long a client has to receive the GOAWAY, in microseconds.
     private static let farewell: UInt64 = 1_000_000
 
-    /// Takes no new streams once the client has heard of it, and ends when those there are have.
+    /// Takes no new streams once the client knows, and ends when the open ones have ended.
     func leave() {
         guard leaveBegun == nil else { return }
         leaveBegun = resources.loop.now
@@ -113,7 +113,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if exchanges == 0 { link.cut() }
     }
 
-    // MARK: The link's news
+    // MARK: Events of the link
 
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {
         beginExchange()
@@ -125,7 +125,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         start(Arrival(stream: stream, problem: problem))
     }
 
-    /// Nothing is left to do but to write down why.
+    /// Writes the record of a stream that was reset already.
     func linkRejected(_ stream: HTTP2Stream) {
         let slot = ParkingSlot(on: resources.loop)
         let downstream = DownstreamStream(stream, nil, slot, ends: context.ends)
@@ -147,7 +147,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     // MARK: Streams
 
-    /// Something on a stream that an exchange has to deal with.
+    /// A request, or a problem, that came on a stream.
     fileprivate struct Arrival {
         let stream: HTTP2Stream
         var request: ParsedRequest?
@@ -155,26 +155,26 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         var protocolName: String?
     }
 
-    /// Counts what `endExchange` ends.
+    /// Counts an exchange, until `endExchange`.
     private func beginExchange() { exchanges += 1 }
 
     private func start(_ arrival: Arrival) {
         let service = StreamService(owner: self, arrival)
         let mustAsk = awaitsClient != nil && resources.snapshot.needsProgram
-        // Who gave up before anything was done has nobody work for it (RFC 9113 §10.5).
+        // A client that cancelled the stream at once gets no work done (RFC 9113 §10.5).
         guard let request = arrival.request, !arrival.stream.isGone, !mustAsk else {
             return attend { await service.run() }
         }
         exchange(for: service, request).begin(for: service, behind: authenticator)
     }
 
-    /// Gives a stream a task.
+    /// Starts a task for a stream.
     fileprivate func attend(_ work: @escaping () async -> Void) {
         let local = LoopLocal(work, of: resources.loop.executor)
         Task.immediate(executorPreference: resources.loop.executor) { await local.value() }
     }
 
-    /// Who is inside a CONNECT has said there who he is.
+    /// Nil inside a CONNECT, which was authenticated itself.
     private var authenticator: Authenticator? {
         context.enclosure == nil ? context.gate.entrance.authenticator : nil
     }
@@ -185,7 +185,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         return exchange
     }
 
-    /// Serves what needs a task from the start.
+    /// Serves a stream that needs a task from the start.
     fileprivate func serve(_ service: StreamService) async {
         let arrival = service.arrival
         if awaitsClient != nil, resources.snapshot.needsProgram {
@@ -204,7 +204,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         await end(exchange, ending, of: service)
     }
 
-    /// Has an exchange go on inside a CONNECT, or ends it.
+    /// Ends an exchange, or continues it inside a CONNECT.
     fileprivate func end(
         _ exchange: Exchange,
         _ ending: Ending,
@@ -214,12 +214,12 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
             return end(exchange, of: service)
         }
         context.client.number = exchange.client.number
-        // The exchange lives on inside.
+        // The exchange continues inside.
         await enclose(exchange, interception, service.arrival.stream)
         leave(service)
     }
 
-    /// Ends an exchange that wrote its record.
+    /// Ends an exchange that has written its record.
     fileprivate func end(_ exchange: Exchange, of service: StreamService) {
         context.client.number = exchange.client.number
         link.recycle(exchange.takeFields())
@@ -267,8 +267,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
         if isLeaving { leave() }
     }
 
-    /// Finds out which program the client is: the first stream asks, the others wait for it, since
-    /// none may slip past a rule meanwhile.
+    /// Looks up the client's program: the first stream starts the look-up and the others wait for
+    /// it, since none may bypass a rule meanwhile.
     private func lookUpClient(_ slot: ParkingSlot) async {
         if isClientAskedFor {
             awaitsClient?.append(slot)
@@ -295,10 +295,10 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
 
     // MARK: Inside a CONNECT
 
-    /// Intercepts what flows through a CONNECT stream.
+    /// Intercepts the bytes of a CONNECT stream.
     ///
-    /// The inside is a connection like any other, on one end of a pair of sockets; the stream is
-    /// joined to the other end.
+    /// The inside is a connection like any other, on one end of a socket pair; the stream is joined
+    /// to the other end.
     private func enclose(
         _ exchange: Exchange,
         _ interception: Interception,
@@ -324,7 +324,7 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 }
 
-/// One stream, with a task or without.
+/// The service of one stream, with a task or without.
 private final class StreamService: ExchangeKeeper {
     private let owner: DownstreamHTTP2
     let arrival: DownstreamHTTP2.Arrival

@@ -11,7 +11,7 @@ final class DownstreamStream: Downstream {
     private let acceptsTrailers: Bool
     private let clientEnds: (peer: SocketAddress, local: SocketAddress)?
     private(set) var isCommitted = false
-    /// What a response that breaks off is reset with.
+    /// The code with which a response that breaks off is reset.
     private var breakCode = HTTP2ErrorCode.internalError
 
     init(
@@ -35,7 +35,7 @@ final class DownstreamStream: Downstream {
     var isRequestComplete: Bool { stream.isReceived }
     var isClientGone: Bool { stream.isGone }
     var hasBodyWaiting: Bool { stream.hasBytes }
-    /// A stream that ends takes its connection with it in no case.
+    /// The end of a stream never ends its connection.
     var mayPersist: Bool { true }
     var localAddress: IPAddress? { clientEnds?.local.address }
     var ends: (peer: SocketAddress, local: SocketAddress)? { clientEnds }
@@ -57,7 +57,7 @@ final class DownstreamStream: Downstream {
         isCommitted = true
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
         let isTunnel = method == .connect && head.status / 100 == 2
-        // END_STREAM says that there is no body; only a length that the origin said is repeated.
+        // END_STREAM marks a missing body; only a length that the origin sent is repeated.
         let tellsLength = !isBodiless && !body.framing.isEmpty
         var options = ResponseOptions(
             framing: tellsLength
@@ -78,7 +78,7 @@ final class DownstreamStream: Downstream {
         breakCode = .cancel
         var options = ResponseOptions(framing: .none)
         options.via = via
-        // RFC 8441 §5: 200 says what 101 says in HTTP/1.1.
+        // RFC 8441 §5: 200 means what 101 means in HTTP/1.1.
         submit(head, options, status: 200, hasBody: true)
     }
 
@@ -101,13 +101,13 @@ final class DownstreamStream: Downstream {
 
     func abort() { stream.abort(breakCode) }
 
-    /// The exchange is over: what still comes of the request nobody needs.
+    /// Leaves the stream after the exchange; the rest of the request is discarded.
     func leave() {
         stream.pump = nil
         stream.slot = nil
         guard !(stream.hasPeerEnded && stream.hasSentAll) else { return }
         guard stream.hasSentAll else { return stream.abort(breakCode) }
-        // Behind the end of a tunnel nothing comes that anybody waits for.
+        // After the end of a tunnel no more bytes are expected.
         if method == .connect { stream.abort(.noError) } else { stream.letRestPass() }
     }
 }

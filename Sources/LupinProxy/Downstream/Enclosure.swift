@@ -1,18 +1,18 @@
-// What an intercepted CONNECT means for the requests inside it.
+// The rules for requests inside an intercepted CONNECT.
 import LupinCore
 
-/// The inside of a CONNECT that lupin answers itself.
+/// The inside of a CONNECT that lupin intercepts.
 ///
-/// There is one authority per exchange: what a request inside names must be what the CONNECT
-/// named, and so is the name in the client's TLS (RFC 9110 §7.4).
+/// There is one authority per exchange: a request inside must name what the CONNECT named, and so
+/// must the server name of the client's TLS (RFC 9110 §7.4).
 final class Enclosure {
-    /// Where the CONNECT wanted to go, with the scheme that is spoken inside.
+    /// The target of the CONNECT, with the scheme that is spoken inside.
     let target: KnownTarget
-    /// The name that the client's TLS asked for, where it is another than the target's.
+    /// The server name of the client's TLS, if it differs from the target's.
     ///
     /// Such a client gets a certificate for that name, so that it can read our 421.
     let foreignName: String?
-    /// TLS with the client; nil where plain HTTP is spoken.
+    /// TLS with the client; nil for plain HTTP.
     let tls: TLSFilter?
 
     init(_ target: KnownTarget, foreignName: String? = nil, tls: TLSFilter? = nil) {
@@ -21,9 +21,9 @@ final class Enclosure {
         self.tls = tls
     }
 
-    /// The target, if a request inside is for it.
+    /// Returns the target if a request inside is for it.
     ///
-    /// `named` is what the request itself names, nil when it names nothing (HTTP/1.0). Throws 421
+    /// `named` is the origin that the request names, nil when it names none (HTTP/1.0). Throws 421
     /// (Misdirected Request).
     func admit(_ named: Origin?) throws(LupinError) -> KnownTarget {
         let expected = target.origin.hostAndPort

@@ -1,13 +1,13 @@
-// What a listener demands of the connections that it accepts.
+// The requirements of a listener for the connections that it accepts.
 import LupinCore
 
-/// One listener's demands; nil where it has none.
+/// The requirements of one listener; nil members require nothing.
 final class Entrance: Sendable {
-    /// Whom it asks about passwords.
+    /// Checks passwords.
     let authenticator: Authenticator?
-    /// What it shows in TLS.
+    /// The TLS context and certificate.
     let tls: ListenerTLS?
-    /// The versions of HTTP that it takes.
+    /// The accepted versions of HTTP.
     let protocols: ListenProtocols
 
     init(

@@ -1,15 +1,15 @@
-// One worker's end of a listener: whether it is still open, and what it demands now.
+// One worker's end of a listener: whether it is open, and its current requirements.
 import LupinIO
 
-/// Where the connections of one listener come in on one worker; confined to the worker's loop.
+/// The place where one worker accepts the connections of one listener; confined to its loop.
 ///
-/// Connections keep their gate and ask it, so that each request meets what holds when it begins.
+/// Connections keep their gate and query it, so that each request meets the current requirements.
 final class Gate {
     let socket: ListeningSocket
     let listener: Listener
     let slot: ParkingSlot
     private(set) var entrance: Entrance
-    /// The listener was removed: connections end with what they are doing.
+    /// The listener was removed: connections end after their current exchange.
     private(set) var isClosed = false
 
     init(_ open: OpenListener, _ listener: Listener, _ slot: ParkingSlot) {
@@ -19,10 +19,10 @@ final class Gate {
         self.slot = slot
     }
 
-    /// Goes on with other demands, after the rules have changed.
+    /// Adopts other requirements after a reload.
     func adopt(_ entrance: Entrance) { self.entrance = entrance }
 
-    /// Takes no more connections.
+    /// Stops accepting connections.
     func close() {
         guard !isClosed else { return }
         isClosed = true

@@ -1,19 +1,19 @@
-// A CONNECT that lupin answers itself: what the client speaks inside, and TLS with it.
+// Interception of a CONNECT: detects what the client speaks inside, and ends its TLS.
 import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
 
-/// What is to be done with a CONNECT whose 200 has gone out.
+/// The interception of a CONNECT whose 200 has been sent.
 final class Interception {
     let origin: Origin
-    /// Whether a client that refuses our certificate, or speaks no HTTP, may have a tunnel: every
-    /// rule that wants clear text does so for convenience only.
+    /// Whether a client that refuses our certificate, or does not speak HTTP, may have a tunnel:
+    /// true when all rules that need clear text do so for convenience only.
     let mayTunnel: Bool
-    /// A rule names the very address, so a name in the client's TLS changes nothing.
+    /// A rule names this very address, so a server name in the client's TLS changes nothing.
     let namesAddress: Bool
-    /// Whom to remember if our certificate is refused.
+    /// The key under which a refusal of our certificate is noted.
     let client: ClientRejections.Key
 
     init(
@@ -30,8 +30,8 @@ final class Interception {
 }
 
 extension Exchange {
-    /// Whether this CONNECT is to be intercepted; nil for a tunnel.
-    /// - Throws: 403 where a tunnel would undo what the rules demand.
+    /// Decides whether this CONNECT is intercepted; returns nil for a tunnel.
+    /// - Throws: 403 when a tunnel would undo what the rules demand.
     func decideInterception(at origin: Origin) async throws(LupinError) -> Interception? {
         guard snapshot.mayIntercept,
             case .intercept(let rule, let isConvenienceOnly) =
@@ -45,14 +45,14 @@ extension Exchange {
         let settings = snapshot.settings.intercept
         let who = ClientRejections.Who(
             client: client.address,
-            // Asked now: who refuses a certificate has left by the time lupin knows.
+            // Looked up now: a client that refuses a certificate has left by the time lupin knows.
             user: await clientUser(),
             program: client.program,
             agent: request.fields.value(of: "user-agent")
         )
         let key = ClientRejections.Key(who: who, origin: origin)
         let bypass = resources.shared.rejections.bypass(key, now: resources.loop.now)
-        // A tunnel at the client's wish would be one that no trust rule covers.
+        // A tunnel at the client's wish would not be covered by any trust rule.
         let mayTunnel =
             isConvenienceOnly && settings.tunnelsRejecting != nil
             && !snapshot.demandsTrustRule
@@ -71,25 +71,25 @@ extension Exchange {
         )
     }
 
-    /// Tells the client to go ahead, as for a tunnel.
+    /// Sends 200 to the client, as for a tunnel.
     func beginInterception() throws(LupinError) {
         _ = try grantTunnel().flush()
     }
 }
 
-/// What a client speaks inside a CONNECT, by its first bytes.
+/// The protocol that a client speaks inside a CONNECT, by its first bytes.
 enum Inside {
     case tls(ClientHello)
     case http
-    /// Something else.
+    /// Any other protocol.
     case unknown
-    /// Nothing for a while: the client is slow, or the server speaks first.
+    /// No bytes for a while: the client is slow, or the server speaks first.
     case silent
     case gone
 }
 
 extension DownstreamConnection {
-    /// Goes on inside a CONNECT: the exchanges to come are those of the client inside.
+    /// Continues inside a CONNECT: further exchanges are those of the client inside.
     ///
     /// - Returns: `.keep` when the inside is ready for requests.
     func enclose(_ exchange: Exchange, _ interception: Interception) async -> Ending {
@@ -97,7 +97,7 @@ extension DownstreamConnection {
             exchange.leave()
             return .gone
         }
-        // Who may not have a tunnel gets time to begin: a slow start must not undo a pin.
+        // A client that may not have a tunnel gets more time: a slow start must not undo a pin.
         let waits = exchange.snapshot.waits
         let patience = interception.mayTunnel ? waits.sniff : waits.tls
         var inside = await look(for: patience, exchange.snapshot)
@@ -138,7 +138,7 @@ extension DownstreamConnection {
         }
     }
 
-    /// Waits until the 200 has left: behind a client that reads nothing it would end up inside TLS.
+    /// Waits until the 200 has been sent: if the client reads nothing, it would end up inside TLS.
     private func hasToldClient(_ snapshot: Snapshot) async -> Bool {
         let deadline = resources.loop.deadline(in: snapshot.waits.tls)
         while true {
@@ -151,7 +151,7 @@ extension DownstreamConnection {
         }
     }
 
-    /// Waits for the first bytes until it is clear what they are.
+    /// Waits for enough first bytes to recognize the protocol.
     func look(for patience: UInt64, _ snapshot: Snapshot) async -> Inside {
         let loop = resources.loop
         var deadline = loop.deadline(in: patience)
@@ -189,7 +189,7 @@ extension DownstreamConnection {
                 until: deadline
             )
             if woken.meets(.cut) { return .gone }
-            // On a busy loop what came in time may be seen late.
+            // On a busy loop, bytes that came in time may be seen late.
             if loop.now >= deadline, !woken.meets(.downstreamReadable) {
                 return hasBegun ? .unknown : .silent
             }
@@ -204,7 +204,7 @@ extension DownstreamConnection {
         let origin = interception.origin
         let named = hello.serverName.flatMap { Host($0) }
         let isForeign = named != nil && named != origin.host
-        // The client resolved the name itself: which rules it would meet nobody can say.
+        // The client resolved the name itself, so the rules that apply are unknown.
         if isForeign, origin.host.address != nil, !interception.namesAddress {
             guard interception.mayTunnel else {
                 return exchange.refuseInside(
@@ -217,7 +217,7 @@ extension DownstreamConnection {
             }
             return await exchange.goOnAsTunnel(to: origin)
         }
-        // A program that speaks something else would only fail here.
+        // A program that speaks another protocol would only fail here.
         let offersHTTP2 = entrance.protocols.contains(.http2)
         if interception.mayTunnel, !hello.protocols.isEmpty,
             !hello.protocols.contains("http/1.1"),
@@ -262,13 +262,13 @@ extension DownstreamConnection {
 // MARK: The CONNECT's own exchange
 
 extension Exchange {
-    /// Ends without a record: the exchanges inside have theirs.
+    /// Ends without a record: the exchanges inside have their own.
     func leave() {
         downstream.attach(nil)
         resources.live.remove(self)
     }
 
-    /// Lets bytes through unseen after all; the client has its 200 already.
+    /// Continues as a tunnel after all; the client has its 200 already.
     func goOnAsTunnel(to origin: Origin) async -> Ending {
         do throws(LupinError) {
             record.mode = .tunnel
@@ -276,13 +276,13 @@ extension Exchange {
             markHopByHop(for: hop)
             try await openTunnel(to: origin, by: hop, tellsClient: false)
         } catch {
-            // An answer in HTTP would be bytes of the tunnel.
+            // An HTTP response would be bytes of the tunnel.
             endUnanswered(error)
         }
         return finish()
     }
 
-    /// Ends the CONNECT when nothing can be told to the client any more but by closing.
+    /// Ends the CONNECT when closing is the only way to tell the client.
     func refuseInside(_ error: LupinError) -> Ending {
         endUnanswered(error)
         return finish()
@@ -299,7 +299,7 @@ extension Exchange {
         downstream.abort()
     }
 
-    /// TLS with the client came to nothing: whose doing, and what of the next time.
+    /// Records a failed TLS handshake with the client, and notes a refused certificate.
     func endFailedHandshake(_ failure: HandshakeFailure, _ interception: Interception) -> Ending {
         record.mode = .intercept
         record.outcome = .aborted
@@ -330,13 +330,13 @@ extension WorkerResources {
     /// How long a client that may not have a tunnel gets 403 after it refused a certificate.
     private static let refusalLifetime = Duration.seconds(60)
 
-    /// Remembers that a client refused the certificate that it was shown, and says so once.
+    /// Notes that a client refused our certificate, and logs it once.
     func noteRejection(
         of interception: Interception,
         by alert: TLSAlert,
         _ snapshot: Snapshot
     ) {
-        // Who gets no tunnel may soon have learnt to trust the authority.
+        // A client that gets no tunnel may soon have learnt to trust the CA.
         let tunnelled = interception.mayTunnel ? snapshot.settings.intercept.tunnelsRejecting : nil
         let bypass = shared.rejections.note(
             interception.client,
@@ -360,11 +360,11 @@ extension WorkerResources {
 }
 
 extension LupinError {
-    /// What to do about a client that doesn't trust the authority.
+    /// The remedy for a client that doesn't trust the CA.
     fileprivate static let trustRemedy =
         "let it trust the authority: `lupin ca install`, or run it with `lupin exec`"
 
-    /// A client that refused lupin's certificate, where rules allow no tunnel.
+    /// The error for a client that refused lupin's certificate, when rules allow no tunnel.
     fileprivate static func untrusting(
         _ name: String,
         _ bypass: BypassRecord,

@@ -1,20 +1,20 @@
-// Which credentials were checked lately, so that a slow hash is not worked on for every request.
+// Recently checked credentials, so that a slow hash is not computed for every request.
 import LupinIO
 
-/// What was found out about credentials, by their digests, for a while.
+/// The verdicts on credentials, by their digests, for a limited time.
 struct KnownCredentials {
-    /// How long those that passed are known.
+    /// How long valid credentials are known.
     static let passedLifetime = Duration.seconds(300)
-    /// Wrong ones are known for a moment only: a tool that tries the same again and again shall not
+    /// How long invalid ones are known: only briefly, so that a client that repeats them does not
     /// keep the thread busy.
     static let failedLifetime = Duration.seconds(5)
-    /// Of each kind; beyond, one goes for each that comes, and no wrong one pushes out a right one.
+    /// The maximum of each kind; beyond it an arbitrary one of the same kind is dropped.
     static let countMax = 1024
 
     private var passed: [[UInt8]: (name: String, expiry: UInt64)] = [:]
     private var failed: [[UInt8]: UInt64] = [:]
 
-    /// What is known of credentials at `now`, in microseconds; nil for nothing.
+    /// The known verdict at `now`, in microseconds; nil when there is none.
     mutating func verdict(on key: [UInt8], at now: UInt64) -> Authenticator.Verdict? {
         if let entry = passed[key] {
             if entry.expiry > now { return .passed(entry.name) }
@@ -27,7 +27,7 @@ struct KnownCredentials {
         return nil
     }
 
-    /// Remembers what a check found out; other verdicts say nothing about the credentials.
+    /// Stores the verdict of a check; `busy` and `interrupted` say nothing about the credentials.
     mutating func note(_ verdict: Authenticator.Verdict, on key: [UInt8], at now: UInt64) {
         switch verdict {
         case .passed(let name):

@@ -1,13 +1,13 @@
-// How a client that still sends gets to read why its connection ends.
+// Lets a client that still sends read why its connection ends.
 import LupinCore
 import LupinIO
 
 extension DownstreamConnection {
-    /// Lets the client read our last words: closing with unread bytes would send RST, and RST makes
-    /// the client's kernel drop what it has not read yet (RFC 9112 §9.6).
+    /// Lets the client read our last response: closing with unread bytes would send RST, and RST
+    /// makes the client's kernel drop what it has not read yet (RFC 9112 §9.6).
     func linger() async {
         guard channel.isOpen, !channel.isBroken else { return }
-        // Nothing is lost any more with who only doesn't go.
+        // From here on the connection may be closed for others without loss.
         headAwaitedSince = resources.loop.now
         defer { headAwaitedSince = nil }
         let flushDeadline = resources.loop.deadline(in: .seconds(5))
@@ -39,8 +39,8 @@ extension DownstreamConnection {
         }
     }
 
-    /// Bytes of an unwanted upload that are read so that the client gets to our answer.
+    /// How many bytes of an unwanted upload are read so that the client reaches our response.
     private static let lingerBytesMax = 32 << 20
-    /// Bytes read and thrown away before other connections get their turn.
+    /// Bytes discarded before other connections get their turn.
     private static let lingerTurnBytes = 1 << 20
 }

@@ -1,9 +1,9 @@
-// The client's side of what lupin does for its own sake: there is none.
+// The client's side of requests that lupin makes for itself: there is no client.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// Nobody, who sends nothing, waits for nothing and never leaves.
+/// A client's side that sends nothing, discards everything and never leaves.
 final class NoClient: Downstream {
     var requestBody: any BodySource { BytesBody([]) }
     var isClientGone: Bool { false }
@@ -38,7 +38,7 @@ extension Client {
 }
 
 extension Exchange {
-    /// An exchange of lupin's own, for what it fetches without a client.
+    /// An exchange of lupin's own, for a fetch without a client.
     convenience init(
         ofOurOwn slot: ParkingSlot,
         _ resources: WorkerResources,

@@ -1,9 +1,9 @@
-// A CONNECT stream of HTTP/2 joined to a socket, so that what is inside has a channel of its own.
+// Joins a CONNECT stream of HTTP/2 to a socket, so that its inside has a channel of its own.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// Moves the bytes between a stream and a socket, both ways, until both are done.
+/// Relays the bytes between a stream and a socket, in both directions, until both are done.
 final class Passage: ChannelPump {
     private let stream: HTTP2Stream
     private let channel: Channel
@@ -43,7 +43,7 @@ final class Passage: ChannelPump {
             let woken = await slot.park(for: .relayEnded | .cut, until: active &+ tunnelIdle)
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= tunnelIdle
             if woken.meets(.cut) || isIdle || up.failure != nil || down.failure != nil { break }
-            // The inside has closed for good: what the client says from now on nobody hears.
+            // The inside has closed completely: the client's further bytes have no reader.
             if down.isOver, channel.isBroken { break }
         }
         let isWhole = down.state == .finished && (up.state == .finished || channel.isBroken)

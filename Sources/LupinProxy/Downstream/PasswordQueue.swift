@@ -1,19 +1,19 @@
-// Whose password is checked next: clients take turns, and none may fill the queue.
+// The order of password checks: clients take turns, and none may fill the queue.
 package import LupinCore
 
 /// The passwords that wait to be checked.
 ///
-/// A flood of one client delays its own next password and nobody else's: every client has a lane,
-/// and the lanes take turns.
+/// A flood of one client delays only that client's next password: every client has a lane, and the
+/// lanes take turns.
 package struct PasswordQueue: Sendable {
-    /// Passwords that may wait in all.
+    /// The maximum number of waiting passwords.
     package static let waitingMax = 256
-    /// Passwords of one client; whoever has many users behind one address needs some.
+    /// The maximum of one client; an address with many users needs some.
     package static let perClientMax = 32
-    /// Different passwords for one name by one client: a tool with an old one, not the others.
+    /// The maximum of different passwords for one name by one client; other names have their own.
     package static let perNameMax = 4
 
-    /// A password that waits.
+    /// A waiting password.
     package struct Entry: Sendable {
         /// The digest of name and password.
         package var key: [UInt8]
@@ -26,13 +26,13 @@ package struct PasswordQueue: Sendable {
     }
 
     private var lanes: [IPAddress: [Entry]] = [:]
-    /// Whose turn it is, the next one first.
+    /// The lanes in the order of their turns, the next one first.
     private var order: [IPAddress] = []
     package private(set) var count = 0
 
     package init() {}
 
-    /// Lets a password wait; false when there is no room for it.
+    /// Queues a password; returns false when there is no room for it.
     package mutating func append(_ entry: Entry, from client: IPAddress) -> Bool {
         let lane = Self.lane(of: client)
         let waiting = lanes[lane] ?? []
@@ -45,7 +45,7 @@ package struct PasswordQueue: Sendable {
         return true
     }
 
-    /// Takes the next one out.
+    /// Removes and returns the next one.
     package mutating func next() -> [UInt8]? {
         guard let lane = order.first, var waiting = lanes[lane], !waiting.isEmpty else {
             return nil
@@ -58,7 +58,7 @@ package struct PasswordQueue: Sendable {
         return entry.key
     }
 
-    /// Takes out one that nobody waits for any more; false when its turn has come already.
+    /// Removes a password without waiters; returns false when its turn has come already.
     package mutating func remove(_ key: [UInt8], from client: IPAddress) -> Bool {
         let lane = Self.lane(of: client)
         guard var waiting = lanes[lane], let index = waiting.firstIndex(where: { $0.key == key })
@@ -70,7 +70,7 @@ package struct PasswordQueue: Sendable {
         return true
     }
 
-    /// Who has an IPv6 address has the 2⁶⁴ beside it too.
+    /// The lane of a client: an IPv6 client usually has all 2⁶⁴ addresses of its prefix.
     private static func lane(of client: IPAddress) -> IPAddress {
         guard case .v6(let high, _) = client else { return client }
         return .v6(high: high, low: 0)

@@ -1,14 +1,14 @@
-// A client that says nothing inside a CONNECT: is it slow, or does the server speak first?
+// Handles a client that sends nothing inside a CONNECT: it is slow, or the server speaks first.
 import LupinCore
 import LupinIO
 
 extension DownstreamConnection {
-    /// Connects to the target of a client that says nothing, and waits for who speaks first.
+    /// Connects to the target of a silent client, and waits until either side sends bytes.
     ///
-    /// A program that is slow to begin, on a busy machine above all, must not lose its rules and
-    /// meet a certificate that it was not told to trust.
+    /// A program that starts slowly, above all on a busy machine, must not bypass its rules or get
+    /// a certificate that it does not trust.
     ///
-    /// - Returns: `.silent` when the server spoke, or nobody: the exchange is connected to it.
+    /// - Returns: `.silent` when the server spoke, or neither side: the exchange is connected then.
     /// - Throws: Why there is no connection, for a client that stays silent.
     func lookAgain(_ exchange: Exchange, _ origin: Origin) async throws(LupinError) -> Inside {
         let patience = exchange.snapshot.waits.tls
@@ -24,7 +24,7 @@ extension DownstreamConnection {
             }
         } catch {
             if error == .clientGone || error == .stopping { return .gone }
-            // A client that speaks TLS after all is told inside, by its own exchange.
+            // A client that starts TLS after all gets the error inside, in its own exchange.
             exchange.dropUpstream()
             let inside = await look(for: patience, exchange.snapshot)
             if case .silent = inside { throw error }
@@ -37,8 +37,8 @@ extension DownstreamConnection {
 
     private enum Speaker { case client, server, nobody }
 
-    /// Whose bytes come first; when both stay silent, the server's turn is next.
-    /// - Throws: The server left without a word.
+    /// The side whose bytes come first; the server when both stay silent.
+    /// - Throws: When the server closes without sending bytes.
     private func waitForFirstWord(
         _ exchange: Exchange,
         until deadline: UInt64
@@ -58,19 +58,19 @@ extension DownstreamConnection {
 }
 
 extension Exchange {
-    /// Connects to a target without a word to the client, which has its 200 already.
+    /// Connects to a target without a response to the client, which has its 200 already.
     fileprivate func reachSilently(_ origin: Origin) async throws(LupinError) {
         let hop = try tunnelHop(to: origin)
         markHopByHop(for: hop)
         _ = try await reach(origin, by: hop, tellsClient: false)
     }
 
-    /// Whether the server that was reached has said something.
+    /// Whether the connected server has sent bytes.
     fileprivate var hasServerSpoken: Bool {
         get throws(LupinError) {
             guard let channel = (upstream as? UpstreamHTTP1)?.channel else { return true }
             if channel.isQuiet(asksKernel: true) { return false }
-            // Last words may lie behind the end that is known already.
+            // Last bytes may precede the end that is known already.
             if channel.input.isEmpty { _ = try? channel.receive() }
             guard channel.input.isEmpty else { return true }
             throw LupinError(
@@ -80,13 +80,13 @@ extension Exchange {
         }
     }
 
-    /// The client speaks itself: what was done for a server that might is undone.
+    /// Undoes the connection to the server, since the client speaks itself.
     fileprivate func forgetReach() {
         dropUpstream()
         attempts = []
     }
 
-    /// Joins a silent client with the server that was reached for it.
+    /// Joins a silent client with the server that was connected for it.
     func joinSpeakingServer() async -> Ending {
         do throws(LupinError) {
             record.mode = .tunnel

@@ -1,10 +1,10 @@
-// CONNECT: bytes both ways, unseen, until both sides are done.
+// CONNECT: forwards bytes in both directions without reading them, until both sides are done.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Connects and lets the client and the target speak to each other.
+    /// Connects, and relays bytes between the client and the target.
     func tunnel(to origin: Origin) async throws(LupinError) {
         record.mode = .tunnel
         let hop = try tunnelHop(to: origin)
@@ -12,7 +12,7 @@ extension Exchange {
         try await openTunnel(to: origin, by: hop, tellsClient: true)
     }
 
-    /// Connects, says so with 200 unless the client has been told, and joins both sides.
+    /// Connects, sends 200 unless the client has it already, and joins both sides.
     func openTunnel(
         to origin: Origin,
         by hop: NextHop,
@@ -27,7 +27,7 @@ extension Exchange {
 
     /// Connects to a tunnel's target.
     ///
-    /// False when there is none and the client has been told so, where it may be told.
+    /// Returns false when there is no connection and the client has got a response that says so.
     func reach(
         _ origin: Origin,
         by hop: NextHop,
@@ -54,7 +54,7 @@ extension Exchange {
                         status: 502
                     )
                 }
-                // The parent's own words, its 407 among them, say it best.
+                // The parent's own response, such as its 407, is the most precise.
                 try await deliver(obtained)
                 return false
             }
@@ -112,10 +112,10 @@ extension Exchange {
         if let error = up.failure ?? down.failure { throw error }
     }
 
-    /// The client closed its socket behind the end of either direction.
+    /// Whether the client closed its socket after the end of either direction.
     ///
-    /// Its kernel then answers with RST what nobody read any more, the origin's close_notify as a
-    /// rule: a tunnel that ended well.
+    /// Its kernel then answers unread bytes with RST, usually the origin's close_notify: such a
+    /// tunnel ended regularly.
     private func hasClientClosed(_ up: BodyRelay, _ down: BodyRelay) -> Bool {
         guard let failure = up.failure ?? down.failure, failure == .clientGone else {
             return false
@@ -171,7 +171,7 @@ extension Exchange {
 }
 
 extension BodyRelay {
-    /// What broke, if something did.
+    /// The error of the failed side; nil when neither failed.
     var failure: LupinError? {
         switch state {
         case .running, .finishing, .finished: nil

@@ -1,11 +1,11 @@
-// 101: the connection leaves HTTP, for a WebSocket say (RFC 9110 §7.8).
+// 101: the connection switches from HTTP to another protocol, such as WebSocket (RFC 9110 §7.8).
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Takes the protocol of an extended CONNECT, as HTTP/1.1 would have it asked for.
-    /// - Throws: 501 where lupin has no words for the protocol.
+    /// Converts an extended CONNECT into the fields of an HTTP/1.1 upgrade request.
+    /// - Throws: 501 when lupin does not know the protocol.
     func adoptProtocol() throws(LupinError) {
         guard let name = protocolName else { return }
         guard name.lowercased() == WebSocketHandshake.name else {
@@ -22,7 +22,7 @@ extension Exchange {
         }
     }
 
-    /// Passes a 101 on and joins both sides.
+    /// Forwards a 101 and joins both sides.
     func upgrade(_ response: ParsedResponse) async throws(LupinError) {
         guard let upstream else { return }
         guard let chosen = response.head.fields.value(of: .upgrade), hasAsked(for: chosen) else {
@@ -32,7 +32,7 @@ extension Exchange {
                 detail: "The origin switched to a protocol that the client did not ask for."
             )
         }
-        // The rest of its body would be taken for bytes of the new protocol.
+        // The rest of the request's body would be taken for bytes of the new protocol.
         guard isUploadDone else {
             throw LupinError(
                 .httpUpgradeFailed,
@@ -59,9 +59,9 @@ extension Exchange {
         try await join(upstream)
     }
 
-    /// RFC 9110 §7.8: a server must not switch to a protocol that the client did not name.
+    /// Whether the client named the protocol: a server must not switch to another (RFC 9110 §7.8).
     ///
-    /// Names are compared without case and without their versions.
+    /// Names are compared without case and without versions.
     private func hasAsked(for chosen: String) -> Bool {
         let wished = Exchange.protocolNames(wishes.upgrade ?? "")
         let names = Exchange.protocolNames(chosen)

@@ -1,15 +1,15 @@
-// What goes upstream for a client's request, which way, and how often it is tried.
+// The request as it goes upstream, and the way that it takes.
 import LupinCore
 import LupinIO
 import LupinWire
 
 /// A request as it goes upstream: the client's, changed by the adapters.
 ///
-/// A class, because several functions pass it on and a copy of its parts costs 200 instructions.
+/// A class, because several functions pass it on, and copying its parts costs 200 instructions.
 final class AdaptedRequest {
     let request: UpstreamRequest
     let hop: NextHop
-    /// The client's own target, where nothing has led the request elsewhere.
+    /// The client's own target, unless the request was directed elsewhere.
     let known: KnownTarget?
 
     init(_ request: UpstreamRequest, hop: NextHop, known: KnownTarget? = nil) {
@@ -18,17 +18,17 @@ final class AdaptedRequest {
         self.known = known
     }
 
-    /// The target whose pool shelf is the one of the request's way.
+    /// The target whose shelf in the pool belongs to the request's way.
     var target: KnownTarget? { known?.directHop == hop ? known : nil }
 
-    /// The same with conditions of the cache in the place of the client's.
+    /// A copy with conditions of the cache instead of the client's.
     func with(_ conditions: ValidationConditions) -> AdaptedRequest {
         var conditional = request
         conditions.apply(to: &conditional.head)
         return AdaptedRequest(conditional, hop: hop, known: known)
     }
 
-    /// The same, for what is missing beside what the cache holds.
+    /// A copy that requests the bytes that the cache lacks.
     func with(_ completion: PartCompletion) -> AdaptedRequest {
         var partial = request
         completion.apply(to: &partial.head)
@@ -42,9 +42,9 @@ final class AdaptedRequest {
 }
 
 extension Exchange {
-    /// The request as it goes upstream, where nobody changes it; nil where somebody may.
+    /// The request as it goes upstream when nothing changes it; nil when an adapter may.
     ///
-    /// Apart from `adapt`, since most requests go this way and need no wait.
+    /// Separate from `adapt`, since most requests take this way and need no wait.
     func unadapted(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
         guard !hasAdapters, !hasDotSegments else { return nil }
         let hop = try nextHop(to: target)
@@ -63,13 +63,13 @@ extension Exchange {
 
     /// The request as it goes upstream: a fresh copy of the client's, changed by all adapters.
     ///
-    /// Those of an embedding program come first, then the steps of rules, then credentials, which
-    /// are for the origin at the end of it all.
+    /// Adapters of an embedding program come first, then the steps of rules, then credentials,
+    /// which depend on the final origin.
     func adapt(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
         try await authenticate(try await adaptSteps(for: target))
     }
 
-    /// The same without credentials: what the cache is asked for.
+    /// The same request without credentials: that of the cache look-up.
     func adaptSteps(for target: KnownTarget) async throws(LupinError) -> AdaptedRequest {
         let clientHop = try nextHop(to: target)
         let original = request
@@ -87,7 +87,7 @@ extension Exchange {
         return try directed(adapted, from: target, by: clientHop)
     }
 
-    /// The same with credentials, where nothing has to be waited for; nil where one is not at hand.
+    /// The same request with credentials, without a wait; nil when a credential needs one.
     func adaptAtOnce(for target: KnownTarget) throws(LupinError) -> AdaptedRequest? {
         let clientHop = try nextHop(to: target)
         let original = request
@@ -118,7 +118,7 @@ extension Exchange {
         }
     }
 
-    /// A request that was adapted, on the way to wherever it goes now.
+    /// An adapted request with the way to its final origin.
     private func directed(
         _ adapted: consuming UpstreamRequest,
         from target: KnownTarget,
@@ -130,7 +130,7 @@ extension Exchange {
             throw denial
         }
         let hop = isElsewhere ? try nextHop(to: adapted.origin) : clientHop
-        // They were kept for the parent on the client's way, and for no one else.
+        // The fields were kept for the parent proxy on the client's way, and for no other peer.
         if hop.parent == nil || hop.parent != clientHop.parent {
             HopByHop.dropProxyAuthorization(&adapted.head.fields)
         }
@@ -147,7 +147,7 @@ extension Exchange {
             if let problem = request.problem {
                 throw LupinError(.proxyInternalError, detail: problem, status: 502)
             }
-            // What belongs to a connection stays behind, whoever said it.
+            // Connection-specific fields are not forwarded, even if an adapter added them.
             HopByHop.markAdded(&request.head.fields)
         }
         request = try await StepAdapter(plan).adapt(request, using: state)
@@ -162,7 +162,7 @@ extension Exchange {
         record.rules.steps = request.steps.applied + dropped
     }
 
-    /// Attaches the credentials of the plan, which come last.
+    /// Attaches the credentials of the plan, as the last adapter.
     func authenticate(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
         guard let authentication else { return adapted }
         do {
@@ -192,7 +192,7 @@ extension Exchange {
         )
     }
 
-    /// Alamofire's `requestAdaptationFailed`: nothing is sent.
+    /// The error of a failed adaptation, Alamofire's `requestAdaptationFailed`: nothing is sent.
     private func adaptationFailure(_ error: any Error) -> LupinError {
         switch error {
         case let error as LupinError: error
@@ -214,7 +214,7 @@ extension Exchange {
         }
     }
 
-    /// Marks the fields that stay behind, and notes what they asked for.
+    /// Marks the fields that are not forwarded, and notes what they demand.
     func markHopByHop(for hop: NextHop) {
         var fields = FieldSection()
         swap(&fields, &request.fields)
@@ -228,14 +228,14 @@ extension Exchange {
         if request.version == .http2 { wishes.upgrade = protocolName }
     }
 
-    /// Where the path and its normal form differ in dot segments, the normal form is sent.
+    /// Whether the path has dot segments: then its normal form is sent.
     private var hasDotSegments: Bool {
         let storage = request.fields.storage
         let path = storage.span.extracting(request.pathAndQuery.range)
         return NormalPath(path).differsInDotSegments
     }
 
-    /// The way that requests to `target` go.
+    /// The way of requests to `target`.
     private func nextHop(to target: KnownTarget) throws(LupinError) -> NextHop {
         guard snapshot.isDirect, plan?.proxy == nil else { return try nextHop(to: target.origin) }
         if target.origin.scheme == .http { return target.directHop }
@@ -254,7 +254,7 @@ extension Exchange {
         return parent.map(NextHop.parent) ?? .origin(origin)
     }
 
-    /// The way that a tunnel to `origin` goes.
+    /// The way of a tunnel to `origin`.
     func tunnelHop(to origin: Origin) throws(LupinError) -> NextHop {
         try parentHop(to: origin).map(NextHop.parent) ?? .origin(origin)
     }
@@ -288,8 +288,8 @@ extension Exchange {
         return try snapshot.securities.security(demand)
     }
 
-    /// Checks the deny list for a target that a parent proxy will reach: it resolves names
-    /// unwatched, but an address that the client wrote is plain to see.
+    /// Checks the deny list for a target behind a parent proxy: names that the parent resolves
+    /// can't be checked, but a literal address can.
     func checkBehindParent(
         _ origin: Origin,
         _ hop: NextHop,

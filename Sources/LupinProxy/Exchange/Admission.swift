@@ -1,16 +1,16 @@
-// Who may go where, before any rule is asked; and what the request's target means.
+// Checks access before any rule is matched, and interprets the request's target.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// What the request is for.
+    /// The target of the request.
     enum Target {
-        /// Something beyond lupin.
+        /// An origin beyond lupin.
         case elsewhere(KnownTarget)
         /// lupin's own page, by its path.
         case own(path: String)
-        /// `OPTIONS *`, or TRACE and OPTIONS that have come to the end of their hops.
+        /// `OPTIONS *`, or TRACE and OPTIONS at their last hop.
         case lastHop
     }
 
@@ -35,7 +35,7 @@ extension Exchange {
             }
         }
         let origin = target.origin
-        // HTTP/2 has no origin-form: what names the listener is for us.
+        // HTTP/2 has no origin-form: a request that names the listener is for lupin itself.
         if request.version == .http2, request.form == .absolute, enclosure == nil,
             isOwn(origin.host, port: origin.port)
         {
@@ -71,7 +71,7 @@ extension Exchange {
         return !snapshot.rules.rules.contains { $0.names(origin.host) }
     }
 
-    /// Our own name in Via means that the request has been here before (RFC 9110 §7.6.3).
+    /// Refuses a request with our own name in Via: it has been here before (RFC 9110 §7.6.3).
     private func refuseLoops() throws(LupinError) {
         guard request.fields.first(.via) != nil else { return }
         var isOwn = false
@@ -88,7 +88,7 @@ extension Exchange {
         }
     }
 
-    /// What the target names, in canonical form.
+    /// The target in canonical form.
     private func target() throws(LupinError) -> KnownTarget {
         let scheme = request.form == .authority ? .https : request.scheme ?? .http
         let storage = request.fields.storage
@@ -99,7 +99,7 @@ extension Exchange {
         return target
     }
 
-    /// Where the client wanted to go, as far as it can be read, for the record of what is refused.
+    /// The requested origin, as far as it can be parsed, for the record of a refusal.
     var requestedOrigin: Origin? {
         guard hasRequest else { return nil }
         if let enclosure { return enclosure.target.origin }
@@ -109,7 +109,7 @@ extension Exchange {
         }
     }
 
-    /// Where a request inside a CONNECT goes: to the CONNECT's own target, or nowhere.
+    /// The target of a request inside a CONNECT: the CONNECT's own target, or an error.
     private func enclosed(in enclosure: Enclosure) throws(LupinError) -> KnownTarget {
         guard request.form != .authority else {
             throw .request(status: 400, detail: "A CONNECT inside an intercepted CONNECT.")
@@ -127,22 +127,22 @@ extension Exchange {
         return try enclosure.admit(named.origin)
     }
 
-    /// RFC 9110 §7.6.2: Max-Forwards of TRACE and OPTIONS is counted down, and 0 is answered here.
+    /// Whether Max-Forwards of TRACE or OPTIONS is 0; else decrements it (RFC 9110 §7.6.2).
     private func isAtLastHop() -> Bool {
         guard request.method == .trace || request.method == .options,
             let text = request.fields.value(of: .maxForwards),
             let hops = NumberReader.unsigned(text, max: UInt64(UInt32.max))
         else { return false }
         if hops == 0 { return true }
-        // Bounded: 1 at least.
+        // Bounded: at least 1.
         changeFields { $0.set(name: FieldName.maxForwards.spelling, value: "\(hops - 1)") }
         return false
     }
 
-    /// The path of a request that speaks to lupin itself.
+    /// The path of a request to lupin itself.
     ///
-    /// Only when Host is an address that we listen on, or localhost: a page of somebody else's
-    /// that resolves to us (DNS rebinding) learns nothing.
+    /// Only when Host is an address that we listen on, or localhost: a foreign page that resolves
+    /// to us (DNS rebinding) learns nothing.
     private func ownPath() throws(LupinError) -> String {
         guard let line = request.fields.first(.host), isOwnName(line.value) else {
             throw .request(status: 400, detail: OwnPages.help)

@@ -1,25 +1,25 @@
-// What an exchange does without a task: everything, for as long as it waits for bytes alone.
+// Runs an exchange without a task for as long as it waits for bytes only.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// Whose exchange runs without a task.
+/// The owner of an exchange that runs without a task.
 protocol ExchangeKeeper: AnyObject {
-    /// The exchange came to its end.
+    /// The exchange has ended.
     func exchangeEnded(_ exchange: Exchange, _ ending: Ending)
     /// The exchange needs a task from here on.
     func takeUp(_ exchange: Exchange, from entry: Exchange.Entry)
 }
 
 extension Exchange {
-    /// Whether there is no task: events alone move it on.
+    /// Whether there is no task: only events move the exchange on.
     var isUnattended: Bool { keeper != nil }
 
-    /// Serves the request as far as bytes are there; the rest follows with the events.
+    /// Serves the request as far as bytes have come; the rest follows with the events.
     ///
-    /// A task costs more than forwarding a request. It comes when something else than bytes has to
-    /// be waited for: a new connection, somebody's decision, a client that has left, or bytes that
-    /// take so long that timeouts begin to matter.
+    /// A task costs more than forwarding a request. It is started when the exchange has to wait for
+    /// anything but bytes: a new connection, a decision, a client that has left, or bytes that take
+    /// so long that timeouts begin to matter.
     func begin(for keeper: any ExchangeKeeper, behind authenticator: Authenticator? = nil) {
         self.keeper = keeper
         enter()
@@ -44,7 +44,7 @@ extension Exchange {
         }
     }
 
-    /// Answers from a rule or from memory, or sends the request over a connection that is there.
+    /// Answers from a rule or from memory, or sends the request over an available connection.
     /// - Returns: Why it can't.
     private func serve(_ known: KnownTarget) throws(LupinError) -> TaskCause? {
         let cause = Promotion.atMatch(
@@ -83,7 +83,7 @@ extension Exchange {
         resources.attend()
         do throws(LupinError) {
             try attempt.send(over: upstream)
-            // It may have left with its request.
+            // The client may have left with its request.
             if downstream.isClientGone { callTask(because: .clientLeft) }
         } catch {
             let failure = attempt.failure(error, on: upstream)
@@ -92,7 +92,7 @@ extension Exchange {
         return nil
     }
 
-    /// Something came, or can be sent.
+    /// Continues after bytes came, or can be sent.
     func goOn() {
         if let underWay {
             awaitResponse(to: underWay.attempt, at: underWay.target)
@@ -106,7 +106,7 @@ extension Exchange {
         let response: ParsedResponse
         do throws(LupinError) {
             guard let received = try attempt.receive(from: upstream) else {
-                // Whoever waits for the answer must be there to get it.
+                // A client that waits for the response must still be there.
                 return downstream.isClientGone ? callTask(because: .clientLeft) : ()
             }
             response = received
@@ -127,7 +127,7 @@ extension Exchange {
         }
     }
 
-    /// Why somebody has to think about a response; nil for one that goes to the client as it is.
+    /// Why a response needs a decision; nil when it goes to the client unchanged.
     private func promotion(by response: ParsedResponse, to attempt: Attempt) -> TaskCause? {
         let cause = Promotion.atResponse(
             status: response.status,
@@ -147,7 +147,7 @@ extension Exchange {
         to sink: any BodySink
     ) throws(LupinError) {
         if let relay = try beginRelay(from: source, to: sink) {
-            // Whoever takes nothing must be left at some time.
+            // A client that reads nothing must time out.
             resources.attend()
             awaitEnd(of: relay)
         } else {
@@ -176,7 +176,7 @@ extension Exchange {
         keeper.exchangeEnded(self, finish())
     }
 
-    /// Has a task take over, wherever the exchange is.
+    /// Starts a task for the exchange, in whatever state it is.
     func callTask(because cause: TaskCause) {
         guard isUnattended else { return }
         if let (attempt, known) = underWay {
@@ -198,7 +198,7 @@ extension WorkerResources {
     /// How long an exchange may go on without a task, in microseconds.
     private static let unattendedTime: UInt64 = Waits.patienceMin / 2
 
-    /// Sees to it that exchanges that take long are looked after.
+    /// Starts a task that watches exchanges which take long, unless there is one.
     func attend() {
         guard attendant == nil else { return }
         let slot = ParkingSlot(on: loop)
@@ -210,7 +210,7 @@ extension WorkerResources {
         }
     }
 
-    /// Ends when no exchange is without a task any more.
+    /// Ends when no exchange without a task is left.
     private func attend(in slot: ParkingSlot) async {
         repeat {
             let due = loop.deadline(in: Self.unattendedTime)

@@ -1,16 +1,16 @@
-// One try to get an answer from upstream.
+// One attempt to get a response from upstream.
 import LupinCore
 import LupinIO
 import LupinTLS
 import LupinWire
 
-/// One attempt of an exchange; it ends with a final response's head, or with an error.
+/// One attempt of an exchange; ends with a final response's head, or with an error.
 final class Attempt {
-    // Those that are not private are also those of AttemptConnecting.swift.
+    // Members that are not private are also used by AttemptConnecting.swift.
     let adapted: AdaptedRequest
     private(set) var exchange: Exchange
     private let earlier: BodyReplay?
-    /// What was kept of the body: by earlier attempts, and while it was sent.
+    /// The kept part of the body: by earlier attempts, and while it was sent.
     private(set) var replay: BodyReplay?
     var facts = AttemptRecord()
     var isEveryAddressRefused = false
@@ -19,7 +19,7 @@ final class Attempt {
     /// The request's body waits for 100 (Continue).
     private var holdsBody = false
     private var interimBytes = 0
-    /// It is in the record.
+    /// The attempt is in the record.
     private(set) var isClosed = false
     /// In microseconds of the loop's clock.
     let begun: UInt64
@@ -35,7 +35,7 @@ final class Attempt {
         facts.cause = cause
         self.exchange = exchange
         earlier = replay
-        // An attempt that ends before its body begins passes on what it was given.
+        // An attempt that ends before its body begins passes on the replay that it was given.
         self.replay = replay
         begun = exchange.slot.loop.now
         if adapted.origin != exchange.record.origin || exchange.hasMoved
@@ -45,18 +45,18 @@ final class Attempt {
         }
     }
 
-    /// Belongs to another exchange from now on: the one that it ran for.
+    /// Assigns the attempt to another exchange: the one that it ran for.
     func move(to exchange: Exchange) { self.exchange = exchange }
 
     /// Microseconds since it began.
     var elapsed: UInt64 { exchange.slot.loop.now &- begun }
 
-    /// Whether the request says that the origin knows one that comes twice.
+    /// Whether the request has an Idempotency-Key, by which the origin detects a repetition.
     var hasIdempotencyKey: Bool {
         adapted.head.fields.value(of: "Idempotency-Key") != nil
     }
 
-    /// How the origin fared lately.
+    /// The recent health of the origin.
     func health(now: UInt64) -> OriginHealths.Record {
         let healths = exchange.resources.shared.health
         if let known = adapted.known { return known.health(in: healths, now: now) }
@@ -78,8 +78,8 @@ final class Attempt {
         }
     }
 
-    /// Sends the request over a connection that is there.
-    /// - Throws: What `failure` has to be asked about.
+    /// Sends the request over an available connection.
+    /// - Throws: An error to be passed to `failure`.
     func send(over upstream: any Upstream) throws(LupinError) {
         exchange.hold(upstream)
         facts.peer = upstream.peer?.address
@@ -104,10 +104,10 @@ final class Attempt {
         }
     }
 
-    /// What a failure means on the connection on which it came.
+    /// Interprets an error on the connection where it occurred.
     func failure(_ error: LupinError, on upstream: any Upstream) -> LupinError {
         hasSentBytes = exchange.hasSentUpstream
-        // A stream that was reset came over a connection that lives.
+        // A reset stream shows that its connection is alive.
         let isStale = upstream.isReused && !upstream.hasAnswered && upstream.reset == nil
         if upstream.reset == .http11Required {
             exchange.resources.pool.streams.remember(adapted.hop, wantsHTTP1: true)
@@ -118,14 +118,14 @@ final class Attempt {
     /// Whether every byte of the body that was consumed can be sent again.
     var isReplayable: Bool { !hasConsumedBody || (replay?.isComplete ?? false) }
 
-    /// What those are told who decide whether there is another attempt.
+    /// The facts for the decision about another attempt.
     func failure(_ error: LupinError?) -> FailedAttempt {
         facts.isReplayable = isReplayable
         var failure = FailedAttempt(method: exchange.request.method, error: error)
         failure.retries = exchange.retry.retries
         failure.answeredStatuses = exchange.retry.statuses
-        // A body that was taken from the client and not kept is as good as sent: nobody can send
-        // it again, whether or not a byte of it left this machine.
+        // A body that was consumed and not kept counts as sent: it can't be sent again, whether or
+        // not a byte of it left this machine.
         failure.hasSentBytes = error == nil || hasSentBytes || !isReplayable
         failure.isReplayable = isReplayable
         failure.isReused = facts.isReused
@@ -149,7 +149,7 @@ final class Attempt {
         delay: Duration = .zero
     ) {
         isClosed = true
-        // Whoever keeps bodies is told where one was too long for it.
+        // When bodies are kept, the record shows that one was too long.
         if replay != nil { facts.isReplayable = isReplayable }
         if delay > .zero { facts.delayMicroseconds = delay.milliseconds * 1000 }
         facts.status = status
@@ -157,24 +157,24 @@ final class Attempt {
         facts.decision = decision
         facts.reason = reason
         observeUpstream()
-        // Moved: a copy counts the references of all its texts.
+        // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
         swap(&closed, &facts)
         exchange.append(closed)
         exchange.noteAttemptEnd()
     }
 
-    /// Notes how long it was kept waiting before it began, in microseconds.
+    /// Notes the wait before the attempt began, in microseconds.
     func noteWait(_ microseconds: UInt64) {
         if microseconds > 0 { facts.timing.blocked = Int64(clamping: microseconds) }
     }
 
-    /// Notes what the connection shows, before it is let go.
+    /// Notes the state of the connection before it is released.
     func observeUpstream() {
         if let upstream = exchange.upstream { observe(upstream) }
     }
 
-    /// Notes what the connection shows; a response that is held back outlives it.
+    /// Notes the state of the connection, which a held-back response outlives.
     private func observe(_ upstream: any Upstream) {
         facts.version = upstream.version
         facts.stream = upstream.streamID
@@ -182,7 +182,7 @@ final class Attempt {
         facts.goAway = upstream.goAway
     }
 
-    /// How the body is framed: nobody knows how long a compressed one will be.
+    /// The framing of the body; the length of a compressed one is unknown.
     private var framing: BodyFraming {
         adapted.request.coding == nil ? exchange.framing : .chunked
     }
@@ -204,7 +204,7 @@ final class Attempt {
                 uri: target
             )
         }
-        // In one go: what is changed afterwards is copied.
+        // In one expression: changing it afterwards would copy it.
         return RequestOptions(
             target: isConnect
                 ? .authority : parent == nil ? .origin : .absolute(adapted.origin.scheme),
@@ -226,12 +226,12 @@ final class Attempt {
         (compressed?.plainBytes ?? exchange.upload?.bytes ?? 0) > 0 || earlier != nil
     }
 
-    /// Lets head and body leave; a body that waits for 100 (Continue) stays where it is.
+    /// Sends head and body; holds back a body that waits for 100 (Continue).
     private func startUpload(to upstream: any Upstream) throws(LupinError) {
         sentAt = exchange.slot.loop.now
-        // The head said that there is no body, or that a tunnel may begin: only it has to leave.
+        // There is no body, or a tunnel follows: only the head is sent.
         if exchange.framing.isEmpty, try upstream.requestBody.flush() { return }
-        // A client that sends its body at once does not wait, whatever it said.
+        // A client that sends its body at once does not wait, even with Expect.
         if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil,
             !exchange.downstream.hasBodyWaiting
         {
@@ -258,7 +258,7 @@ final class Attempt {
             isFinishing: exchange.framing.isEmpty
         )
         if earlier != nil || mayComeBack(upstream), !exchange.framing.isEmpty {
-            // The beginning is in an earlier one already, and is not kept twice.
+            // The beginning is in an earlier replay already, and is not kept twice.
             replay =
                 earlier
                 ?? BodyReplay(
@@ -266,7 +266,7 @@ final class Attempt {
                     expecting: exchange.framing.knownLength,
                     exchange.resources.shared
                 )
-            // Sent again it may be sent plain.
+            // A repetition may have to be sent uncompressed.
             if let compressed { compressed.plainReplay = replay } else { relay.replay = replay }
         }
         let bytesMax = exchange.snapshot.limits.bodyBytes.map(UInt64.init)
@@ -278,14 +278,14 @@ final class Attempt {
 
     /// Whether the body may have to be sent again.
     private func mayComeBack(_ upstream: any Upstream) -> Bool {
-        // An origin may give a stream back unread at any time, whatever the method is.
+        // An origin may refuse a stream unread at any time, whatever the method.
         if upstream.version == .http2 || exchange.mayRepeatBody
             || adapted.hop.parent?.userinfo != nil
         {
             return true
         }
         let policy = exchange.plan?.retry ?? .safe
-        // Also of a method that is not repeated: 421 and 425 say that nothing was done with it.
+        // Even for a method that is not repeated: 421 and 425 mean that nothing was processed.
         if policy.repairsWhatWasSent { return true }
         return upstream.isReused
             && policy.mayRepeat(exchange.request.method, hasIdempotencyKey: hasIdempotencyKey)
@@ -329,8 +329,8 @@ final class Attempt {
         }
     }
 
-    /// The final response's head, if it is there; passes on what comes before it.
-    /// - Throws: Among others why the request's body will never be whole.
+    /// The final response's head, if it has come; forwards interim responses before it.
+    /// - Throws: Also when the rest of the request's body will never come.
     func receive(from upstream: any Upstream) throws(LupinError) -> ParsedResponse? {
         while let response = try upstream.nextHead() {
             if !response.isInterim { return try received(response) }
@@ -348,7 +348,7 @@ final class Attempt {
     }
 
     private func received(_ response: ParsedResponse) throws(LupinError) -> ParsedResponse {
-        // The coding would be stripped with Transfer-Encoding and the client never told.
+        // The coding would be dropped with Transfer-Encoding and the client would not know.
         guard !response.hasForeignCoding else {
             throw LupinError(
                 .httpResponseTransferCoding,
@@ -356,7 +356,7 @@ final class Attempt {
                 detail: "The response has a transfer coding other than chunked."
             )
         }
-        // Its body may break while it is looked into.
+        // The body may break off while it is inspected.
         hasSentBytes = true
         let now = exchange.slot.loop.now
         facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
@@ -371,10 +371,10 @@ final class Attempt {
         return upload.lastActivity
     }
 
-    /// Interim responses may be many, but together no longer than one head: a client that reads
-    /// none of them costs memory, and an origin that goes on for ever would never let go.
+    /// Limits interim responses: together they may be no longer than one head, since a client that
+    /// doesn't read them costs memory, and an origin could send them without end.
     private func count(interim head: ResponseHead) throws(LupinError) {
-        // Also one without a field is work.
+        // A response without fields costs work too.
         interimBytes += max(Self.interimBytesMin, head.fields.storage.count)
         guard interimBytes > exchange.snapshot.limits.headerBytes else { return }
         throw LupinError(
@@ -387,14 +387,14 @@ final class Attempt {
     private static let interimBytesMin = 64
 
     private func forward(interim head: ResponseHead) throws(LupinError) {
-        // The final one has gone: this attempt brings the rest of its body.
+        // The final response was sent: this attempt fetches the rest of its body.
         if exchange.downstream.isCommitted { return }
         var head = head
         HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
         try exchange.downstream.sendInterim(head)
     }
 
-    /// An upload that the origin no longer reads is no failure yet: its answer may be on the way.
+    /// An upload that the origin no longer reads is no failure yet: its response may be on the way.
     private func checkUpload() throws(LupinError) {
         guard case .sourceFailed(let error)? = exchange.upload?.state else { return }
         throw error

@@ -1,21 +1,21 @@
-// Which connection an attempt goes by: one that others use too, an idle one, or one of its own.
+// Chooses the connection of an attempt: a shared one, an idle one, or a new one.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Attempt {
-    /// A connection for the attempt: shared, from the pool, or a new one.
+    /// A connection for the attempt: shared, from the pool, or new.
     func connect() async throws(LupinError) -> any Upstream {
         let pool = exchange.resources.pool
-        // HTTP/2 is agreed upon in TLS, so there is nothing to share or to offer elsewhere.
+        // HTTP/2 is agreed upon in TLS, so clear text has nothing to share or to offer.
         let isSecure = adapted.hop.isSecure
         if isSecure, !wantsOwnConnection, let stream = try await sharedStream() { return stream }
         let protocols = isSecure ? offered : nil
-        // Whoever waits for a connection to share waits for this one.
+        // Exchanges that wait for a shareable connection wait for this one.
         let isShared = isSecure && pool.streams.beginDial(adapted.hop, wants: protocols)
         var isConnected = false
         defer { if isShared { pool.streams.endDial(adapted.hop, isConnected: isConnected) } }
-        // After a failure a fresh connection is taken: whatever closed the one may have closed all.
+        // After a failure a new connection is made: its cause may have closed all idle ones.
         if !wantsOwnConnection, exchange.attempts.last?.error == nil, let pooled = pooled() {
             isConnected = true
             return pooled
@@ -48,7 +48,7 @@ extension Attempt {
         }
     }
 
-    /// A connection for a first attempt, if there is one that it need not wait for.
+    /// A connection for a first attempt, if one is available without a wait.
     func connectAtOnce() -> (any Upstream)? {
         let streams = exchange.resources.pool.streams
         guard streams.mayShare(adapted.hop) else { return pooled() }
@@ -61,7 +61,7 @@ extension Attempt {
     }
 
     /// Whether the request can't be sent twice: it must not be lost on a connection that the origin
-    /// has just closed, and one look at the socket is worth its price.
+    /// has just closed, so one extra read of the socket is justified.
     private var isDelicate: Bool {
         !exchange.request.method.isIdempotent || !exchange.framing.isEmpty
     }
@@ -82,34 +82,33 @@ extension Attempt {
         return nil
     }
 
-    /// Whether the access rules of now let the request use a connection that others use too.
+    /// Whether the current access rules let the request use a shared connection.
     private func mayUse(_ connection: UpstreamHTTP2) -> Bool {
         connection.reach = current(connection.reach, at: connection.peer)
         return mayUse(connection.reach, at: connection.peer)
     }
 
-    /// Whether connections that are there are of no use: the last answer was about its connection.
+    /// Whether existing connections are unsuitable: the last response was about its connection.
     private var wantsOwnConnection: Bool {
         guard let last = exchange.attempts.last else { return false }
         return last.decision == .retry && (last.status == 421 || last.status == 408)
     }
 
-    /// What ALPN offers; nil for what the settings say.
+    /// The ALPN protocols to offer; nil for those of the settings.
     ///
-    /// An upgrade is a thing of HTTP/1.1, and so is what some origins answer.
+    /// An upgrade needs HTTP/1.1, and some origins demand it.
     private var offered: [String]? {
         exchange.wishes.upgrade != nil || exchange.resources.pool.streams.wantsHTTP1(adapted.hop)
             ? ["http/1.1"] : nil
     }
 
-    /// A stream of a connection that others use too; nil where there is none and none is being
-    /// made.
+    /// A stream of a shared connection; nil when there is none and none is being made.
     private func sharedStream() async throws(LupinError) -> UpstreamStream? {
         let streams = exchange.resources.pool.streams
         guard streams.mayShare(adapted.hop) else { return nil }
         let upgrade = exchange.wishes.upgrade
         if let upgrade {
-            // Without its key the client could not be told that the WebSocket begins.
+            // Without its key the client could not verify that the WebSocket begins.
             guard upgrade.lowercased() == WebSocketHandshake.name,
                 adapted.head.fields.value(of: WebSocketHandshake.keyField) != nil
             else { return nil }
@@ -126,11 +125,11 @@ extension Attempt {
             ) {
                 guard mayUse(connection) else { break }
                 if !connection.isDoubtful { return connection.lease() }
-                // Alive or not, somebody else may have taken what room there was.
+                // Alive or not, another exchange may have taken its room.
                 if try await !isAlive(connection) { connection.giveUp() }
             }
-            // When it fails for one all find out for themselves, at once and not in a row.
-            // One that runs beside a slow one does not wait for what that one waits for.
+            // When a dial fails, all that wait connect for themselves, at once and not in a row.
+            // A hedge does not wait for what the slow attempt waits for.
             guard upgrade == nil, facts.cause != .hedge, streams.isDialing(adapted.hop),
                 streams.failures(at: adapted.hop) == failures
             else { return nil }
@@ -166,7 +165,7 @@ extension Attempt {
         return connection.link.isOpen && !connection.isDoubtful
     }
 
-    /// How long a PING may take, in microseconds.
+    /// How long a PING may take.
     private static let pingPatience = Duration.seconds(2)
 
     private func checkInterruptions(_ woken: WakeReasons) throws(LupinError) {
@@ -174,12 +173,12 @@ extension Attempt {
         if woken.meets(exchange.interruptions) { throw .clientGone }
     }
 
-    /// The access rules may have been others when the connection was made.
+    /// The reach under the current access rules, which may have changed meanwhile.
     private func current(_ reach: Reach, at peer: SocketAddress?) -> Reach {
         reach.judgedBy == exchange.snapshot.number ? reach : self.reach(of: peer)
     }
 
-    /// The access rules may have let another client, or a rule, where they don't let this request.
+    /// Whether the access rules let this request use a connection made for another client or rule.
     private func mayUse(_ reach: Reach, at peer: SocketAddress?) -> Bool {
         if reach.isOpen(toLocal: exchange.client.isLocal, by: exchange.snapshot) { return true }
         return !isDenied(

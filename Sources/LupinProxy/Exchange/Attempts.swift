@@ -1,29 +1,29 @@
-// How an exchange comes to its response: attempt after attempt, until one is delivered.
+// Makes attempts until one has a response to deliver.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// A final response that is the exchange's, and where its body comes from.
+/// The final response of the exchange, and the source of its body.
 struct ObtainedResponse {
     let response: ParsedResponse
-    /// What was held back is in memory; all else still comes from upstream.
+    /// A body that was held back is in memory; any other comes from upstream.
     let body: any BodySource
-    /// How to go on where the body breaks off; nil where nobody does.
+    /// How to resume a body that breaks off; nil when it can't be resumed.
     var resumable: Resumable?
 }
 
-/// What becomes of a response.
+/// The decision about a response.
 enum Verdict {
     case deliver(reason: String)
-    /// The same request again.
+    /// Send the same request again.
     case again(AttemptRecord.Cause, AttemptRecord.Decision, reason: String, delay: Duration)
-    /// Another request, which a redirect asks for.
+    /// Send another request, which a redirect leads to.
     case follow(Leg, reason: String)
 }
 
-/// An attempt that has begun already, and how far it came.
+/// An attempt that has begun already, and its state.
 enum BegunAttempt {
-    /// The request has left.
+    /// The request was sent.
     case sent(Attempt)
     case answered(Attempt, ParsedResponse)
     case failed(Attempt, LupinError)
@@ -44,14 +44,14 @@ enum BegunAttempt {
     }
 }
 
-/// What the next attempt begins with.
+/// The parameters of the next attempt.
 private struct NextAttempt {
     var target: KnownTarget
     var cause = AttemptRecord.Cause.first
     var delay = Duration.zero
     var replay: BodyReplay?
 
-    /// The same request again.
+    /// Sets up the same request again.
     mutating func again(
         because cause: AttemptRecord.Cause,
         after attempt: Attempt,
@@ -64,14 +64,14 @@ private struct NextAttempt {
 }
 
 extension Exchange {
-    /// Sends the request, again where that helps, until there is a response for the client.
+    /// Sends the request, repeatedly if that helps, until there is a response for the client.
     ///
     /// Every attempt begins with a fresh copy of the client's request and runs all adapters.
-    /// - Returns: nil where a rule answers, once a redirect was followed.
+    /// - Returns: nil when a rule answers after a followed redirect.
     ///
-    /// `fixed` is what is sent as it is: a CONNECT to a parent proxy. `prepared` is what the first
-    /// attempt sends, but for credentials: what the cache was asked for. `begun` is a first attempt
-    /// that needs no more than its answer.
+    /// `fixed` is a request sent unchanged: a CONNECT to a parent proxy. `prepared` is the first
+    /// attempt's request without credentials: that of the cache look-up. `begun` is a first attempt
+    /// that only needs its response.
     func obtainResponse(
         to client: KnownTarget,
         as fixed: AdaptedRequest? = nil,
@@ -80,7 +80,7 @@ extension Exchange {
     ) async throws(LupinError) -> ObtainedResponse? {
         var next = NextAttempt(target: client)
         var prepared = prepared
-        // What asked for a renewal may have to ask for the whole.
+        // After a validation the whole response may have to be requested.
         if let caching, caching.conditions != nil || !attempts.isEmpty { next.cause = .revalidate }
         var begun = begun
         while true {
@@ -96,7 +96,7 @@ extension Exchange {
             do throws(LupinError) {
                 (obtained, verdict) = try await result(of: &attempt, goingOnWith: former)
             } catch {
-                // What somebody decided is in the record already.
+                // A decision that was made already is in the record.
                 if attempt.isClosed { throw error }
                 let delay = try await evaluate(error, of: attempt)
                 next.again(because: .retry, after: attempt, delay: delay)
@@ -135,7 +135,7 @@ extension Exchange {
         }
     }
 
-    /// What an attempt came to, and what becomes of it.
+    /// The response of an attempt, and the decision about it.
     private func result(
         of attempt: inout Attempt,
         goingOnWith former: BegunAttempt?
@@ -156,7 +156,7 @@ extension Exchange {
         return (obtained, verdict)
     }
 
-    /// The next attempt, with the request that it sends.
+    /// The next attempt, with its request.
     private func nextAttempt(
         _ next: NextAttempt,
         as fixed: AdaptedRequest?,
@@ -186,7 +186,7 @@ extension Exchange {
         return attempt
     }
 
-    /// An attempt to send a request.
+    /// Creates an attempt to send a request.
     /// - Throws: Why it may not be sent.
     func attempt(
         _ adapted: AdaptedRequest,
@@ -201,14 +201,14 @@ extension Exchange {
         return Attempt(adapted, of: self, because: cause, replay: replay)
     }
 
-    /// The request by all adapters, after the wait that rules ask for.
+    /// The request after all adapters, and after the delay that rules demand.
     private func adaptInTurn(
         for target: KnownTarget
     ) async throws(LupinError) -> AdaptedRequest {
         try await ready(try await adapt(for: target))
     }
 
-    /// The first request, which needs only credentials.
+    /// The first request, which only lacks credentials.
     private func begin(_ prepared: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
         guard plan?.isPassive == false || resources.shared.interceptor != nil else {
             return prepared
@@ -222,7 +222,7 @@ extension Exchange {
         return adapted
     }
 
-    /// Whether anybody has a say about a response.
+    /// Whether a response needs a decision.
     private func needsVerdict(_ status: UInt16) -> Bool {
         if status == 101 { return false }
         let hasInterceptor = resources.shared.interceptor != nil
@@ -230,7 +230,7 @@ extension Exchange {
             || Promotion.atResponse(status: status, plan, hasInterceptor: hasInterceptor) != nil
     }
 
-    /// What becomes of a response, once all that is waited for has come.
+    /// Decides about a response, after every wait that the decision needs.
     private func verdict(
         on obtained: inout ObtainedResponse,
         of attempt: Attempt
@@ -253,13 +253,13 @@ extension Exchange {
         }
     }
 
-    /// Decides on a final response, in Alamofire's order: credentials first, then redirects, then
-    /// validation, then retriers.
+    /// Decides on a final response, in Alamofire's order: credentials, redirects, validation,
+    /// retriers.
     private func judge(
         _ obtained: inout ObtainedResponse,
         of attempt: Attempt
     ) async throws(LupinError) -> Verdict {
-        // A CONNECT to a parent proxy is nobody's to repeat.
+        // A CONNECT to a parent proxy must not be repeated.
         if request.method == .connect { return .deliver(reason: "") }
         keepCookies(of: obtained.response.head, to: attempt.adapted.request)
         var decided: String?
@@ -270,7 +270,7 @@ extension Exchange {
         return try await judgeDelivered(&obtained, of: attempt, decided: decided)
     }
 
-    /// What another request may repair: credentials, a coding, another place.
+    /// Handles responses that another request may repair: credentials, a coding, a redirect.
     private func repair(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt
@@ -280,10 +280,10 @@ extension Exchange {
         return try await redirect(&obtained, attempt)
     }
 
-    /// Decides on a response that the client gets unless `validate` or a retrier minds.
+    /// Decides on a response that the client gets unless `validate` or a retrier objects.
     ///
-    /// `decided` is why it is not asked for again, where that is clear already: then it is only
-    /// held to what `validate` demands.
+    /// `decided` is the reason not to repeat the request, if there is one already: then only
+    /// `validate` is checked.
     private func judgeDelivered(
         _ obtained: inout ObtainedResponse,
         of attempt: Attempt,
@@ -298,7 +298,7 @@ extension Exchange {
         return .deliver(reason: decided ?? "")
     }
 
-    /// A response that refuses the credentials is held back while others are fetched.
+    /// Holds back a response that refuses the credentials while others are fetched.
     private func askForCredentials(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt

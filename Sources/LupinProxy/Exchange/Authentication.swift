@@ -1,16 +1,16 @@
-// Who the client is, where a listener asks: 407 until its name and password are right.
+// Authenticates the client if the listener requires it: 407 until name and password are right.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Asks for credentials and checks them; afterwards `client.user` is known.
+    /// Demands credentials and checks them; afterwards `client.user` is set.
     ///
-    /// Requests for lupin's own pages need none: the pages hold no secret, and a browser gets its
-    /// proxy configuration before it has anybody to ask for a password.
-    /// - Throws: The refusal, 407 as a rule.
+    /// Requests for lupin's own pages need none: the pages hold no secret, and a browser loads its
+    /// proxy configuration before it can prompt for a password.
+    /// - Throws: The refusal, usually 407.
     func authenticate(at authenticator: Authenticator) async throws(LupinError) {
-        // Addresses come first; `admit` refuses this one.
+        // Addresses are checked first; `admit` refuses this one.
         guard client.isAdmitted, request.form != .origin else { return }
         guard let credentials = try credentials() else {
             throw await challenge("The request has no credentials.", authenticator)
@@ -27,8 +27,8 @@ extension Exchange {
         switch verdict {
         case .passed(let name):
             client.user = name
-            // RFC 9110 §11.7.2: they were meant for us, and go no further. Removed rather than
-            // marked, so that no step can pass them on either.
+            // RFC 9110 §11.7.2: they were meant for us, and are not forwarded. Removed rather than
+            // marked, so that no step can forward them either.
             changeFields { $0.remove(name: FieldName.proxyAuthorization.spelling) }
         case .failed:
             throw await challenge("User or password is wrong.", authenticator)
@@ -45,10 +45,10 @@ extension Exchange {
         }
     }
 
-    /// The credentials of the request; nil when it has none, or none that we can read.
+    /// The credentials of the request; nil when there are none, or none that can be parsed.
     private func credentials() throws(LupinError) -> ClientCredentials? {
         guard let line = request.fields.first(.proxyAuthorization) else { return nil }
-        // Two readers could each take another one.
+        // Two parsers might each use another one.
         guard request.fields.count(of: .proxyAuthorization) == 1 else {
             throw .request(status: 400, detail: "Proxy-Authorization stands there twice.")
         }
@@ -56,7 +56,7 @@ extension Exchange {
         return ClientCredentials(storage.span.extracting(line.value.range))
     }
 
-    /// The refusal that asks for credentials.
+    /// The refusal that demands credentials.
     private func challenge(_ detail: String, _ authenticator: Authenticator) async -> LupinError {
         await discardBody()
         // RFC 7617 §2.1: the name is read as UTF-8.
@@ -64,17 +64,17 @@ extension Exchange {
         return .request(status: 407, detail: detail)
     }
 
-    /// Bytes of a body that are read and thrown away, so that the client can answer the challenge
-    /// on its connection.
+    /// How many bytes of a body are read and discarded, so that the client can answer the challenge
+    /// on the same connection.
     ///
-    /// After a longer one the connection is closed.
+    /// After a longer body the connection is closed.
     private static let discardBytesMax: UInt64 = 64 << 10
-    /// How long such a body may take.
+    /// The time limit for such a body.
     private static let discardTime = Duration.seconds(1)
 
     private func discardBody() async {
-        // Who waits for 100 sends no body now, or sends it unasked: there is no telling
-        // (RFC 9110 §10.1.1).
+        // A client that waits for 100 sends no body now, or sends it unasked: that is unknown (RFC
+        // 9110 §10.1.1).
         guard !framing.isEmpty, !expectsContinue, request.method != .connect,
             framing.knownLength ?? 0 <= Self.discardBytesMax
         else { return }

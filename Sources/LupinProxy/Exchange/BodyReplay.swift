@@ -1,11 +1,12 @@
-// What of a request body is kept so that it can be sent again.
+// Keeps a request body so that it can be sent again.
 import LupinCore
 import LupinIO
 
-/// A copy of the body bytes that went upstream: in memory up to a bound, then in a file.
+/// A copy of the body bytes sent upstream: in memory up to a limit, then in a file.
 ///
-/// A body that outgrows both, or the memory that all replays share, is let go: the exchange goes on
-/// and is not replayable (the record says so). Trailers are not copied: they stay with the source.
+/// A body that exceeds both, or the memory that all replays share, is dropped: the exchange
+/// continues and is not replayable (the record says so). Trailers are not copied: they stay with
+/// the source.
 final class BodyReplay {
     private let bytesMax: Int
     private let spillBytesMax: Int
@@ -13,27 +14,27 @@ final class BodyReplay {
     private let folder: String
     private var bytes: [UInt8] = []
     private var file: SpillFile?
-    /// False once something was let go.
+    /// False once bytes were dropped.
     private(set) var isComplete = true
 
     /// An empty copy.
     /// - Parameters:
-    ///   - policy: Says how much may be kept in memory and in a file.
-    ///   - expected: How long the body will be, where that is known.
-    ///   - shared: Counts the memory of all replays, and knows where files go.
+    ///   - policy: Sets the limits for memory and file.
+    ///   - expected: The length of the body, if known.
+    ///   - shared: Counts the memory of all replays, and has the folder for files.
     init(_ policy: RetryPolicy, expecting expected: UInt64?, _ shared: Shared) {
         bytesMax = policy.replayBodyBytes
         spillBytesMax = policy.replaySpillBytes
         memory = shared.replayMemory
         folder = shared.spillFolder
-        // Grown by doubling it would be copied several times over. What a client says it will send
-        // costs no memory until it does: the kernel gives pages as they are written.
+        // Reserved to avoid copies when the array doubles. A length that the client announces costs
+        // no memory until the bytes come: the kernel allocates pages as they are written.
         if let expected { bytes.reserveCapacity(Int(min(expected, UInt64(bytesMax)))) }
     }
 
     deinit { memory.release(bytes.count) }
 
-    /// Bytes that are kept.
+    /// The number of kept bytes.
     var count: UInt64 { UInt64(bytes.count) + (file?.count ?? 0) }
 
     func append(_ payload: Span<UInt8>) {
@@ -49,7 +50,7 @@ final class BodyReplay {
         if kept < payload.count { spill(payload.extracting(kept..<payload.count)) }
     }
 
-    /// Without a file, or with a full one, nothing can be kept any longer.
+    /// When the file is full or can't be written, the copy is dropped.
     private func spill(_ payload: Span<UInt8>) {
         let isTooLong = (file?.count ?? 0) + UInt64(payload.count) > UInt64(spillBytesMax)
         do throws(SystemError) {
@@ -75,17 +76,16 @@ final class BodyReplay {
     fileprivate var spilled: SpillReader? { file.map(SpillReader.init) }
 }
 
-/// A body that was sent before: the bytes that were kept, and behind them what its source still
-/// brings.
+/// A body that was sent before: the kept bytes, followed by what its source still delivers.
 ///
-/// While it goes out the replay grows by what comes behind.
+/// While it is sent, the replay keeps growing by the new bytes.
 final class ReplayedBody: BodySource {
     private let replay: BodyReplay
     private let rest: any BodySource
-    /// How much had been kept when this one began.
+    /// The number of kept bytes when this body began.
     private let end: UInt64
     private var position: UInt64 = 0
-    /// What of it lies in a file.
+    /// Reads the part in the file.
     private let spilled: SpillReader?
 
     init(_ replay: BodyReplay, then rest: any BodySource) {

@@ -1,51 +1,51 @@
-// A body that is compressed while it passes from its source to its sink.
+// Compresses a body while it passes from its source to its sink.
 import LupinCoding
 import LupinCore
 import LupinIO
 
 /// The compressed form of another source's body.
 ///
-/// It holds at most one buffer of output: while that waits for the sink, nothing is read from the
-/// source. Its length is unknown, and every byte goes through the encoder, so nothing is spliced.
+/// It holds at most one buffer of output: while that waits for the sink, the source is not read
+/// (backpressure). Its length is unknown, and every byte is encoded, so nothing is spliced.
 ///
-/// A replay that the relay keeps holds compressed bytes. Where the next attempt may have to go out
-/// as the client sent it (415), `plainReplay` keeps those bytes instead; then that attempt begins
-/// with a `ReplayedBody` of them over the same source.
+/// A replay that the relay keeps holds compressed bytes. If the next attempt may have to send the
+/// client's bytes (415), `plainReplay` keeps those instead; then that attempt begins with a
+/// `ReplayedBody` of them over the same source.
 final class CompressedBody: BodySource {
     /// open → pausing → open; open → ending → ended.
     private enum Phase {
         case open
-        /// What was taken must come out before more is.
+        /// The input so far must come out before more is read.
         case pausing
-        /// The source has ended; the coding has not.
+        /// The source has ended; the encoder has not.
         case ending
         case ended
     }
 
     private static let bufferBytes = 32 << 10
-    /// Input of one turn.
+    /// The maximum input of one turn.
     ///
-    /// Compression takes time that others wait for, and what comes out says little about it: a file
-    /// of zeros is a thousand times shorter.
+    /// Compression takes time that other connections wait for, and its output says little about
+    /// that: a file of zeros shrinks to a thousandth.
     private static let turnBytes = 256 << 10
 
     private let source: any BodySource
     private let coder: Coder
     private let again: () -> Void
     private let pauses: Bool
-    /// Keeps what the source gives, before it is compressed.
+    /// Keeps the source's bytes, before compression.
     var plainReplay: BodyReplay?
     /// Plain bytes after which the body fails; nil for no limit.
     ///
-    /// The relay's own limit counts what comes out.
+    /// The relay's own limit counts compressed bytes.
     var plainBytesMax: UInt64?
 
     /// - Parameters:
-    ///   - source: The body as it came.
-    ///   - coding: What its head says by now.
-    ///   - again: Has the relay pumped again soon. It is called when the body has had its turn and
-    ///     could go on at once, since no event will tell of that.
-    /// - Throws: zlib got no memory.
+    ///   - source: The body as received.
+    ///   - coding: The coding that the head declares.
+    ///   - again: Makes the relay pump again soon. It is called when the body has used its turn and
+    ///     could go on, since no event will announce that.
+    /// - Throws: When zlib gets no memory.
     init(
         _ source: any BodySource,
         _ coding: ContentCoding,
@@ -53,7 +53,8 @@ final class CompressedBody: BodySource {
     ) throws(LupinError) {
         self.source = source
         self.again = again
-        // Who waits for an answer to half a body, as with gRPC, hasn't said how long it will be.
+        // A client that awaits a response to half a body, as with gRPC, has not declared its
+        // length.
         pauses = source.knownLength == nil
         do throws(CodingProblem) {
             coder = Coder(try ContentEncoder(coding), bufferBytes: Self.bufferBytes)
@@ -64,10 +65,10 @@ final class CompressedBody: BodySource {
     }
 
     private var phase = Phase.open
-    /// Plain bytes since the last time that others had their turn.
+    /// Plain bytes since other connections last had their turn.
     private var turn = 0
 
-    /// Bytes that the source has given so far.
+    /// The number of bytes that the source has delivered.
     var plainBytes: UInt64 { coder.taken }
 
     func pull() throws(LupinError) -> BodyProgress {
@@ -89,7 +90,7 @@ final class CompressedBody: BodySource {
 
     /// Compresses what the source has.
     ///
-    /// False when nothing more is to be had in this turn.
+    /// Returns false when nothing more is available in this turn.
     private func takeMore() throws(LupinError) -> Bool {
         if turn >= Self.turnBytes {
             turn = 0
@@ -116,13 +117,13 @@ final class CompressedBody: BodySource {
     }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
-        // The trailers are known when the source has ended, and not before.
+        // The trailers are known only when the source has ended.
         let isLast = phase == .ended && source.trailers.isEmpty
         let (taken, isAllTaken) = try coder.offer(to: sink, isLast: isLast, keeping: replay)
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
     }
 
-    /// The source's, without digests of bytes that nobody will see.
+    /// The source's trailers, without digests of the plain bytes.
     var trailers: FieldSection {
         var trailers = source.trailers
         if !trailers.isEmpty { trailers.removeDigests() }
@@ -132,11 +133,11 @@ final class CompressedBody: BodySource {
     var knownLength: UInt64? { nil }
 }
 
-/// The sink of the plain body: takes what the output buffer has room for.
+/// The sink of the plain body: takes as much as the output buffer has room for.
 private final class Coder: BodySink {
     private var encoder: ContentEncoder
     private var output: [UInt8] = []
-    /// What the sink behind us has taken of the output.
+    /// How many bytes of the output the next sink has taken.
     private var start = 0
     private let bufferBytes: Int
     private(set) var taken: UInt64 = 0
@@ -146,19 +147,19 @@ private final class Coder: BodySink {
         self.bufferBytes = bufferBytes
     }
 
-    /// Whether the sink behind us has everything.
+    /// Whether the next sink has taken everything.
     var isDrained: Bool { start == output.count }
     var isFull: Bool { output.count >= bufferBytes }
-    /// Whether something that was taken has not come out yet.
+    /// Whether some input has not come out yet.
     var holdsInput: Bool { encoder.holdsInput }
 
-    /// Forgets what was taken, and keeps the memory.
+    /// Clears the output, and keeps its memory.
     func reuse() {
         output.removeAll(keepingCapacity: true)
         start = 0
     }
 
-    /// Writes a pause or the end; false if there was no room for all of it.
+    /// Writes a pause or the end; returns false when there was no room for all of it.
     func write(_ ending: ContentEncoder.Ending) -> Bool {
         let nothing = Span<UInt8>()
         return encoder.encode(nothing, ending, into: &output, room: bufferBytes - output.count)

@@ -1,4 +1,4 @@
-// Which request bodies are compressed on their way, and what a server's refusal comes to.
+// Compresses request bodies, and handles a server's refusal of that.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -6,9 +6,9 @@ import Synchronization
 
 /// Origins that refused compressed bodies lately, for all workers.
 final class CompressionRefusals: Sendable {
-    /// Beyond this many all are forgotten.
+    /// Beyond this many all are dropped.
     private static let countMax = 1024
-    /// How long an origin is spared, in microseconds of the loops' clock.
+    /// How long a refusal counts, in microseconds of the loops' clock.
     private static let lifetime: UInt64 = 3600 * 1_000_000
 
     private let until = Mutex<[Origin: UInt64]>([:])
@@ -26,8 +26,8 @@ final class CompressionRefusals: Sendable {
 }
 
 extension Exchange {
-    /// Lets the head say that the body is compressed, where the plan wants it and it may be.
-    /// - Throws: The body is encoded already, and the step minds.
+    /// Sets the coding of the body in the head, if the plan demands it and it is possible.
+    /// - Throws: When the body is encoded already, and the step treats that as an error.
     func compress(_ request: inout UpstreamRequest) throws(LupinError) {
         guard let step = plan?.compress else { return }
         let decision = step.decide(
@@ -58,8 +58,8 @@ extension Exchange {
         }
     }
 
-    /// Whether the response refuses the compression: then the request goes out once more as it
-    /// came (RFC 9110 §15.5.16), and later ones to that origin at once.
+    /// Whether the response refuses the compression: then the request is sent again uncompressed
+    /// (RFC 9110 §15.5.16), and later ones to that origin at once.
     func sendPlain(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt

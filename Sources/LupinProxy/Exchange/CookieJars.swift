@@ -1,4 +1,4 @@
-// The cookie jars of `cookies:`, one for each file, and how they get to the disk.
+// The cookie jars of `cookies:`, one per file, and their storage on disk.
 import Logging
 import LupinCore
 import LupinIO
@@ -6,12 +6,12 @@ import Synchronization
 
 /// The one owner of all cookie jars, for all workers.
 ///
-/// A jar is read when it is first needed. What changes is written soon, by a helper thread: the
-/// file always has its old or its new content.
+/// A jar is read when it is first needed. Changes are written soon, by a helper thread: the file
+/// always has its old or its new content.
 final class CookieJars: Sendable {
     private struct Entry {
         var jar: CookieJar
-        /// The jar's revision that the file has, or is about to have.
+        /// The revision of the jar that the file has, or will have soon.
         var kept: UInt64
         var isWriting = false
     }
@@ -41,7 +41,7 @@ final class CookieJars: Sendable {
         }
     }
 
-    /// Takes the cookies of a response.
+    /// Stores the cookies of a response.
     func keep(
         _ response: ResponseHead,
         in path: String,
@@ -79,9 +79,9 @@ final class CookieJars: Sendable {
         return Entry(jar: jar, kept: jar.revision)
     }
 
-    /// Writes what the files have not got yet; it blocks.
+    /// Writes all unsaved changes; it blocks.
     ///
-    /// A helper thread that is about to end drops its jobs.
+    /// Needed at the end, since a helper thread that ends drops its jobs.
     func flush(now: Int64) {
         let paths = entries.withLock { entries in
             entries.filter { $0.value.jar.revision != $0.value.kept }.map(\.key)
@@ -90,7 +90,7 @@ final class CookieJars: Sendable {
     }
 
     private func write(_ path: String, now: Int64) {
-        // In turns, lest an older content come behind a newer one.
+        // One at a time, so that older content does not overwrite newer.
         writing.withLock { _ in
             let jar = entries.withLock { entries -> CookieJar? in
                 guard var entry = entries[path] else { return nil }
@@ -114,7 +114,7 @@ final class CookieJars: Sendable {
 }
 
 extension Exchange {
-    /// Adds the cookies of the plan's jar to a request; what the client sent by the same name wins.
+    /// Adds the cookies of the plan's jar to a request; the client's cookies of the same name win.
     func attachCookies(to request: inout UpstreamRequest) {
         guard let path = plan?.cookieJar else { return }
         let cookies = resources.shared.cookieJars.cookies(
@@ -128,7 +128,7 @@ extension Exchange {
         request.steps.note(applied: "cookies")
     }
 
-    /// Keeps the cookies that a response sets, in the plan's jar.
+    /// Stores the cookies that a response sets, in the plan's jar.
     func keepCookies(of response: ResponseHead, to request: UpstreamRequest) {
         guard let path = plan?.cookieJar, response.fields.first(.setCookie) != nil else { return }
         resources.shared.cookieJars.keep(

@@ -1,16 +1,16 @@
-// Who may use rules that hold secrets: a loopback port is not an identity.
+// Which users may use rules that hold secrets: a loopback port is not an identity.
 import LupinCore
 import LupinIO
 
-/// `access.credentials`, with users as the kernel and listeners name them.
+/// `access.credentials`, with users as the kernel and listeners identify them.
 struct CredentialUsers: Sendable {
-    /// nil for anybody.
+    /// nil for any user.
     private let numbers: Set<UInt32>?
     private let names: Set<String>
-    /// Whose credentials they are, for the refusal.
+    /// The owner of the credentials, for the refusal.
     let owner: String
 
-    /// Users who don't exist on this machine can still be those of an htpasswd file.
+    /// Users that don't exist on this machine may be those of an htpasswd file.
     init(_ access: CredentialAccess) {
         owner = ProcessOwner.userName
         switch access {
@@ -28,7 +28,7 @@ struct CredentialUsers: Sendable {
 
     var admitsAnybody: Bool { numbers == nil }
 
-    /// Whether they are the user's; an unknown client is a stranger.
+    /// Whether the user is allowed; an unknown client never is.
     func admits(_ user: ClientUser) -> Bool {
         guard let numbers else { return true }
         return switch user {
@@ -40,10 +40,10 @@ struct CredentialUsers: Sendable {
 }
 
 extension Exchange {
-    /// Refuses a stranger what the plan holds for its owner: with 403, never the request without.
+    /// Refuses other users the plan's credentials with 403; never sends the request without them.
     ///
-    /// An authenticated user is who the listener's password says, everybody else whom the kernel
-    /// says; a client that the kernel does not know is a stranger.
+    /// An authenticated client is the user of the listener's password, any other the user that the
+    /// kernel reports; a client that the kernel does not know is refused.
     func checkCredentialUse(at origin: Origin) async throws(LupinError) {
         if !asksForOwner(at: origin) { return }
         let users = snapshot.credentialUsers
@@ -60,23 +60,23 @@ extension Exchange {
         )
     }
 
-    /// Whether it matters for the request who the client is, and nobody has asked yet.
+    /// Whether the client's user matters for the request, and is unknown or not allowed.
     func mustAskForOwner(at origin: Origin) -> Bool {
         guard asksForOwner(at: origin) else { return false }
         return knownUser.map { !snapshot.credentialUsers.admits($0) } ?? true
     }
 
-    /// Who the client is, where nobody need be asked.
+    /// The client's user, if known without a look-up.
     var knownUser: ClientUser? {
         client.user.map(ClientUser.named) ?? client.number.map(ClientUser.number)
     }
 
-    /// Whether it matters for the request who the client is.
+    /// Whether the client's user matters for the request.
     private func asksForOwner(at origin: Origin) -> Bool {
         isForOwner(at: origin) && !snapshot.credentialUsers.admitsAnybody
     }
 
-    /// Whether something is attached for the owner's requests only.
+    /// Whether something is attached only to the owner's requests.
     func isForOwner(at origin: Origin) -> Bool {
         let isConnect = request.method == .connect
         let certificate = snapshot.clientCertificate
@@ -90,20 +90,20 @@ extension Exchange {
         return plan.isForOwner(at: origin, isConnect: isConnect, defaultCertificate: certificate)
     }
 
-    /// What the plan says, else the settings.
+    /// The plan's client certificate, else that of the settings.
     var clientCertificate: CertificateFiles? {
         plan?.clientCertificate ?? snapshot.clientCertificate
     }
 
-    /// Whom the listener's password or the kernel says the client to be; `slot` is where to wait,
-    /// if the exchange's own task is not the one that asks.
+    /// The client's user, by the listener's password or the kernel; `slot` is where to wait, if the
+    /// caller is not the exchange's own task.
     func clientUser(in slot: ParkingSlot? = nil) async -> ClientUser {
         if let name = client.user { return .named(name) }
         return await clientNumber(in: slot).map(ClientUser.number) ?? .unknown
     }
 
-    /// Asked once for a connection, and only where it matters; for every request where the
-    /// connection is another lupin's.
+    /// Looked up once per connection, and only if it matters; for every request if the connection
+    /// is another lupin's.
     func clientNumber(in slot: ParkingSlot? = nil) async -> UInt32? {
         if let known = client.number { return known }
         guard let ends = downstream.ends else { return nil }

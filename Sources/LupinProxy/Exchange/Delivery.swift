@@ -1,4 +1,4 @@
-// How a response gets to the client: head, body, and what happens when either side breaks.
+// Delivers a response to the client: head, body, and errors on either side.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -6,21 +6,21 @@ import LupinWire
 extension Exchange {
     /// Delivers the origin's response.
     ///
-    /// From its first byte on there is no way back.
+    /// From its first byte on, no other response can be sent.
     func deliver(_ obtained: ObtainedResponse) async throws(LupinError) {
         let sink = try present(obtained.response)
         try await relay(obtained, to: sink)
         endUpload()
     }
 
-    /// The same for a response whose body has begun already.
+    /// Delivers a response whose body has begun already.
     func bring(_ relay: BodyRelay) async throws(LupinError) {
         try await awaitEnd(of: relay)
         try noteEnd(of: relay)
         endUpload()
     }
 
-    /// Nobody reads what an answer came before.
+    /// Cancels an upload that the origin did not need for its response.
     func endUpload() {
         if let upload, !upload.isOver { upload.cancel() }
     }
@@ -31,7 +31,7 @@ extension Exchange {
         return try present(response.takeHead(), framing, contentLength: contentLength)
     }
 
-    /// Stages a response's head for the client, with what lupin has to say in it.
+    /// Stages a response's head for the client, with the fields that lupin adds.
     func present(
         _ head: consuming ResponseHead,
         _ framing: BodyFraming,
@@ -52,7 +52,7 @@ extension Exchange {
             received: head.version,
             pseudonym: resources.shared.pseudonym
         )
-        // An answer that comes before the whole request: the client may never send the rest.
+        // When a response precedes the end of the request, the client may never send the rest.
         body.closes = resources.isDraining || !isUploadDone
         if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
@@ -62,7 +62,7 @@ extension Exchange {
         return throttled(downstream.begin(head, body), .down)
     }
 
-    /// Lets the `response:` steps of the plan change what the client sees.
+    /// Applies the `response:` steps of the plan.
     private func change(
         _ head: inout ResponseHead,
         by steps: [PlannedStep]
@@ -87,7 +87,7 @@ extension Exchange {
         }
     }
 
-    /// Moves the body of a response to the client, with what has to be fetched again of it.
+    /// Relays the body of a response to the client, and resumes it when it breaks off.
     private func relay(
         _ obtained: ObtainedResponse,
         to sink: any BodySink
@@ -108,14 +108,14 @@ extension Exchange {
         }
     }
 
-    /// Moves a body to the client until it ends.
+    /// Relays a body to the client until it ends.
     func relay(from source: any BodySource, to sink: any BodySink) async throws(LupinError) {
         guard let relay = try beginRelay(from: source, to: sink) else { return }
         try await awaitEnd(of: relay)
         try noteEnd(of: relay)
     }
 
-    /// Sends as much of a body as is there; nil where that was all of it.
+    /// Sends as much of a body as has come; returns nil when that was all of it.
     func beginRelay(
         from source: any BodySource,
         to sink: any BodySink
@@ -138,7 +138,7 @@ extension Exchange {
         return relay
     }
 
-    /// Takes note of a body that has come to its end.
+    /// Notes the end of a body.
     /// - Throws: Why it broke off.
     func noteEnd(of relay: BodyRelay) throws(LupinError) {
         noteReceived()
@@ -148,22 +148,22 @@ extension Exchange {
         }
     }
 
-    /// How far a body got that was tried at once.
+    /// How much of a body was sent without a relay.
     private enum Passage {
-        /// All of it has left.
+        /// All of it was sent.
         case sent
-        /// The sink has all of it, its end too, and has to send some of it yet.
+        /// The sink has all of it, including its end, and has not sent everything.
         case staged
         /// There is more to come.
         case begun
     }
 
-    /// Notes how long the body of the delivered response took.
+    /// Notes how long receiving the body took.
     private func noteReceived() {
         if upstream != nil { received = Int64(slot.loop.now &- deliveryBegun) }
     }
 
-    /// Sends a body that is there already together with its head.
+    /// Sends a body that has come already together with its head.
     private func passAtOnce(
         from source: any BodySource,
         to sink: any BodySink
@@ -183,9 +183,9 @@ extension Exchange {
         while !relay.isOver { try await awaitMore(of: relay) }
     }
 
-    /// Waits until bodies moved on, or have come to an end.
+    /// Waits until bodies have moved or ended.
     func awaitMore(of relay: BodyRelay) async throws(LupinError) {
-        // An answer that nobody reads must not hold the stop up.
+        // A response that the client does not read must not delay the stop.
         if resources.isCut { throw .stopping }
         let deadline = min(lastActivity(of: relay) &+ waits.idle, totalDeadline)
         let woken = await slot.park(
@@ -205,7 +205,7 @@ extension Exchange {
                 host: record.origin?.host.text,
                 detail: isIdle
                     ? "No byte moved for timeouts.idle." : "timeouts.total is over.",
-                // A client that reads nothing is not helped by another attempt.
+                // Another attempt would not help a client that reads nothing.
                 retry: relay.waitsForSource ? nil : .never
             )
         }
@@ -215,33 +215,33 @@ extension Exchange {
         max(relay.lastActivity, upload?.lastActivity ?? 0, filling?.lastActivity ?? 0)
     }
 
-    /// Why the rest of the request body will never come: an origin that answers as it reads would
-    /// wait for it, and the client for the answer.
+    /// Why the rest of the request body will never come: an origin that responds as it reads would
+    /// wait for it, and the client for the response.
     var uploadFailure: LupinError? {
         guard upstream != nil, case .sourceFailed(let error)? = upload?.state else { return nil }
         return error
     }
 
-    /// Whether the whole request has left.
+    /// Whether the whole request was sent.
     var isUploadDone: Bool {
-        // A redirect may have left the body behind, with some of it to come yet.
+        // A redirect may have dropped the body while the client is still sending it.
         if framing.isEmpty { return !hasMoved || downstream.isRequestComplete }
         return upload?.state == .finished
     }
 
-    /// lupin has no credentials for its parent, so the client may have them.
+    /// Whether the client gets the parent's challenge: lupin has no credentials for the parent.
     private var mayForwardChallenge: Bool {
         guard let hop = (upstream as? UpstreamHTTP1)?.hop, let parent = hop.parent else {
             return false
         }
-        // What the client has to say is for us.
+        // The client's Proxy-Authorization is for us.
         return parent.userinfo == nil && client.user == nil
     }
 
     // MARK: Failure
 
-    /// Ends an exchange that failed: with an answer of ours while there is still time, otherwise so
-    /// that the client can't take what it has for complete.
+    /// Ends a failed exchange: with an error response if there is still time, else so that the
+    /// client can't take the incomplete response for complete.
     func fail(_ error: LupinError) async {
         if isCancelled { return endUnanswered(.cancelled) }
         record.error = error

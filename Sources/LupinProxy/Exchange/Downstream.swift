@@ -1,4 +1,4 @@
-// What the engine asks of the client's side of an exchange, whatever HTTP version it speaks.
+// The engine's interface to the client's side, for any HTTP version.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -7,14 +7,14 @@ import LupinWire
 protocol Downstream: AnyObject {
     /// The request's body; empty when it has none.
     var requestBody: any BodySource { get }
-    /// Whether the client has gone, or the way it left means that it wants no answer.
+    /// Whether the client has left, or has closed in a way that means it wants no response.
     var isClientGone: Bool { get }
-    /// Whether request body bytes wait to be read although none were asked for.
+    /// Whether request body bytes wait although they were not requested.
     var hasBodyWaiting: Bool { get }
-    /// Whether the final response's head has been handed over: the commit point.
+    /// Whether the final response's head was handed over: the commit point.
     var isCommitted: Bool { get }
 
-    /// Whom to call while the task is parked; nil for nobody.
+    /// Sets the pump to call while the task is parked; nil for none.
     func attach(_ pump: (any ChannelPump)?)
     /// Sends an interim response at once.
     func sendInterim(_ head: ResponseHead) throws(LupinError)
@@ -22,25 +22,25 @@ protocol Downstream: AnyObject {
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink
     /// Stages a 101; the connection is a tunnel from then on.
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?)
-    /// Both directions as they lie, for tunnels and upgrades. What the client sent already comes
-    /// first.
+    /// Both directions as raw bytes, for tunnels and upgrades. Bytes that the client sent already
+    /// come first.
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
     /// Whether every byte of the request has been read.
     var isRequestComplete: Bool { get }
     /// Whether another request may follow on the connection.
     var mayPersist: Bool { get }
-    /// Our address as the client reached it.
+    /// The local address that the client connected to.
     var localAddress: IPAddress? { get }
     /// Both ends of the connection.
     var ends: (peer: SocketAddress, local: SocketAddress)? { get }
-    /// How the client's HTTP/2 stream ended before its time.
+    /// How the client's HTTP/2 stream was reset.
     var reset: HTTP2Reset? { get }
     var bytesReceived: UInt64 { get }
     var bytesSent: UInt64 { get }
-    /// Ends a response in the middle so that the client can't take it for complete, and still gets
-    /// every byte that came; not even that when it must be `atOnce`.
+    /// Ends a response early so that the client can't take it for complete, but still gets every
+    /// byte that came; with `atOnce` it may lose some.
     func cutShort(atOnce: Bool)
-    /// Makes what the client sees look as broken as it is.
+    /// Makes the connection look broken to the client.
     func abort()
 }
 
@@ -48,16 +48,16 @@ extension Downstream {
     var reset: HTTP2Reset? { nil }
 }
 
-/// What is known of a response's body before it is sent.
+/// The properties of a response's body that are known before it is sent.
 struct ResponseBody: Sendable {
-    /// How upstream framed it; the downstream says it in its own way.
+    /// The upstream framing; the downstream side frames the body in its own way.
     var framing: BodyFraming
-    /// Content-Length as the origin gave it; repeated where the body itself is absent (HEAD, 304).
+    /// The origin's Content-Length; repeated when the body itself is absent (HEAD, 304).
     var contentLength: UInt64?
     var via: ViaMember?
-    /// Is added where the response has no Date (RFC 9110 §6.6.1).
+    /// Added when the response has no Date (RFC 9110 §6.6.1).
     var date: String?
-    /// The connection must not be used again.
+    /// The connection must not be reused.
     var closes = false
 
     init(framing: BodyFraming, contentLength: UInt64? = nil) {

@@ -1,15 +1,15 @@
-// The errors that several rooms of the engine tell, each in one place.
+// Errors that several parts of the engine report.
 import LupinCore
 
 extension LupinError {
-    /// The client left: there is nobody to answer.
+    /// The client left: no response can be sent.
     static let clientGone = LupinError(
         .httpRequestError,
         detail: "The client closed the connection.",
         retry: .never
     )
 
-    /// Something that the rules file asks for can't be had.
+    /// Something that the rules file demands is unavailable.
     static func configuration(_ detail: String) -> LupinError {
         LupinError(.proxyConfigurationError, detail: detail, side: .config)
     }
@@ -37,10 +37,10 @@ extension LupinError {
         detail: "The request body is longer than limits.body allows."
     )
 
-    /// Whether access rules forbade it, rather than something failing.
+    /// Whether access rules forbade the request.
     var isDenial: Bool { kind == .httpRequestDenied || kind == .destinationIPProhibited }
 
-    /// Somebody had the exchange cut.
+    /// The exchange was cancelled through the admin interface.
     static let cancelled = LupinError(
         .connectionTerminated,
         detail: "The exchange was cancelled by a request to lupin's admin interface.",

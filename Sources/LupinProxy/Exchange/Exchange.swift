@@ -1,4 +1,4 @@
-// The story of one exchange: from a request's head to its record.
+// One exchange: from a request's head to its record.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -7,7 +7,7 @@ import LupinWire
 final class Exchange: Rostered {
     var client: Client
     private(set) var downstream: any Downstream
-    /// The only place where the exchange waits.
+    /// The only slot that the exchange waits in.
     private(set) var slot: ParkingSlot
     let resources: WorkerResources
     let snapshot: Snapshot
@@ -15,24 +15,24 @@ final class Exchange: Rostered {
     let enclosure: Enclosure?
     /// Set when this is a CONNECT that is intercepted.
     private(set) var interception: Interception?
-    /// The client's request: never changed, but for the marks on fields that stay behind.
+    /// The client's request: never changed, except for marks on fields that are not forwarded.
     ///
-    /// After a redirect that was followed it is the request that the redirect asked for.
+    /// After a followed redirect it is the request that the redirect led to.
     var request: RequestHead
     var framing: BodyFraming
     /// The client's own request, once a redirect was followed.
     var clientRequest: RequestHead?
-    /// The URLs that were asked for so far, where redirects are followed.
+    /// The URLs requested so far, when redirects are followed.
     var visited: [String] = []
-    /// What is remembered of attempts that failed.
+    /// The state of retries.
     var retry = RetryProgress()
-    /// The credentials of the plan; nil where it names none.
+    /// The credentials of the plan; nil when it names none.
     var authentication: AuthenticationInterceptor?
     /// A parent proxy's challenge was answered.
     var hasAnsweredParent = false
     /// A redirect was followed.
     var hasMoved: Bool { clientRequest != nil }
-    /// Whether somebody may want to send the request's body again for the sake of a response.
+    /// Whether the request's body may have to be sent again because of a response.
     var mayRepeatBody: Bool {
         resources.shared.interceptor != nil || plan?.mayRepeatBody ?? false
     }
@@ -42,41 +42,41 @@ final class Exchange: Rostered {
     /// nil when no rule matches.
     var plan: Plan?
     var waits: Waits
-    /// When `timeouts.total` is over, in microseconds of the loop's clock.
+    /// When `timeouts.total` expires, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
-    /// When `retry.per_try` is over for the attempt under way.
+    /// When `retry.per_try` expires for the attempt under way.
     var tryDeadline = UInt64.max
-    /// When the attempt under way has to have its response.
+    /// When the attempt under way must have its response.
     var attemptDeadline: UInt64 { min(totalDeadline, tryDeadline) }
     var wishes = HopByHop.Wishes()
-    /// The protocol that an extended CONNECT asks for (RFC 8441 §4).
+    /// The protocol of an extended CONNECT (RFC 8441 §4).
     var protocolName: String?
-    /// What proves to us that the origin means the WebSocket that we asked for; nil where that is
-    /// the client's to see.
+    /// The key with which we verify the origin's WebSocket handshake; nil when the client verifies
+    /// it itself.
     var webSocketKey: String?
     var record: ExchangeRecord
-    /// What a refusal says besides the error: a challenge, or when to try again.
+    /// An additional field of a refusal: a challenge, or Retry-After.
     var refusalField: (name: String, value: String)?
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
-    /// The request as it went upstream, where history is kept and adapters changed it.
+    /// The request as sent upstream, when history is kept and adapters changed it.
     var sentHead: RequestHead?
-    /// Where it stands among the exchanges under way.
+    /// The index in the roster of exchanges under way.
     var place = Exchange.nowhere
-    /// Somebody had it cut; what fails from then on fails for that.
+    /// The exchange was cancelled; later failures are reported as that.
     private(set) var isCancelled = false
-    /// What gets a line of its own.
+    /// The level of log lines for this exchange.
     var logLevel: LogSettings.Level
-    /// Who hears of the end, and finds it a task when it needs one; nil where it has one already.
+    /// Receives the end of the exchange, and starts a task when it needs one; nil when it has one.
     var keeper: (any ExchangeKeeper)?
     /// The attempt whose response is awaited without a task.
     var underWay: (attempt: Attempt, target: KnownTarget)?
     /// When the body of the response began, in microseconds of the loop's clock.
     var deliveryBegun: UInt64 = 0
-    /// Whom attempts and stages are told to; nil where nobody wants to know.
+    /// Reports attempts and stages to monitors; nil when there are none.
     var stages: StageReporter?
-    /// Somebody wants to know every stage.
+    /// A monitor receives every stage.
     var isObserved = false
 
     // Under way; see `channelIsReady`.
@@ -86,33 +86,33 @@ final class Exchange: Rostered {
     var upload: BodyRelay?
     var download: BodyRelay?
     var compressedUpload: CompressedBody?
-    /// Whose a private response of the cache is.
+    /// The user that a private response of the cache belongs to.
     var cacheOwner = ClientUser.unknown
-    /// What the exchange has to do with the cache; nil for nothing.
+    /// The use of the cache; nil when there is none.
     var caching: CacheUse?
-    /// The origin's side of a response that is delivered from the store while it comes.
+    /// The origin's side of a response that is stored while it is delivered.
     var filling: BodyRelay?
-    /// What is downloaded does not come from upstream.
+    /// The download does not come directly from upstream.
     var isServedFromStore = false
     var race = Race.over
     var resumed = ResumeProgress()
     var throttledUpload: ThrottledSink?
     var throttledDownload: ThrottledSink?
-    /// Response payload that left together with the head, before any relay was needed.
+    /// Response payload that was sent together with the head, before a relay was needed.
     var passedAtOnce: UInt64 = 0
-    /// How long the body of the origin's response took, in microseconds.
+    /// How long receiving the body of the origin's response took, in microseconds.
     var received: Int64?
-    /// The response went out whole without a relay.
+    /// The whole response was sent without a relay.
     var isDelivered = false
 
-    /// Whether a request could be made of what the client sent, or of what lupin wants itself.
+    /// Whether there is a request: parsed from the client, or of lupin's own.
     private(set) var hasRequest: Bool
     /// When the request came, in microseconds of the loop's clock.
     let begun: UInt64
     private(set) var bytesBefore: (received: UInt64, sent: UInt64)
     private var upstreamBytesBefore: (received: UInt64, sent: UInt64) = (0, 0)
 
-    /// Begins with `request`, or with nil when none could be made of what the client sent.
+    /// Begins with `request`, or with nil when the client's bytes were not a valid request.
     init(
         _ request: ParsedRequest?,
         from client: Client,
@@ -144,22 +144,22 @@ final class Exchange: Rostered {
         if enclosure != nil { record.mode = .intercept }
     }
 
-    /// Where a task takes the exchange up.
+    /// The point where a task takes the exchange over.
     enum Entry {
-        /// Nothing was done yet; with an authenticator the client must say who it is.
+        /// Nothing was done yet; with an authenticator the client must authenticate.
         case request(behind: Authenticator?)
-        /// It is known what the request is for.
+        /// The target of the request is known.
         case target(Target)
-        /// The rules were asked.
+        /// The rules were matched.
         case match(KnownTarget)
         /// An attempt has begun.
         case attempt(BegunAttempt, KnownTarget)
-        /// The response's body is on its way.
+        /// The response's body is being sent.
         case body(BodyRelay)
         case failure(LupinError)
     }
 
-    /// Begins: from now on it is among those under way.
+    /// Registers the exchange as under way.
     func enter() {
         downstream.attach(self)
         resources.live.add(self)
@@ -197,7 +197,7 @@ final class Exchange: Rostered {
         return try await serve(known)
     }
 
-    /// Does what the rules say; `.enclose` where it goes on inside a CONNECT.
+    /// Does what the rules say; returns `.enclose` when it continues inside a CONNECT.
     private func serve(_ known: KnownTarget) async throws(LupinError) -> Ending {
         if let policy = purgedCache {
             try await purge(policy, at: known)
@@ -236,15 +236,15 @@ final class Exchange: Rostered {
         }
     }
 
-    /// Answers what never became a request, or whose client has left already.
+    /// Answers bytes that never became a request, or a request whose client has left already.
     func refuse(_ error: LupinError) async -> Ending {
         enter()
         record.origin = requestedOrigin
         return await run(from: .failure(error))
     }
 
-    /// Matches the rules against the client's original request, or against the one that a redirect
-    /// asks for, and takes what they say besides steps.
+    /// Matches the rules against the client's original request, or against that of a redirect, and
+    /// adopts everything they set except steps.
     func match(_ target: KnownTarget) {
         let origin = target.origin
         if snapshot.hasRules {
@@ -256,13 +256,13 @@ final class Exchange: Rostered {
             if let plan { adopt(plan) }
         }
         noteMatch()
-        // All legs together have the time that the first was given.
+        // All legs share the time limit that the first was given.
         if let total = waits.total, totalDeadline == .max {
             totalDeadline = total > .max - begun ? .max : begun + total
         }
     }
 
-    /// What rules are asked about.
+    /// The properties that rules are matched against.
     func subject(at origin: Origin) -> MatchSubject {
         MatchSubject(
             request,
@@ -283,7 +283,7 @@ final class Exchange: Rostered {
         }
         authentication = AuthenticationInterceptor(plan, for: self)
         record.isLogOff = plan.log.off ?? false
-        // What was begun is told to its end, wherever a redirect leads.
+        // A log level never drops within an exchange, wherever a redirect leads.
         logLevel = max(hasMoved ? logLevel : .exchange, plan.log.level ?? snapshot.logLevel)
         if let headers = plan.log.headers { record.headers = headers }
         if plan.timeouts != TimeoutOverrides() {
@@ -297,14 +297,14 @@ final class Exchange: Rostered {
         cut()
     }
 
-    /// Ends whatever it waits for.
+    /// Ends the current wait.
     func cut() {
         slot.wake(.cut)
         callTask(because: .cut)
     }
 
-    /// What ends a wait for a connection: an HTTP/1.0 client may close its side and stay, and where
-    /// others wait for the same answer it is fetched for them.
+    /// The reasons that end a wait for a connection: an HTTP/1.0 client may half-close and stay,
+    /// and a response that other exchanges wait for is fetched for them.
     var interruptions: WakeReasons {
         let isAlone = caching?.flight.map { !$0.hasFollowers } ?? true
         let leaving: WakeReasons =
@@ -314,7 +314,7 @@ final class Exchange: Rostered {
 
     /// Changes the request's fields.
     ///
-    /// Moved out and back, which spares run-time checks of exclusivity.
+    /// The fields are moved out and back, which avoids the run-time exclusivity check.
     func changeFields(_ change: (inout FieldSection) -> Void) {
         var fields = FieldSection()
         swap(&fields, &request.fields)
@@ -322,7 +322,7 @@ final class Exchange: Rostered {
         swap(&fields, &request.fields)
     }
 
-    /// Goes on with another connection for the client's side: the inside of a CONNECT stream.
+    /// Continues on another connection of the client's side: the inside of a CONNECT stream.
     func move(to inner: any Downstream, _ slot: ParkingSlot) {
         downstream.attach(nil)
         bytesBefore.received =
@@ -333,7 +333,7 @@ final class Exchange: Rostered {
         inner.attach(self)
     }
 
-    /// Gives the request's fields away, when all is over: their memory serves the next request.
+    /// Returns the request's fields at the end, so that their memory serves the next request.
     func takeFields() -> FieldSection {
         var fields = FieldSection()
         swap(&fields, &request.fields)
@@ -342,14 +342,14 @@ final class Exchange: Rostered {
 
     // MARK: The upstream connection
 
-    /// Holds a connection for an attempt.
+    /// Takes a connection for an attempt.
     func hold(_ upstream: any Upstream) {
         self.upstream = upstream
         upstreamBytesBefore = (upstream.bytesReceived, upstream.bytesSent)
         upstream.attach(slot, self)
     }
 
-    /// Goes on with the connection of another exchange, as if it had always been this one's.
+    /// Takes over the connection of another exchange, as if it had always been this one's.
     func takeUpstream(of other: Exchange) {
         guard let taken = other.upstream else { return }
         other.upstream = nil
@@ -357,32 +357,32 @@ final class Exchange: Rostered {
         upstreamBytesBefore = other.upstreamBytesBefore
     }
 
-    /// Whether bytes of the attempt under way have left.
+    /// Whether bytes of the attempt under way were sent.
     var hasSentUpstream: Bool { (upstream?.bytesSent ?? 0) > upstreamBytesBefore.sent }
 
-    /// Lets go of the connection in the middle of things: it is of no more use.
+    /// Drops the connection early: it can't be used again.
     func dropUpstream() {
         guard let upstream else { return }
         upload?.cancel()
         filling?.cancel()
-        // Who is served from the store goes on.
+        // A download from the store continues.
         if !isServedFromStore { download?.cancel() }
         countUpstreamBytes(upstream)
         upstream.abort()
         self.upstream = nil
     }
 
-    /// Lets go of the connection at the end.
+    /// Releases the connection at the end.
     func releaseUpstream() {
         let isDownloadComplete =
             (filling ?? download).map { $0.state == .finished } ?? isDelivered
         passUpstreamOn(isResponseComplete: isDownloadComplete)
     }
 
-    /// Lets go of the connection: it is kept for others if what it carried came to a clean end.
+    /// Releases the connection: it is kept in the pool if the exchange on it ended cleanly.
     func passUpstreamOn(isResponseComplete: Bool) {
         guard let upstream else { return }
-        // A body that was announced and never asked for is still due on the connection.
+        // A body that was announced but never requested is still due on the connection.
         let isUploadComplete = upload.map { $0.state == .finished } ?? framing.isEmpty
         guard record.outcome == .ok, isUploadComplete, isResponseComplete else {
             return dropUpstream()
@@ -399,13 +399,13 @@ final class Exchange: Rostered {
 }
 
 extension Exchange: ChannelPump {
-    /// Moves bodies while the task is parked, and the whole exchange where there is none.
+    /// Moves bodies while the task is parked, and the whole exchange when there is no task.
     func channelIsReady(_ channel: Channel) {
         pumpBodies()
         if isUnattended { goOn() }
     }
 
-    /// Moves what can be moved now, and the rest after others had their turn.
+    /// Moves all bytes that can move now, and the rest after other connections had their turn.
     func pumpBodies() {
         let isUploadResting = upload?.pump() ?? true
         let isFillingResting = filling?.pump() ?? true
@@ -413,7 +413,7 @@ extension Exchange: ChannelPump {
         wakeForThrottle()
         noteProgress()
         if isUploadResting && isFillingResting && isDownloadResting { return }
-        // No event will tell of bytes that are there already. Relays that have ended rest.
+        // No event will announce bytes that have come already. Relays that have ended rest.
         slot.loop.later { [self] in
             pumpBodies()
             if isUnattended { goOn() }
@@ -422,7 +422,7 @@ extension Exchange: ChannelPump {
 }
 
 extension Exchange {
-    /// Attaches the request of another exchange, for which this one works.
+    /// Copies the request of another exchange, which this one works for.
     func standIn(for outer: Exchange) {
         client = outer.client
         request = outer.request
@@ -437,7 +437,7 @@ extension Exchange {
         record.rules.matched = outer.record.rules.matched
     }
 
-    /// What moved on the client's connection so far.
+    /// The bytes on the client's connection so far.
     var clientBytes: (clientIn: UInt64, clientOut: UInt64) {
         (
             downstream.bytesReceived &- bytesBefore.received,

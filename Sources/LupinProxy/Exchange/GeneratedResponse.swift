@@ -1,4 +1,4 @@
-// The responses that lupin makes itself: errors, what rules say, and its own pages.
+// Responses that lupin generates: errors, rules' responses, and its own pages.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -17,13 +17,13 @@ struct GeneratedResponse {
 }
 
 extension Exchange {
-    /// Sends a response of our own.
+    /// Sends a generated response.
     func send(_ response: GeneratedResponse) async throws(LupinError) {
         let (source, sink) = present(response)
         try await relay(from: source, to: sink)
     }
 
-    /// Stages the head of a response of our own; its body is to follow.
+    /// Stages the head of a generated response; its body follows.
     func present(_ response: GeneratedResponse) -> (source: any BodySource, sink: any BodySink) {
         let length = UInt64(response.body.count)
         let sink = begin(response.head, length: length, closes: response.closes)
@@ -45,7 +45,7 @@ extension Exchange {
         return downstream.begin(head, body)
     }
 
-    /// An error: its status, `Proxy-Status` for programs and a body in words for people.
+    /// Sends an error: its status, `Proxy-Status` for programs and a body for people.
     func answer(_ error: LupinError) async throws(LupinError) {
         let redactor = resources.redactor
         let form = ErrorBody.Form(acceptedBy: request.fields)
@@ -60,14 +60,14 @@ extension Exchange {
         )
         if let (name, value) = refusalField { response.head.fields.add(name: name, value: value) }
         name(&response)
-        // After a request that can't be read there is no telling where the next one begins.
+        // After a malformed request the position of the next one is unknown.
         response.closes = !hasRequest
         try await send(response)
     }
 
-    /// Has a response of our own tell under which id there is more about it.
+    /// Adds the ID by which the user can look up more about a generated response.
     ///
-    /// Of the answer to a CONNECT many tools show nothing but its reason.
+    /// Many clients show only the reason phrase of a response to CONNECT.
     private func name(_ response: inout GeneratedResponse) {
         response.head.fields.add(name: "Lupin-Id", value: record.id.short)
         guard request.method == .connect, response.head.status >= 300 else { return }
@@ -87,9 +87,9 @@ extension Exchange {
         }
     }
 
-    /// What a rule's `respond` says, where no file has to be read for it.
+    /// The response of a rule's `respond` that reads no file.
     func response(_ canned: CannedResponse) -> GeneratedResponse {
-        // A 2xx would open a tunnel that leads nowhere.
+        // A 2xx would open a tunnel without a target.
         let mayNotSay = request.method == .connect && canned.status < 300
         var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
         switch canned.content {
@@ -130,7 +130,7 @@ extension Exchange {
         )
     }
 
-    /// What lupin's pages tell this client.
+    /// The facts on lupin's pages for this client.
     private var ownFacts: OwnPages.Facts? {
         let local = downstream.localAddress
         let listeners = snapshot.openListeners
@@ -147,11 +147,11 @@ extension Exchange {
         )
     }
 
-    /// A request that is for lupin itself, or goes no further than here.
+    /// Answers a request that is for lupin itself, or that ends here.
     func answerItself(_ target: Target) async throws(LupinError) {
         switch target {
         case .own(let path):
-            // Whoever only looks whether a lupin is there made no exchange that matters.
+            // A probe for a running lupin is not logged.
             if request.fields.value(of: OwnPages.probe) != nil { record.isLogOff = true }
             let asHTML = ErrorBody.Form(acceptedBy: request.fields) == .html
             let page = ownFacts.flatMap { facts in

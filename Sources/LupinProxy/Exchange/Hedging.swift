@@ -1,4 +1,4 @@
-// How further attempts run beside one that is slow, and which of them wins.
+// Runs further attempts beside a slow one, and chooses the winner.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -6,15 +6,15 @@ import LupinWire
 /// Whether attempts run beside the one under way.
 enum Race {
     case over
-    /// A good answer elsewhere ends the exchange's own attempt.
+    /// A good response elsewhere ends the exchange's own attempt.
     case running
-    /// Its own attempt has ended; any end of another one is of interest.
+    /// Its own attempt has ended; the end of any other one counts.
     case waiting
 }
 
 extension Exchange {
-    /// What the plan says of hedging, where this request may be hedged: idempotent, and without a
-    /// body that could be sent only once.
+    /// The plan's hedging, if this request may be hedged: idempotent, and without a body that could
+    /// be sent only once.
     var hedge: RetryPolicy.Hedge? {
         guard let hedge = plan?.hedge, framing.isEmpty, request.method.isIdempotent,
             wishes.upgrade == nil, !downstream.isCommitted
@@ -22,10 +22,10 @@ extension Exchange {
         return hedge
     }
 
-    /// Runs an attempt, and others beside it when it takes its time; the first answer wins.
+    /// Runs an attempt, and others beside it when it is slow; the first response wins.
     ///
-    /// An answer that the policy would not deliver wins only when no attempt is left that may bring
-    /// a better one. `attempt` becomes the one that won; the others are in the record.
+    /// A response that the policy would not deliver wins only when no attempt is left that may
+    /// bring a better one. `attempt` becomes the winner; the others are in the record.
     func race(_ attempt: inout Attempt) async throws(LupinError) -> ParsedResponse {
         guard let hedge, let delay = delay(of: hedge, for: attempt) else {
             return try await attempt.run()
@@ -65,13 +65,13 @@ extension Exchange {
 
     fileprivate static let outrun = "another attempt answered first"
 
-    /// Whether an attempt was ended because another one came first, which looks as if the client
-    /// had left.
+    /// Whether an attempt was ended because another one was faster, which looks like a client that
+    /// has left.
     private func isOutrun(_ error: LupinError) -> Bool {
         error == .clientGone && !downstream.isClientGone
     }
 
-    /// When the next attempt begins beside a slow one; nil where nobody knows what slow is.
+    /// The delay before another attempt begins beside a slow one; nil without a percentile yet.
     private func delay(of hedge: RetryPolicy.Hedge, for attempt: Attempt) -> Duration? {
         switch hedge.after {
         case .fixed(let delay): return delay
@@ -81,7 +81,7 @@ extension Exchange {
         }
     }
 
-    /// The hedge that wins; nil where the attempt itself does, or where all of them failed.
+    /// The hedge that wins; nil when the attempt itself does, or when all of them failed.
     private func winner(
         among hedges: [HedgedAttempt],
         _ own: Result<ParsedResponse, LupinError>
@@ -100,17 +100,17 @@ extension Exchange {
             let woken = await slot.park(for: interruptions)
             if woken.meets(.cut) || downstream.isClientGone { return nil }
         }
-        // Nobody was answered well: an answer is better than none.
+        // No response is good: a bad one is better than none.
         if case .success = own { return nil }
         return hedges.first { $0.answer != nil }
     }
 
-    /// Whether the policy would rather have another answer.
+    /// Whether the policy prefers another response.
     fileprivate func isBad(_ response: ParsedResponse) -> Bool {
         retryPolicy.status.contains(response.status)
     }
 
-    /// Puts the attempts that lost into the record, as far as they began.
+    /// Adds the attempts that lost to the record, if they began.
     private func note(_ hedges: [HedgedAttempt], but winner: HedgedAttempt?) {
         for hedge in hedges where hedge !== winner {
             guard let facts = hedge.facts else { continue }
@@ -122,10 +122,10 @@ extension Exchange {
     }
 }
 
-/// An attempt beside another one: the same request, on a connection and in a task of its own.
+/// An attempt beside another one: the same request, on its own connection and in its own task.
 final class HedgedAttempt {
     enum State {
-        /// Its time has not come.
+        /// Its delay is not over.
         case waiting
         case running
         case answered(ParsedResponse)
@@ -135,7 +135,7 @@ final class HedgedAttempt {
 
     private(set) var state = State.waiting
     private let outer: Exchange
-    /// What it runs in: an exchange without a client.
+    /// The exchange that it runs in, which has no client.
     private let inner: Exchange
     private let attempt: Attempt
 
@@ -152,27 +152,27 @@ final class HedgedAttempt {
         }
     }
 
-    /// What it was answered, while nobody has taken it.
+    /// Its response, until that is taken over.
     var answer: ParsedResponse? {
         if case .answered(let response) = state { return response }
         return nil
     }
 
-    /// Whether an answer may still come.
+    /// Whether a response may still come.
     var isUnderWay: Bool {
         if case .running = state { return true }
         return false
     }
 
-    /// What the record says of it, where it began and lost.
+    /// Its record, if it began and lost.
     var facts: AttemptRecord? { inner.attempts.last }
 
-    /// Bytes that moved for nothing.
+    /// Bytes that were moved in vain.
     var bytes: (received: UInt64, sent: UInt64) {
         (inner.record.bytes.upstreamIn, inner.record.bytes.upstreamOut)
     }
 
-    /// Ends it, whatever it is doing.
+    /// Ends it in any state.
     func cancel() {
         switch state {
         case .waiting, .running:
@@ -180,7 +180,7 @@ final class HedgedAttempt {
                 attempt.close(decision: .giveUp, reason: Exchange.outrun)
             }
             state = .cancelled
-            // At once, so that what it moved for nothing is in the record.
+            // At once, so that its bytes are in the record.
             inner.dropUpstream()
             inner.slot.wake(.cut)
         case .answered(let response):
@@ -195,7 +195,7 @@ final class HedgedAttempt {
         }
     }
 
-    /// Gives attempt and connection to the exchange that it ran for.
+    /// Moves attempt and connection to the exchange that it ran for.
     func handOver() -> Attempt {
         state = .cancelled
         attempt.move(to: outer)
@@ -231,7 +231,7 @@ final class HedgedAttempt {
 }
 
 extension Exchange {
-    /// Tells the task of the exchange, unless it is better off not to know.
+    /// Wakes the exchange's task if the end of the hedge matters to it.
     fileprivate func hedgeEnded(isGood: Bool) {
         if isGood || race == .waiting { slot.wake(.outrun) }
     }

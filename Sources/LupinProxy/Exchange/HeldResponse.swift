@@ -1,24 +1,23 @@
-// How a response is kept back while it is decided what becomes of it.
+// Holds back a response while the decision about it is made.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// A response that is held back is kept in memory up to here.
+    /// How many bytes of a held-back response are kept in memory.
     static let heldBytesMax = 64 << 10
-    /// How long the body of such a response may take; what came by then is what is kept.
+    /// How long reading such a body may take; what came by then is kept.
     static let heldTimeMax = Duration.seconds(2)
-    /// What nobody will see is waited for no longer, so that its connection may be used again.
+    /// How long a discarded body is read, so that its connection can be reused.
     private static let discardTimeMax = Duration.milliseconds(100)
 
-    /// Takes the body of a response into memory, as far as it fits and comes soon.
+    /// Reads the body of a response into memory, as far as it fits and comes in time.
     ///
-    /// Without `time` it may take as long as the whole exchange.
-    /// With all of it here the connection goes back to the pool: whatever is decided meanwhile
-    /// holds no connection.
-    /// - Returns: The response with its body from memory, and that body if it is whole.
+    /// Without `time` it may take as long as the whole exchange. When all of it has come the
+    /// connection returns to the pool: a long decision holds no connection.
+    /// - Returns: The response with its body from memory, and that body if it is complete.
     ///
-    /// - Throws: What broke the body, among others; then the attempt has failed.
+    /// - Throws: Among others the error that broke off the body; then the attempt has failed.
     func hold(
         _ obtained: ObtainedResponse,
         bytesMax: Int = Exchange.heldBytesMax,
@@ -56,7 +55,8 @@ extension Exchange {
         return (ObtainedResponse(response: obtained.response, body: body), bytes)
     }
 
-    /// Holds back what `retry.hold` asks for, so that a body that breaks early is no loss.
+    /// Holds back as much as `retry.hold` demands, so that an early break of the body loses
+    /// nothing.
     func holdBack(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt
@@ -68,20 +68,20 @@ extension Exchange {
         obtained = try await hold(obtained, bytesMax: policy.holdBytes).0
     }
 
-    /// Lets go of the connection of a response that the client will not see.
+    /// Releases the connection of a response that the client does not get.
     ///
-    /// It serves others if the rest of the body is short and comes at once.
+    /// It is reused if the rest of the body is short and comes at once.
     func letGo(of obtained: ObtainedResponse) async throws(LupinError) {
         defer { upload = nil }
         guard upstream != nil else { return }
         let isShort = obtained.response.framing.knownLength ?? 0 <= UInt64(Self.heldBytesMax)
-        // While the request is still on its way there is nothing to be had for waiting, and more of
-        // its body would pass by than is kept.
+        // While the request is still being sent a wait is useless, and more of its body would be
+        // consumed than is kept.
         if isShort, isUploadDone {
             do throws(LupinError) {
                 _ = try await hold(obtained, within: Self.discardTimeMax)
             } catch {
-                // That nobody gets to see it does not matter; that the client left does.
+                // A broken discarded body does not matter; the client's leaving does.
                 if error == .clientGone || error == .stopping { throw error }
             }
         }

@@ -1,10 +1,10 @@
-// Bodies that lie in memory, wholly or as far as their beginning, and those that are discarded.
+// Bodies in memory, whole or their beginning, and bodies that are collected or discarded.
 import LupinCore
 import LupinIO
 
-/// Bytes that are there already, and behind them whatever another source still brings.
+/// Bytes that have come already, followed by the rest of another source.
 ///
-/// A replay that is kept has the bytes already: only what comes behind them is added to it.
+/// A replay has these bytes already: only the rest is added to it.
 final class PrefixedBody: BodySource {
     private let bytes: [UInt8]
     private let rest: any BodySource
@@ -58,7 +58,7 @@ final class BytesBody: BodySource {
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         let bytes = bytes
-        // Trailers are said by `finish`.
+        // Trailers are sent by `finish`.
         let isLast = trailers.isEmpty
         let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: isLast)
         position += taken
@@ -66,12 +66,12 @@ final class BytesBody: BodySource {
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
     }
 
-    /// All of it, while nobody has taken any.
+    /// All of it, while none was taken.
     var unread: [UInt8]? { position == 0 ? bytes : nil }
     var knownLength: UInt64? { UInt64(bytes.count) }
 }
 
-/// A sink that keeps what comes, up to a bound: beyond it takes no more.
+/// A sink that keeps bytes up to a limit, and takes no more.
 final class CollectedBody: BodySink {
     private(set) var bytes: [UInt8] = []
     private let bytesMax: Int
@@ -88,7 +88,7 @@ final class CollectedBody: BodySink {
     func flush() throws(LupinError) -> Bool { true }
 }
 
-/// A sink that counts what comes and forgets it, so that the sender comes to the end.
+/// A sink that counts bytes and discards them, so that the sender reaches the end.
 final class DiscardedBody: BodySink {
     private(set) var bytes = 0
 

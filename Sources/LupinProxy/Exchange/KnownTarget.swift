@@ -1,18 +1,18 @@
-// Which targets clients have asked for lately, and what is known of each.
+// Recently requested targets, and cached facts about each.
 import LupinCore
 
-/// A target that clients ask for, in canonical form, with what is known of the way to it.
+/// A requested target in canonical form, with cached facts about the way to it.
 final class KnownTarget {
     let origin: Origin
-    /// The way to it, in clear, when there is no parent proxy.
+    /// The way to it in clear text, without a parent proxy.
     let directHop: NextHop
-    /// The way to it, under TLS, that was gone last.
+    /// The way to it under TLS that was used last.
     var secureHop: NextHop?
-    /// What the rules say of it, as far as it alone decides.
+    /// The rules' result for it, as far as the target alone decides.
     var rules: TargetRules?
-    /// Where the pool keeps connections of the direct way.
+    /// The pool's shelf for the direct way.
     var shelf: UpstreamPool.Shelf?
-    /// How the origin fared, once a policy counts it; see `OriginHealths`.
+    /// The origin's health, once a policy counts it; see `OriginHealths`.
     var healthRecord: OriginHealths.Record?
 
     init(_ origin: Origin) {
@@ -21,8 +21,8 @@ final class KnownTarget {
     }
 }
 
-/// The targets that were asked for lately, by the bytes that named them: tools ask the same few
-/// over and over, and canonical form costs more than a comparison.
+/// Recently requested targets, by the bytes that named them: clients request the same few
+/// repeatedly, and the canonical form costs more than a comparison.
 final class AuthorityCache {
     private static let size = 64
 
@@ -34,7 +34,7 @@ final class AuthorityCache {
 
     private var entries = [Entry](repeating: Entry(), count: size)
 
-    /// The target that `authority` names; nil when it is no host and port.
+    /// The target that `authority` names; nil when it is not a valid host and port.
     func target(_ scheme: Scheme, _ authority: Span<UInt8>) -> KnownTarget? {
         let index = place(scheme, authority)
         let entry = entries[index]

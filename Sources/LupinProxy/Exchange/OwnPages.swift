@@ -1,4 +1,4 @@
-// What lupin says when it is asked as if it were a web server.
+// The pages that lupin serves when it is addressed like a web server.
 import LupinCore
 import LupinIO
 import LupinTLS
@@ -10,23 +10,23 @@ package enum OwnPages {
         address (`lupin env` prints the lines) and ask for the site you want.
         """
 
-    /// The field of a request by which `lupin exec` looks for a lupin; it leaves no record.
+    /// The request field by which `lupin exec` probes for a lupin; such a request leaves no record.
     package static let probe = "Lupin-Probe"
 
-    /// The host that is lupin itself for whoever asks through it: `http://lupin/`.
+    /// The host that is lupin itself for its clients: `http://lupin/`.
     static let host = "lupin"
 
-    /// What the pages tell of the proxy; nothing of it is secret.
+    /// The facts on the pages; none is secret.
     struct Facts {
         /// `http://127.0.0.1:8080`, as the client can reach it.
         var url: String
         var rulesVersion: String
         var rules: Int
-        /// nil while there is no authority: nothing has needed one yet.
+        /// nil while there is no CA, since nothing has needed one.
         var authority: Certificate?
     }
 
-    /// The page at `path` for a client that takes HTML or not, or nil.
+    /// The page at `path`, as HTML or text; nil when there is none.
     static func page(
         _ path: String,
         _ method: Method,
@@ -87,7 +87,7 @@ package enum OwnPages {
         """
     }
 
-    /// No `DIRECT` fallback: a browser that silently goes around the proxy helps nobody.
+    /// No `DIRECT` fallback: a browser must not silently bypass the proxy.
     private static func proxyAutoConfiguration(_ url: String) -> String {
         let proxy = url.replacing("https://", with: "HTTPS ").replacing("http://", with: "PROXY ")
         return """
@@ -98,7 +98,7 @@ package enum OwnPages {
             """
     }
 
-    /// RFC 9110 §9.3.8: a TRACE that ends here gets the request back, without what is secret.
+    /// The response to a TRACE that ends here: the request without secrets (RFC 9110 §9.3.8).
     static func trace(of request: RequestHead) -> GeneratedResponse {
         let secret: Set<FieldName> = [.authorization, .proxyAuthorization, .cookie]
         var text = "\(request.method.token) \(request.pathText) HTTP/1.1\r\n"

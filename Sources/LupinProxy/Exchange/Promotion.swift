@@ -1,43 +1,43 @@
-// Why an exchange needs a task, decided by values alone.
+// Decides by values alone whether an exchange needs a task.
 package import LupinCore
 
 /// Why an exchange that began without a task got one.
 package enum TaskCause: Int, CaseIterable, Sendable {
-    /// The listener asks for a password.
+    /// The listener requires a password.
     case password
     case connect
     /// An extended CONNECT (RFC 8441).
     case webSocket
     /// The client waits for 100 (Continue).
     case expectation
-    /// An embedding program has a say in every step.
+    /// An embedding program takes part in every step.
     case interceptor
     /// The request is for lupin itself.
     case ownAnswer
-    /// A timeout could run out before anybody looks.
+    /// A timeout could expire before the exchange is checked.
     case shortTimeout
     case purge
-    /// The kernel has to be asked who the client is.
+    /// The kernel must be asked for the client's user.
     case unknownClient
-    /// A rule asks for what has to be waited for.
+    /// A rule demands something that needs a wait.
     case demand
-    /// A credential has to be fetched.
+    /// A credential must be fetched.
     case credential
     case upgrade
-    /// It is not in the cache's memory, or has to be validated.
+    /// The response is not in the cache's memory, or must be validated.
     case store
-    /// There is no connection that it could go over.
+    /// No connection is available.
     case connection
     case clientLeft
     case failure
-    /// Somebody has a say about the response.
+    /// A decision about the response is needed.
     case verdict
     /// It took so long that timeouts begin to matter.
     case lateness
-    /// lupin stops, or somebody had it cut.
+    /// lupin stops, or the exchange was cancelled.
     case cut
 
-    /// As metrics name it.
+    /// The word for metrics.
     package var word: String {
         switch self {
         case .password: "password"
@@ -63,7 +63,7 @@ package enum TaskCause: Int, CaseIterable, Sendable {
     }
 }
 
-/// Where an exchange may find that it needs a task; nil wherever it does not.
+/// The points where an exchange may need a task; each returns nil when it doesn't.
 package enum Promotion {
     /// When its request has come.
     package static func atRequest(
@@ -74,14 +74,14 @@ package enum Promotion {
         hasInterceptor: Bool
     ) -> TaskCause? {
         if asksForPassword { return .password }
-        // An extended CONNECT is one for an upgrade.
+        // An extended CONNECT is a request for an upgrade.
         if isWebSocket { return .webSocket }
         if method == .connect { return .connect }
         if expectsContinue { return .expectation }
         return hasInterceptor ? .interceptor : nil
     }
 
-    /// When the rules have said what they want; nil also where they answer, or the cache may.
+    /// After the rules were matched; nil also when a rule answers, or the cache may.
     package static func atMatch(
         _ plan: Plan?,
         isPatient: Bool,
@@ -96,8 +96,8 @@ package enum Promotion {
         return plan.demands.subtracting(.storing).isDisjoint(with: .needTask) ? nil : .demand
     }
 
-    /// When a final response has come, as far as its status tells; what it is held to besides
-    /// (`Demands.presenting` and `.validating`) is asked where the response is at hand.
+    /// After a final response has come, as far as its status decides; further demands
+    /// (`Demands.presenting` and `.validating`) are checked on the response itself.
     package static func atResponse(
         status: UInt16,
         _ plan: Plan?,

@@ -1,17 +1,17 @@
-// What an exchange notes of itself, and how it ends: its record, and what its connections do.
+// Completes an exchange: its record, and what happens to its connections.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Completes the record, hands it to the log and says what becomes of the connection.
+    /// Completes the record, hands it to the log and returns what happens to the connection.
     func finish() -> Ending {
         downstream.attach(nil)
         resources.live.remove(self)
         let lastUpstream = upstream
         if let upstream { noteEnd(of: upstream) }
         releaseUpstream()
-        // Moved out: filled and handed over as it is, none of its parts is copied.
+        // Moved out: it is filled and handed over without copying its parts.
         var finished = ExchangeRecord(id: record.id, startMicroseconds: 0)
         swap(&finished, &record)
         complete(&finished)
@@ -22,10 +22,10 @@ extension Exchange {
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
             resources.shared.history.append(&finished, &fields, changed: sentHead)
-            // What came back for them serves the connection's next request.
+            // The memory that came back serves the connection's next request.
             swap(&fields.request, &request.fields)
         }
-        // Nobody else needs them now: their memory serves the connection's next response.
+        // No longer needed: their memory serves the connection's next response.
         if let lastUpstream {
             var taken = FieldSection()
             swap(&taken, &fields.response)
@@ -41,7 +41,7 @@ extension Exchange {
         }
     }
 
-    /// What an attempt's stream came to while the body was under way.
+    /// Notes a reset of the attempt's stream during the body.
     private func noteEnd(of upstream: any Upstream) {
         guard let reset = upstream.reset else { return }
         changeLastAttempt { last in
@@ -50,16 +50,16 @@ extension Exchange {
         }
     }
 
-    /// Adds an attempt that is over, as far as it goes.
+    /// Adds an attempt that has ended.
     func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }
 
-    /// Changes what is said of the last attempt; nothing where there was none.
+    /// Changes the record of the last attempt; does nothing when there was none.
     func changeLastAttempt(_ change: (inout AttemptRecord) -> Void) {
         guard !attempts.isEmpty else { return }
         changeAttempts { change(&$0[$0.count - 1]) }
     }
 
-    /// Moves the attempts out and back, which spares run-time checks of exclusivity.
+    /// Moves the attempts out and back, which avoids the run-time exclusivity check.
     private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
         var attempts: [AttemptRecord] = []
         swap(&attempts, &self.attempts)
@@ -67,9 +67,9 @@ extension Exchange {
         swap(&attempts, &self.attempts)
     }
 
-    /// Adds to the record what is known only at the end.
+    /// Adds the members of the record that are known only at the end.
     private func complete(_ record: inout ExchangeRecord) {
-        // Copied only now: whoever changed the head meanwhile was its only owner.
+        // Copied only now, so that the head was uniquely referenced while it changed.
         if hasRequest { record.request = clientRequest ?? request }
         if !attempts.isEmpty {
             swap(&record.attempts, &attempts)
@@ -87,7 +87,7 @@ extension Exchange {
         record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent
-        // What went through a tunnel is no message's body.
+        // Bytes of a tunnel are no message body.
         let isTunnel = record.tunnel != nil
         if hasRequest, framing.isEmpty {
             record.requestBodyBytes = 0

@@ -1,10 +1,10 @@
-// How a redirect is followed: as a new request of the client's, with everything asked anew.
+// Follows redirects: as a new request of the client, with all checks repeated.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Whether the response is a redirect that the plan follows.
+    /// Decides whether the response is a redirect that the plan follows.
     func redirect(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt
@@ -13,7 +13,7 @@ extension Exchange {
         guard let policy = plan?.redirect, RedirectPolicy.isRedirect(response.status) else {
             return nil
         }
-        // What steps did to the URL is part of it, what they did to fields is not.
+        // Changes that steps made to the URL are included, changes to fields are not.
         var sent = request
         sent.pathAndQuery = sent.fields.store(attempt.adapted.head.pathText)
         let origin = attempt.adapted.origin
@@ -47,8 +47,8 @@ extension Exchange {
         }
     }
 
-    /// Makes a relative Location absolute: it is about the URL that was asked last, which the
-    /// client does not know (RFC 9110 §10.2.2); what rules made of that URL it need not know.
+    /// Makes a relative Location absolute: it refers to the URL that was requested last, which the
+    /// client does not know (RFC 9110 §10.2.2); it need not know the URL that rules made of it.
     func completeLocation(of response: ParsedResponse, from origin: Origin) {
         let fields = response.head.fields
         guard fields.count(of: .location) == 1, let line = fields.first(.location),
@@ -63,8 +63,8 @@ extension Exchange {
         response.head.fields.set(name: "Location", value: reference.resolved(against: base).text)
     }
 
-    /// Goes on with the request that a redirect asks for: access and rules are asked as if the
-    /// client had sent it, and nothing of the old plan holds.
+    /// Continues with the request that a redirect leads to: access and rules are checked as if the
+    /// client had sent it, and the former plan is dropped.
     func begin(_ leg: Leg) async throws(LupinError) -> KnownTarget {
         if clientRequest == nil { clientRequest = request }
         request = leg.head
@@ -87,6 +87,6 @@ extension Exchange {
 struct Leg {
     let head: RequestHead
     let origin: Origin
-    /// The body stays behind.
+    /// The body is not sent again.
     let dropsBody: Bool
 }

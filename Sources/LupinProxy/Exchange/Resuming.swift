@@ -1,11 +1,11 @@
-// How a download that broke off goes on: from where it broke, so that the client sees one response.
+// Resumes a download that broke off at the same position, so that the client sees one response.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// What has to be known of a response to go on with it.
+/// The facts needed to resume a response.
 ///
-/// A class, because most responses have none, and pass from function to function all the same.
+/// A class, because most responses have none and it passes through many functions.
 final class Resumable {
     let rule: Resumption
     let target: KnownTarget
@@ -17,10 +17,10 @@ final class Resumable {
 }
 
 extension Exchange {
-    /// A download that breaks off again and again without end is given up.
+    /// The maximum number of resumptions of one download.
     private static let resumesMax = 100
 
-    /// What is needed to go on with a response, should it break off; nil where that can't be.
+    /// The facts needed to resume a response that breaks off; nil when it can't be resumed.
     func resumable(
         _ obtained: ObtainedResponse,
         _ attempt: Attempt,
@@ -37,9 +37,9 @@ extension Exchange {
         return Resumable(rule: rule, target: target)
     }
 
-    /// Goes on with a body that broke off.
-    /// - Returns: Where the rest of it comes from.
-    /// - Throws: `failure`, which broke it, where nobody can go on.
+    /// Resumes a body that broke off.
+    /// - Returns: The source of the rest.
+    /// - Throws: `failure`, which broke it off, when it can't be resumed.
     func resume(
         _ resumable: Resumable,
         received: UInt64,
@@ -49,7 +49,7 @@ extension Exchange {
             slot.loop.now < totalDeadline
         else { throw failure }
         noteBroken(failure, received)
-        // What came since the last time is progress: then the count begins anew.
+        // Bytes since the last resumption are progress: they reset the count.
         if received > resumed.at { resumed.idle = 0 }
         resumed.at = received
         while true {
@@ -87,14 +87,14 @@ extension Exchange {
         }
     }
 
-    /// The client's leaving and lupin's stopping end the exchange as such.
+    /// The client's leaving and lupin's stopping end the exchange with their own error.
     private func ending(_ failure: LupinError, after error: LupinError) -> LupinError {
         error == .clientGone || error == .stopping ? error : failure
     }
 
-    /// How long to wait before the next attempt to go on; nil where there have been enough.
+    /// The delay before the next resumption; nil when there were enough.
     ///
-    /// The first comes at once: the origin was well a moment ago.
+    /// The first one is immediate: the origin worked a moment ago.
     private func nextResume() -> Duration? {
         let policy = retryPolicy
         guard resumed.idle < max(policy.limit, 1), resumed.count < Self.resumesMax else {
@@ -132,7 +132,7 @@ extension Exchange {
         return Attempt(adapted, of: self, because: .resume, replay: nil)
     }
 
-    /// The attempt whose body broke off had been delivered, as far as anybody knew.
+    /// Corrects the record of the attempt whose body broke off after it counted as delivered.
     private func noteBroken(_ failure: LupinError, _ received: UInt64) {
         changeLastAttempt { last in
             last.error = failure
@@ -153,12 +153,12 @@ extension Exchange {
     }
 }
 
-/// How often a download was gone on with.
+/// The number of resumptions of a download.
 struct ResumeProgress {
-    /// Attempts in all.
+    /// Attempts in total.
     var count = 0
     /// Attempts since the body last grew.
     var idle = 0
-    /// How long the body was then.
+    /// The length of the body at that time.
     var at: UInt64 = 0
 }

@@ -1,25 +1,25 @@
-// Whether a failed attempt is made again: who is asked, what it may cost, how long it waits.
+// Decides whether a failed attempt is repeated, within its budget and after which delay.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// What is remembered from one failed attempt to the next.
+/// The state that retries keep from one failed attempt to the next.
 struct RetryProgress {
-    /// Attempts that were made again because they failed.
+    /// The number of attempts repeated after a failure.
     var retries = 0
     /// Statuses that led to another attempt.
     var statuses: [UInt16] = []
-    /// The wait before the attempt under way.
+    /// The delay before the attempt under way.
     var delay = Duration.zero
-    /// A network that was not there has been waited for.
+    /// The exchange has waited for a missing network already.
     var hasWaitedForNetwork = false
 }
 
 /// Why a host gets no retry now.
 enum RetryRefusal: Sendable {
-    /// It has failed too often in a row.
+    /// Its circuit is open: it has failed too often in a row.
     case open(String)
-    /// Its budget is spent, for what is left of a window.
+    /// Its retry budget is spent; the duration is the budget's window.
     case spent(String, Duration)
 
     var reason: String {
@@ -30,15 +30,15 @@ enum RetryRefusal: Sendable {
 }
 
 extension Exchange {
-    /// Whatever rules and retriers want, an exchange ends after so many attempts.
+    /// An exchange ends after this many attempts, whatever rules and retriers decide.
     private static let attemptsMax = 50
 
-    /// What the rules say of failures.
+    /// The retry policy of the rules.
     var retryPolicy: RetryPolicy { plan?.retry ?? .safe }
 
-    /// Asks who decides about a failed attempt, and closes it in the record.
+    /// Decides about a failed attempt, and closes it in the record.
     /// - Returns: How long to wait before the next one.
-    /// - Throws: What ends the exchange.
+    /// - Throws: The error that ends the exchange.
     func evaluate(
         _ error: LupinError,
         of attempt: Attempt
@@ -68,9 +68,9 @@ extension Exchange {
         }
     }
 
-    /// Asks who decides about a response: an embedding program's retrier, then the policy.
+    /// Decides about a response: an embedding program's retrier first, then the policy.
     ///
-    /// With `validationFailure` the response is not what `validate` demands.
+    /// `validationFailure` is set when the response failed `validate`.
     func askRetriers(
         _ obtained: ObtainedResponse,
         _ attempt: Attempt,
@@ -113,8 +113,8 @@ extension Exchange {
         return delay
     }
 
-    /// The embedding program's retriers come first; where they don't mind, the policy decides, as
-    /// far as the host's budget goes.
+    /// The embedding program's retriers come first; if they don't object, the policy decides,
+    /// within the host's budget.
     private func decide(
         on failure: FailedAttempt,
         of attempt: Attempt
@@ -123,7 +123,7 @@ extension Exchange {
             return .doNotRetry(reason: "\(Self.attemptsMax) attempts are enough")
         }
         let error = failure.error
-        // What lupin itself or the client ended is not for others to repair.
+        // A failure caused by lupin itself or by the client is not passed to retriers.
         let isForOthers = error.map { $0.retry != .never || !$0.isOurs } ?? true
         var asked = failure
         if let interceptor = resources.shared.interceptor, isForOthers, attempt.isReplayable,
@@ -147,7 +147,7 @@ extension Exchange {
         return try await afford(retryPolicy.evaluate(asked), of: attempt, after: error)
     }
 
-    /// Whether there is time for a retry, and whether the host's budget allows it.
+    /// Checks that there is time for a retry, and that the host's budget allows it.
     private func afford(
         _ result: RetryResult,
         of attempt: Attempt,
@@ -169,8 +169,8 @@ extension Exchange {
         }
         var refusal = refusal(ofRetryAt: origin)
         if error != nil, case .spent(_, let window)? = refusal, retryPolicy.backoff != nil {
-            // An origin that answers others is worth waiting for; a response in hand is not to be
-            // given away for a chance.
+            // It is worth waiting for an origin that answers other requests; a response in hand is
+            // not discarded for a chance.
             attempt.observeUpstream()
             dropUpstream()
             let deadline = slot.loop.deadline(in: window * 2)
@@ -182,11 +182,10 @@ extension Exchange {
         return refusal.map { .doNotRetry(reason: $0.reason) } ?? result
     }
 
-    /// How often a retry that waits for its host's budget asks again.
+    /// The pause between two checks of a spent budget.
     private static let budgetPause = Duration.milliseconds(250)
 
-    /// Why one more attempt would be too much for the host; nil where it is not, and then it is
-    /// counted.
+    /// Why the host gets no further attempt; nil when it does, and then the attempt is counted.
     func refusal(ofRetryAt origin: Origin) -> RetryRefusal? {
         guard let policy = plan?.retry, policy.budget != nil || policy.circuit != nil else {
             return nil
@@ -208,7 +207,7 @@ extension Exchange {
         }
     }
 
-    /// Notes what came of an attempt, for the host's budget and circuit.
+    /// Notes the outcome of an attempt for the host's budget and circuit.
     func noteOutcome(
         of attempt: Attempt,
         status: UInt16 = 0,
@@ -228,24 +227,24 @@ extension Exchange {
         }
     }
 
-    /// Parks until one of the reasons, the deadline or what ends the exchange.
-    /// - Throws: What ended it.
+    /// Parks until one of the reasons, the deadline, or the end of the exchange.
+    /// - Throws: The error that ended the exchange.
     func park(for reasons: WakeReasons, until deadline: UInt64) async throws(LupinError) {
         let woken = await slot.park(for: reasons | interruptions, until: deadline)
         if woken.meets(.cut) { throw .stopping }
         if woken.meets(interruptions) { throw .clientGone }
     }
 
-    /// Waits with nothing in hand but the replay.
+    /// Waits while only the replay is held.
     func pause(_ time: Duration) async throws(LupinError) {
         let deadline = min(slot.loop.deadline(in: time), totalDeadline)
         while slot.loop.now < deadline { try await park(for: [], until: deadline) }
         if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
     }
 
-    /// Where the machine has no network, waits until it has: Alamofire's `OfflineRetrier`.
-    /// - Returns: What became of it, in words; nil where there is nothing to wait for, or where the
-    ///   network did not come.
+    /// Waits for a network if the machine has none: Alamofire's `OfflineRetrier`.
+    /// - Returns: The result as text; nil when there is nothing to wait for, or when the network
+    ///   did not come back.
     private func waitForNetwork(
         after error: LupinError
     ) async throws(LupinError) -> String? {
@@ -271,8 +270,8 @@ extension Exchange {
 extension AttemptRecord.Cause {
     /// Whether the attempt counts as a request of its own, and not as a retry.
     ///
-    /// A hedge that won stands for the attempt beside which it began, and what fetches the rest of
-    /// a body is a request like others.
+    /// A hedge that won replaces the attempt beside which it began, and fetching the rest of a body
+    /// is a normal request.
     fileprivate var isRequest: Bool {
         switch self {
         case .first, .redirect, .hedge, .resume, .revalidate, .collapseLeader: true
@@ -282,13 +281,13 @@ extension AttemptRecord.Cause {
 }
 
 extension LupinError {
-    /// Whether the machine has no way to anywhere, which is why the attempt failed.
+    /// Whether the attempt failed because the machine has no default route.
     fileprivate var isOffline: Bool {
         (kind == .destinationIPUnroutable || kind == .dnsError || kind == .dnsTimeout)
             && !NetworkRoutes.hasDefault()
     }
 
-    /// The same, saying so where the machine has no network.
+    /// The same error, with a note if the machine has no network.
     fileprivate var withRoutes: LupinError {
         guard isOffline else { return self }
         var error = self
@@ -297,7 +296,7 @@ extension LupinError {
         return error
     }
 
-    /// What a retrier wants the exchange to fail with.
+    /// The error that a retrier chose for the exchange.
     fileprivate static func said(byRetrier error: any Error) -> LupinError {
         error as? LupinError
             ?? LupinError(.proxyInternalError, detail: "A retrier failed: \(error)", status: 502)

@@ -1,8 +1,8 @@
-// The page by which people set up a shell, a browser or a phone; and the profile for iOS.
+// The page for setting up a shell, a browser or a phone; and the profile for iOS.
 import LupinCore
 import LupinTLS
 
-/// `http://lupin/` as a browser shows it.
+/// `http://lupin/` as HTML.
 struct SetupPage {
     let facts: OwnPages.Facts
 
@@ -45,7 +45,7 @@ struct SetupPage {
     }
 }
 
-/// A configuration profile with the authority as a root (Apple, "Configuration Profile Reference").
+/// A configuration profile with the CA as a root (Apple, "Configuration Profile Reference").
 struct MobileProfile {
     let authority: Certificate
 
@@ -80,8 +80,8 @@ struct MobileProfile {
         """
     }
 
-    /// A UUID (RFC 9562 §5.8: of a form of one's own) of 16 bytes of the fingerprint: the same
-    /// authority is the same profile.
+    /// A UUID (RFC 9562 §5.8: custom format) of 16 bytes of the fingerprint: the same CA gives the
+    /// same profile.
     private func identifier(_ start: Int) -> String {
         var bytes = Array(authority.fingerprint.dropFirst(start).prefix(16))
         guard bytes.count == 16 else { return "" }

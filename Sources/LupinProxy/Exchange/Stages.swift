@@ -1,11 +1,11 @@
-// What monitors are told while an exchange runs; the rest of the engine says it in one line each.
+// Reports the stages of an exchange to monitors; the engine reports each stage in one line.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// A stage as the engine comes to it.
+/// A stage of an exchange.
 ///
-/// Made into values for monitors only where there are any.
+/// Converted to values for monitors only when there are any.
 enum Stage {
     case adapted(AdaptedRequest)
     case failedToAdapt(LupinError)
@@ -13,43 +13,43 @@ enum Stage {
     case connecting(NextHop)
     case sent(any Upstream)
     case response(UInt16)
-    /// With what `Cache-Status` says.
+    /// With the value of `Cache-Status`.
     case cached(String)
 }
 
 extension Exchange {
-    /// Tells of a stage; costs a look at a flag where nobody wants to know.
+    /// Reports a stage; costs one flag check when there are no monitors.
     @inline(__always)
     func note(_ stage: @autoclosure () -> Stage) {
         if isObserved { tell(stage()) }
     }
 
-    /// Finds out who wants to know of the exchange, now that the rules are known.
+    /// Finds the monitors of the exchange, now that the rules are known.
     @inline(__always)
     func noteMatch() {
         if logLevel != .exchange || resources.monitors.areAsked { beginStages() }
     }
 
-    /// Tells of an attempt that is in the record, unless its body is still to come.
+    /// Reports an attempt that is in the record, unless its body is still to come.
     @inline(__always)
     func noteAttemptEnd() {
         if stages != nil { tellAttemptEnd() }
     }
 
-    /// Tells how far the bodies have come, if it is time to.
+    /// Reports the progress of the bodies, if that is due.
     @inline(__always)
     func noteProgress() {
         if isObserved { tellProgress() }
     }
 
-    /// Tells of the end.
+    /// Reports the end.
     @inline(__always)
     func noteEnd(of record: ExchangeRecord) {
         if logLevel != .exchange || resources.monitors.areAsked { tellEnd(of: record) }
     }
 
     private func tellEnd(of record: ExchangeRecord) {
-        // It may never have come to its rules.
+        // The exchange may have ended before its rules were matched.
         if stages == nil { begin(record) }
         guard let stages else { return }
         let redactor = resources.redactor
@@ -74,7 +74,7 @@ extension Exchange {
         tell(attempt: attempts.count) { $0.exchange($1, didMatch: rules) }
     }
 
-    /// Who is told from now on; the first time, what has happened so far.
+    /// Sets the monitors from now on; the first time, reports what has happened so far.
     private func begin(_ record: ExchangeRecord) {
         let level = record.isLogOff ? .exchange : logLevel
         let monitors = resources.monitors[level]
@@ -97,7 +97,7 @@ extension Exchange {
         stages = reporter
         isObserved = level == .event || resources.monitors.areAsked
         if isNew {
-            // A rule of a later leg wants to know: what was before is not its business.
+            // A rule of a later leg enabled them: earlier attempts are not reported.
             reporter.attempts = attempts.count
             if isObserved { tellBeginning(reporter) }
         }
@@ -116,11 +116,11 @@ extension Exchange {
         resources.flushSoon()
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     private func tell(_ stage: Stage) {
         let redactor = resources.redactor
-        // Closed with its verdict, which comes behind the stages of the attempt.
+        // The attempt under way is appended with its verdict, after its stages.
         let number = attempts.count + 1
         switch stage {
         case .adapted(let adapted):
@@ -190,9 +190,9 @@ extension Exchange {
 }
 
 extension WorkerResources {
-    /// Tells of a credential that was fetched, or could not be: then `version` is nil.
+    /// Reports that a credential was fetched, or could not be: then `version` is nil.
     ///
-    /// `isLogged` says that the log's level is `event` for who asked for it.
+    /// `isLogged` means that the log level of the requesting exchange is `event`.
     func tell(ofToken name: String, version: Int?, detail: String = "", isLogged: Bool) {
         guard !isClosed else { return }
         let redactor = redactor

@@ -1,12 +1,12 @@
-// How the bodies of an exchange keep to the rate that a rule allows.
+// Limits the bodies of an exchange to the rate that a rule allows.
 import LupinCore
 import LupinIO
 import Synchronization
 
-/// The buckets of `throttle:`, one for each rule and direction: everybody that the rule concerns
-/// shares its rate, on whatever worker.
+/// The buckets of `throttle:`, one per rule and direction: all exchanges of the rule share its
+/// rate, on all workers.
 final class ThrottleBuckets: Sendable {
-    /// Which way bytes go.
+    /// The direction of bytes.
     enum Direction: Hashable { case up, down }
 
     private struct Key: Hashable {
@@ -16,7 +16,7 @@ final class ThrottleBuckets: Sendable {
 
     private let buckets = Mutex<[Key: TokenBucket]>([:])
 
-    /// Takes up to `wanted` bytes, 0 where none may go before `next`.
+    /// Takes up to `wanted` bytes; 0 when none may go before `next`.
     fileprivate func take(
         _ rule: String,
         _ direction: Direction,
@@ -31,7 +31,7 @@ final class ThrottleBuckets: Sendable {
             if bucket.bytesPerSecond != min(max(rate, 1), TokenBucket.rateMax) {
                 bucket = TokenBucket(bytesPerSecond: rate, now: now)
             }
-            // Fewer than are worth a call are left to grow.
+            // Too few bytes for a system call are left to accumulate.
             let isWorthwhile = bucket.nextAvailable(now) <= now
             let granted = isWorthwhile ? bucket.take(upTo: wanted, now: now) : 0
             buckets[key] = bucket
@@ -46,7 +46,7 @@ final class ThrottleBuckets: Sendable {
 
 /// A sink that takes no more than its share of a rate.
 final class ThrottledSink: BodySink {
-    /// When more may go, in microseconds of the loop's clock; nil while nobody waits for that.
+    /// When more may go, in microseconds of the loop's clock; nil when nothing waits for that.
     private(set) var opensAt: UInt64?
 
     private let sink: any BodySink
@@ -72,7 +72,7 @@ final class ThrottledSink: BodySink {
         self.loop = loop
     }
 
-    /// Forgets the moment that has come; who has more to send will set the next.
+    /// Clears the time that has come; the next `push` sets it again.
     func wait() { opensAt = nil }
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
@@ -86,7 +86,7 @@ final class ThrottledSink: BodySink {
         )
         opensAt = granted < payload.count ? max(next, loop.now &+ 1) : nil
         guard granted > 0 else {
-            // The head is ahead of the body, and waits for no rate.
+            // The head precedes the body, and is not throttled.
             _ = try sink.flush()
             return 0
         }
@@ -94,7 +94,7 @@ final class ThrottledSink: BodySink {
         let taken = try sink.push(payload.extracting(0..<granted), isLast: isLast && isWhole)
         if taken < granted {
             buckets.giveBack(rule, direction, granted - taken)
-            // The connection itself is full: it will say when it is not.
+            // The connection itself is full: an event will announce when it is not.
             opensAt = nil
         }
         return taken
@@ -109,7 +109,7 @@ final class ThrottledSink: BodySink {
 }
 
 extension Exchange {
-    /// The sink, or one in front of it that keeps to the plan's rate.
+    /// The sink, or one in front of it that limits the rate.
     func throttled(
         _ sink: any BodySink,
         _ direction: ThrottleBuckets.Direction
@@ -129,8 +129,8 @@ extension Exchange {
         return throttled
     }
 
-    /// When a throttled body may go on, in microseconds of the loop's clock; `.max` where none
-    /// waits for that.
+    /// When a throttled body may go on, in microseconds of the loop's clock; `.max` when none
+    /// waits.
     var throttleDeadline: UInt64 {
         var deadline = UInt64.max
         if let upload, !upload.isOver { deadline = throttledUpload?.opensAt ?? .max }
@@ -140,9 +140,9 @@ extension Exchange {
         return deadline
     }
 
-    /// Ends the wait of the task by the time that a throttled body may go on.
+    /// Shortens the task's wait to the time when a throttled body may go on.
     ///
-    /// What throttled it may have come while the task was parked, and no event will follow: the
+    /// The throttled bytes may have come while the task was parked, and no event will follow: the
     /// buffer is full.
     func wakeForThrottle() {
         guard throttledUpload != nil || throttledDownload != nil else { return }
@@ -150,7 +150,7 @@ extension Exchange {
         if deadline < slot.deadline { slot.extend(to: deadline) }
     }
 
-    /// Moves what a throttle held back, once its time has come.
+    /// Moves throttled bytes once their time has come.
     func pumpThrottled() {
         guard throttleDeadline <= slot.loop.now else { return }
         throttledUpload?.wait()

@@ -1,7 +1,7 @@
-// Whether a request body makes the progress that `timeouts.min_rate` asks for.
+// Checks that a request body reaches the rate of `timeouts.min_rate`.
 import LupinCore
 
-/// Looks at an upload once per window; off by default, since gRPC streams and pipes may be quiet.
+/// Checks an upload once per window; off by default, since gRPC streams and pipes may be idle.
 struct UploadRate {
     /// `timeouts.min_rate` is an average over 30 s.
     static let windowMicroseconds: UInt64 = 30_000_000
@@ -15,12 +15,12 @@ struct UploadRate {
         windowEnd = now &+ Self.windowMicroseconds
     }
 
-    /// When to look next; never while nothing is uploaded.
+    /// When to check next; never while nothing is uploaded.
     func deadline(_ upload: BodyRelay?) -> UInt64 {
         bytesPerWindow != nil && upload?.isOver == false ? windowEnd : .max
     }
 
-    /// - Throws: 408 when the window's bytes were too few.
+    /// - Throws: 408 when too few bytes came within the window.
     mutating func check(_ upload: BodyRelay?, now: UInt64) throws(LupinError) {
         guard let bytesPerWindow, now >= windowEnd else { return }
         if let upload, !upload.isOver, upload.bytes &- bytesAtStart < bytesPerWindow {

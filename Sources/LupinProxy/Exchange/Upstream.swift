@@ -1,21 +1,21 @@
-// What the engine asks of an upstream connection, whatever HTTP version it speaks.
+// The engine's interface to an upstream connection of any HTTP version.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// One exchange's hold on an upstream connection or stream.
+/// One exchange's lease of an upstream connection or stream.
 protocol Upstream: AnyObject {
-    /// The connection, which others may share.
+    /// The connection, which other exchanges may share.
     var channel: Channel { get }
     var peer: SocketAddress? { get }
-    /// TLS with the origin; nil in clear.
+    /// TLS with the origin; nil in clear text.
     var secured: SecuredConnection? { get }
     var isReused: Bool { get }
-    /// Whether a byte of a response has come: from then on nothing may be sent again unasked.
+    /// Whether a byte of a response has come: from then on nothing is repeated by default.
     var hasAnswered: Bool { get }
-    /// The version of HTTP that is spoken.
+    /// The version of HTTP in use.
     var version: ProtocolVersion { get }
-    /// The stream of an HTTP/2 connection, why upstream reset it and what its GOAWAY said; nil with
+    /// The stream of an HTTP/2 connection, the code of its reset and of the GOAWAY; nil with
     /// HTTP/1.
     var streamID: UInt32? { get }
     var reset: HTTP2ErrorCode? { get }
@@ -23,23 +23,23 @@ protocol Upstream: AnyObject {
     var bytesSent: UInt64 { get }
     var bytesReceived: UInt64 { get }
 
-    /// Whom to wake, and whom to call while the task is parked.
+    /// Sets the slot to wake, and the pump to call while the task is parked.
     func attach(_ slot: ParkingSlot, _ pump: any ChannelPump)
     /// Stages the request's head; it leaves with the first body bytes or with `flush`.
-    /// - Throws: The connection can take no request after all.
+    /// - Throws: When the connection can't take the request after all.
     func begin(_ head: RequestHead, _ options: RequestOptions) throws(LupinError)
     var requestBody: any BodySink { get }
-    /// The next response head, interim or final; nil when it is not there yet.
+    /// The next response head, interim or final; nil when none has come yet.
     func nextHead() throws(LupinError) -> ParsedResponse?
     /// The body of the final response that `nextHead` returned.
     var responseBody: any BodySource { get }
-    /// Both directions as they lie, for tunnels and upgrades.
+    /// Both directions as raw bytes, for tunnels and upgrades.
     func openTunnel() -> (source: any BodySource, sink: any BodySink)
-    /// Ends the hold after a complete exchange: the connection is kept when it can be.
+    /// Ends the lease after a complete exchange: the connection is kept if possible.
     func release(to pool: UpstreamPool)
-    /// Takes back the memory of a response's fields that nobody needs any longer.
+    /// Takes back the memory of a response's fields that are no longer needed.
     func recycle(_ fields: consuming FieldSection)
-    /// Ends the hold in the middle of things: the connection is of no more use.
+    /// Ends the lease early: the connection can't be used again.
     func abort()
 }
 

@@ -1,14 +1,14 @@
-// Whether a response is what the plan's `validate:` demands, before the client sees any of it.
+// Checks a response against the plan's `validate:`, before the client gets any of it.
 import LupinCoding
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
-    /// Checks a response; a failed one is refused, tried again or only noted.
+    /// Checks a response; a failed one is refused, retried or only noted.
     ///
-    /// Where values of the body are demanded it is held back, up to the bound of inspection.
-    /// Without `mayRetry` one that would be tried again is refused.
+    /// If values of the body are checked, it is held back, up to the limit of inspection. Without
+    /// `mayRetry` a response that would be retried is refused.
     func validate(
         _ obtained: inout ObtainedResponse,
         _ attempt: Attempt,
@@ -37,7 +37,7 @@ extension Exchange {
         return try await decide(failure, action, obtained, attempt)
     }
 
-    /// Whether the head of a response is what `validate:` demands of heads.
+    /// Whether the head of a response passes `validate:`.
     func passesValidation(_ response: ParsedResponse, of attempt: Attempt) -> Bool {
         guard let policy = plan?.validation else { return true }
         guard policy.check(response, to: attempt.adapted.head) == nil else { return false }
@@ -45,13 +45,13 @@ extension Exchange {
         return true
     }
 
-    /// The body, held back; nil where it is too long, or takes too long.
+    /// The body, held back; nil when it is too long, or takes too long.
     private func body(
         of obtained: inout ObtainedResponse,
         for policy: ValidationPolicy
     ) async throws(LupinError) -> [UInt8]? {
         if obtained.response.framing.isEmpty { return [] }
-        // Values are demanded of the whole body, however long it takes.
+        // Values are checked on the whole body, however long it takes.
         let (held, whole) = try await hold(
             obtained,
             bytesMax: ValidationPolicy.inspectedBytesMax,
@@ -88,7 +88,7 @@ extension Exchange {
         }
     }
 
-    /// A body without its content codings, the last of which comes off first (RFC 9110 §8.4).
+    /// A body without its content codings, which are removed in reverse order (RFC 9110 §8.4).
     private func decoded(
         _ body: [UInt8],
         from codings: [String]
@@ -140,7 +140,7 @@ extension Exchange {
 }
 
 extension ValidationPolicy {
-    /// What does not hold of a response's head.
+    /// The first failed check of a response's head.
     fileprivate func check(
         _ response: ParsedResponse,
         to request: RequestHead

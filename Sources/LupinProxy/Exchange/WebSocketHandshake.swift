@@ -1,19 +1,19 @@
-// How a WebSocket's two sides prove that they mean one (RFC 6455 §4), where lupin bridges versions.
+// The WebSocket handshake (RFC 6455 §4), for bridging HTTP versions.
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// What HTTP/1.1 needs for a WebSocket and the extended CONNECT of HTTP/2 leaves out (RFC 8441 §5).
+/// The fields that HTTP/1.1 needs for a WebSocket and extended CONNECT omits (RFC 8441 §5).
 enum WebSocketHandshake {
     static let name = "websocket"
     static let keyField = "Sec-WebSocket-Key"
     static let acceptField = "Sec-WebSocket-Accept"
     static let versionField = "Sec-WebSocket-Version"
 
-    /// A key that was never used: 16 random bytes in Base64.
+    /// A fresh key: 16 random bytes in Base64.
     static func newKey() -> String { Base64Text.encode(RandomSource.bytes(count: 16)) }
 
-    /// What answers `key` (RFC 6455 §4.2.2).
+    /// The value that answers `key` (RFC 6455 §4.2.2).
     static func accept(_ key: String) -> String {
         let proof = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         return Base64Text.encode(MessageDigest.sha1(proof.utf8Span.span))

@@ -1,12 +1,12 @@
-// Whose a client is that comes through another lupin of this user: that lupin is asked.
+// Finds the user of a client that comes through another lupin process of this user, by asking it.
 import LupinCore
 import LupinIO
 
 extension Exchange {
-    /// The user behind the client's connection, which `user` made; nil where nobody knows.
+    /// The user behind the client's connection, which `user` made; nil when unknown.
     ///
-    /// Where another lupin of this user made it, that one says for whom it does. One that does not
-    /// answer in time speaks for nobody.
+    /// When another lupin of this user made the connection, that one reports its client. Without an
+    /// answer in time the user is unknown, if that process holds the connection.
     func userBehindSiblings(_ user: UInt32, in slot: ParkingSlot) async -> UInt32? {
         guard user == ProcessOwner.userNumber, let ends = downstream.ends else { return user }
         guard let sockets = await siblings(in: slot) else { return nil }
@@ -27,7 +27,7 @@ extension Exchange {
         }
         let processes = resources.shared.processes
         if !silent.isEmpty {
-            // One that hangs keeps nobody out who does not come through it.
+            // A process that hangs must not refuse clients that do not come through it.
             let holders = await processes.holders(
                 of: ends.peer,
                 to: ends.local,
@@ -39,33 +39,33 @@ extension Exchange {
                 return nil
             }
         }
-        // One that let go of the connection meanwhile says that it is not its own.
+        // A process that closed the connection meanwhile answers that it is not its own.
         return await processes.isHeld(ends.peer, to: ends.local, slot: slot) ? user : nil
     }
 
-    /// The sockets of the other lupins of this user; nil where they are not known.
+    /// The sockets of the other lupin processes of this user; nil when they can't be read.
     private func siblings(in slot: ParkingSlot) async -> [String]? {
         let shared = resources.shared
         let (pseudonym, folders) = (shared.pseudonym, shared.siblingFolders)
         if folders.isEmpty { return [] }
-        // A few names, and as a rule none but our own.
+        // The folder holds a few names, usually only our own.
         if shared.isSiblingFolderNear { return SiblingFolder.siblings(of: pseudonym, in: folders) }
         return await shared.processes.ask(slot: slot) {
             SiblingFolder.siblings(of: pseudonym, in: folders)
         } ?? nil
     }
 
-    /// How long another lupin may take, which asks its workers.
+    /// The time limit for an answer; the other process asks its workers.
     private static let siblingPatience = Duration.seconds(1)
 
-    /// What a sibling says; nil where it says nothing in time.
+    /// The answer of a sibling; nil when none comes in time.
     private func ask(_ question: SiblingQuestion, at socket: String) async -> SiblingAnswer? {
         let loop = slot.loop
         let channel: Channel
         do throws(SystemError) {
             channel = try LocalSocket.connect(to: socket, on: loop)
         } catch {
-            // A dead socket belongs to no lupin any more; one that is busy may hold it.
+            // A dead socket has no process; a busy process may hold the connection.
             return error.isAbsence || error.isRefusal ? .other : nil
         }
         let waiting = ParkingSlot(on: loop)
@@ -73,7 +73,7 @@ extension Exchange {
             channel.close()
             waiting.retire()
         }
-        // Who else listens there speaks for nobody: the folder is ours alone.
+        // Another user's process can't be a sibling: the folder is for this user only.
         guard LocalSocket.user(of: channel) == ProcessOwner.userNumber else { return .other }
         channel.slot = waiting
         channel.readableReason = .downstreamReadable
@@ -84,7 +84,7 @@ extension Exchange {
         return line.flatMap { SiblingAnswer($0) }
     }
 
-    /// Whether the exchange goes by that connection, or makes it.
+    /// Whether the exchange uses that connection, or is establishing it.
     func uses(_ question: SiblingQuestion) -> Bool {
         guard let ends = (connecting ?? upstream?.channel)?.ends else { return false }
         return ends.local.isSame(as: question.peer) && ends.peer.isSame(as: question.local)

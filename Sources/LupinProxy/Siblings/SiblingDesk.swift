@@ -1,13 +1,13 @@
-// For whom this lupin holds a connection to another lupin of the same user: asked by that one.
+// Answers other lupin processes of the same user about the client of a connection to them.
 import Logging
 import LupinCore
 import LupinIO
 
-/// Listens on this lupin's socket among its siblings'; confined to the control loop.
+/// Listens on this process's socket in the sibling folder; confined to the control loop.
 ///
-/// A client that comes through a tunnel of this lupin comes, for the kernel, from the user who runs
-/// it: without an answer from here everybody who may use this lupin would have that user's
-/// credentials at the other one.
+/// For the kernel, a client that comes through a tunnel of this lupin is the user who runs it:
+/// without an answer from here every client of this lupin would have that user's credentials at the
+/// other one.
 final class SiblingDesk {
     private let shared: Shared
     private let workers: [Worker]
@@ -15,12 +15,12 @@ final class SiblingDesk {
     private var listener: (LocalListener, ParkingSlot)?
     private var underWay = 0
     private var isClosed = false
-    /// Who waits until a question is answered.
+    /// The slots of tasks that wait until a question is answered.
     private var waiting: [ParkingSlot] = []
 
-    /// Questions at a time; others wait in the kernel's queue.
+    /// The maximum number of questions at a time; others wait in the kernel's queue.
     private static let questionsMax = 64
-    /// How long a question may take to come.
+    /// The time limit for a question to arrive.
     private static let patience = Duration.seconds(2)
 
     init(_ shared: Shared, _ workers: [Worker], on loop: EventLoop) {
@@ -29,8 +29,8 @@ final class SiblingDesk {
         self.loop = loop
     }
 
-    /// Begins to answer; without a folder nobody is told.
-    /// - Returns: The siblings that have ended without stopping since somebody looked last.
+    /// Starts to answer; without a folder it does nothing.
+    /// - Returns: The siblings that ended without stopping since the last check.
     func open() -> [CrashEvent] {
         guard !shared.siblingFolders.isEmpty else { return [] }
         let slot = ParkingSlot(on: loop)
@@ -83,7 +83,7 @@ final class SiblingDesk {
             guard !isClosed else { return }
             switch (try? listener.accept()) ?? .exhausted {
             case .connection(let channel, let user):
-                // The folder is this user's alone; root reaches it all the same.
+                // The folder is for this user only; root can connect all the same.
                 guard user == ProcessOwner.userNumber || user == 0 else {
                     channel.close()
                     continue
@@ -130,7 +130,7 @@ final class SiblingDesk {
         slot.retire()
     }
 
-    /// Whose the connection is: that of all the exchanges that go by it, if they agree.
+    /// The user of all exchanges that use the connection, if they agree.
     private func answer(_ question: SiblingQuestion) async -> SiblingAnswer {
         var users: Set<ClientUser> = []
         for worker in workers { users.formUnion(await worker.users(of: question)) }
@@ -139,8 +139,8 @@ final class SiblingDesk {
         return .user(number)
     }
 
-    /// Whether the connection is this lupin's, with nothing under way on it; a test's lupins are
-    /// one process.
+    /// Whether this process holds the connection, without an exchange on it; false in tests, whose
+    /// proxies are one process.
     private func holds(_ question: SiblingQuestion) async -> Bool {
         guard shared.processes.asksKernel else { return false }
         let slot = ParkingSlot(on: loop)
@@ -156,7 +156,7 @@ final class SiblingDesk {
 }
 
 extension Channel {
-    /// The next line, without its end; nil where none comes.
+    /// The next line without its end; nil when none comes.
     func line(in slot: ParkingSlot, until deadline: UInt64) async -> String? {
         while true {
             let received = input

@@ -1,18 +1,18 @@
-// Where the lupins of one user on one machine find each other, whatever their environment says.
+// The folder where the lupin processes of one user on one machine find each other.
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// A folder with one socket for each lupin of this user that runs.
+/// A folder with one socket for each running lupin process of this user.
 ///
-/// It lies where the user's number leads, and not where variables point: a lupin that is started by
-/// a service manager and one of a shell have different variables.
+/// Its path follows from the user's number and not from variables: a lupin that a service manager
+/// starts and one of a shell have different variables.
 package enum SiblingFolder {
-    /// Sockets that are asked; more are nobody's doing but this user's own.
+    /// The maximum number of sockets that are asked; only this user can create more.
     private static let socketsMax = 64
 
     /// `.local/state/lupin/siblings` below the user's home, and `lupin` below `/run/user/NUMBER`,
-    /// where the system makes that: a lupin is in the first where it can be, and looks into both.
+    /// if the system creates that: a lupin listens in the first that works, and looks into both.
     package static var ofThisUser: [String] {
         let home = ProcessOwner.accountHome.map { "\($0)/.local/state/lupin/siblings" }
         let runtime = "/run/user/\(ProcessOwner.userNumber)"
@@ -21,16 +21,16 @@ package enum SiblingFolder {
         )
     }
 
-    /// The sockets of this machine in it.
-    /// - Throws: Why they are not known.
+    /// The sockets of this machine in the folder.
+    /// - Throws: Why they can't be read.
     static func sockets(in folder: String) throws(SystemError) -> [String] {
         try LocalSocket.names(in: folder).filter { $0.hasSuffix(suffix) }
             .prefix(socketsMax)
             .map { "\(folder)/\($0)" }
     }
 
-    /// The sockets of the others, without the one of the lupin that is called so in `Via`; nil
-    /// where they are not known.
+    /// The sockets of the other processes, without that of the process with this pseudonym in
+    /// `Via`; nil when they can't be read.
     static func siblings(of pseudonym: String, in folders: [String]) -> [String]? {
         try? folders.flatMap { folder in
             let own = "\(folder)/\(socketName(of: pseudonym))"
@@ -38,7 +38,7 @@ package enum SiblingFolder {
         }
     }
 
-    /// What the socket of a lupin is called that `Via` calls so.
+    /// The name of the socket of a process with this pseudonym in `Via`.
     package static func socketName(
         of pseudonym: String,
         process: Int32 = ProcessOwner.processNumber
@@ -54,7 +54,7 @@ package enum SiblingFolder {
         return Int32(truncatingIfNeeded: number)
     }
 
-    /// A home may be that of other machines too, whose sockets nobody here can ask.
+    /// Other machines may share the home; their sockets can't be reached from here.
     private static let suffix: String = {
         let digest = MessageDigest.sha256("lupin \(ProcessOwner.machine)".utf8.span)
         let digits = digest.prefix(6).map { byte in
@@ -66,20 +66,20 @@ package enum SiblingFolder {
 }
 
 extension SocketAddress {
-    /// As its description writes it.
+    /// Parses the format of `description`.
     fileprivate init?(_ text: some StringProtocol) {
         guard let (address, port) = AuthorityText.listener(text) else { return nil }
         self.init(address: address, port: port)
     }
 }
 
-/// What a lupin says of a connection that one of its siblings asks about.
+/// A lupin's answer about a connection that a sibling asks about.
 enum SiblingAnswer: Equatable, Sendable {
-    /// It is not one of its connections.
+    /// The connection is not its own.
     case other
-    /// It goes by it, for a client whom it does not know.
+    /// It holds the connection, for a client that it does not know.
     case unknown
-    /// It goes by it, for a client of this user.
+    /// It holds the connection, for a client of the user with this number.
     case user(UInt32)
 
     /// One line, without its end.
@@ -108,17 +108,17 @@ enum SiblingAnswer: Equatable, Sendable {
     }
 }
 
-/// A connection within this machine, as the one who accepted it sees it.
+/// A connection within this machine, as seen by the process that accepted it.
 struct SiblingQuestion: Equatable, Sendable {
-    /// The end of who connected.
+    /// The address of the connecting end.
     var peer: SocketAddress
-    /// The end of who accepted.
+    /// The address of the accepting end.
     var local: SocketAddress
 
     /// One line, without its end.
     var text: String { "\(peer) \(local)" }
 
-    /// Lines of either kind are no longer.
+    /// The maximum length of a line, of question or answer.
     static let lineBytesMax = 160
 }
 

@@ -1,19 +1,19 @@
-// The line of the record log that says that the rules have changed, or that they would not.
+// The log line about a change of the rules, or about a rejected one.
 import LupinCore
 import LupinIO
 
-/// A change of the rules as the log tells it, so that a record's `rules.version` finds its meaning.
+/// A change of the rules, logged so that the `rules.version` of a record can be looked up.
 struct ConfigurationEvent: Sendable {
     let microseconds: Int64
-    /// The version that holds from now on.
+    /// The version in force from now on.
     let version: String
     let result: ReloadResult
 
-    /// The line, or nothing where none is due.
+    /// The log line; empty when none is due.
     func line(_ style: RecordStyle, isOff: Bool, _ redactor: Redactor) -> [UInt8] {
         switch (result, style) {
         case (.unchanged, _): return []
-        // `log: off` still writes what lupin failed at.
+        // `log: off` still logs lupin's own failures.
         case (.loaded, _) where isOff: return []
         case (_, .json): return json(redactor)
         case (_, .text(_, _, let utcOffsetSeconds)): return text(redactor, utcOffsetSeconds)
@@ -79,7 +79,7 @@ struct ConfigurationEvent: Sendable {
 
     private static let textsMax = 20
 
-    /// Place, problem and code without the line of the file, where a secret may stand that no
+    /// Place, problem and code without the quoted line of the file, which may hold a secret that no
     /// redactor knows yet.
     static func sentence(_ text: String) -> String {
         String(text.prefix { $0 != "\n" })

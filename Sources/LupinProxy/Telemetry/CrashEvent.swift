@@ -1,20 +1,20 @@
-// The line of the record log that says that a lupin ended without stopping.
+// The log line about a lupin process that ended without stopping.
 import LupinCore
 import LupinIO
 
-/// A lupin of this user that crashed or was killed, found by the next one that starts.
+/// A lupin process of this user that crashed or was killed, found when the next one starts.
 struct CrashEvent: Sendable {
     let process: Int32
-    /// When it had started, in seconds since 1970.
+    /// When it started, in seconds since 1970.
     let startSeconds: Int64
 
-    /// For people.
+    /// The event as text for people.
     var sentence: String {
         "the lupin of process \(process), started \(HTTPDate.text(startSeconds)), ended without "
             + "stopping: it crashed or was killed"
     }
 
-    /// The line of a log.
+    /// The log line.
     func line(_ style: RecordStyle, now: Int64) -> [UInt8] {
         switch style {
         case .json: json(now)

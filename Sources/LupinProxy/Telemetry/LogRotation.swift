@@ -1,4 +1,4 @@
-// In which order old log files are renamed, so that a crash in between loses nothing.
+// The order in which old log files are renamed, so that a crash in between loses nothing.
 
 /// The renames that make room for a new log: `log` becomes `log.1`, that `log.2`, up to `keep`.
 package enum LogRotation {
@@ -9,9 +9,9 @@ package enum LogRotation {
 
     /// The steps in order.
     ///
-    /// The oldest file moves first and each name is free, or the oldest of all, when something is
-    /// renamed to it; so after any step every line is still in some file, and the gap that a crash
-    /// leaves is filled by the next rotation.
+    /// The oldest file moves first, and each name is free, or the oldest of all, when a file is
+    /// renamed to it. So after any step every line is still in some file, and the next rotation
+    /// fills a gap that a crash leaves.
     package static func steps(
         path: String,
         keep: Int,

@@ -1,14 +1,14 @@
-// Where record lines end up: opening, rotating, and what happens when the disk is full.
+// The destination of record lines: opening, rotation, and errors such as a full disk.
 
 import LupinCore
 import LupinIO
 
-/// The destination of the log as the writer's thread sees it.
+/// The destination of the log; used on the writer's thread.
 struct RecordOutput: ~Copyable {
-    /// What became of some lines.
+    /// The result of a write.
     struct Result {
         var lostLines = 0
-        /// A problem to be reported, the first time it shows.
+        /// A problem to report; nil when it was reported before.
         var message: String?
     }
 
@@ -16,14 +16,14 @@ struct RecordOutput: ~Copyable {
     private var file: AppendFile
     private var rotateBytes: Int
     private var keep: Int
-    /// The last write ended inside a line, which has to be ended before the next one.
+    /// The last write ended inside a line, which must be ended before the next one.
     private var isInsideLine = false
-    /// The problem that was reported and still lasts.
+    /// The reported problem that still lasts.
     private var problem: String?
-    /// The destination took nothing while lupin was stopping.
+    /// The destination took no bytes while lupin was stopping.
     private var hasGivenUp = false
 
-    /// - Throws: What opening the file said.
+    /// - Throws: The error of opening the file.
     init(_ settings: LogSettings) throws(SystemError) {
         place = Self.place(of: settings)
         file = try AppendFile(place)
@@ -31,7 +31,7 @@ struct RecordOutput: ~Copyable {
         keep = settings.rotateKeep
     }
 
-    /// `log: off` still writes what lupin failed at, to where logs go by default.
+    /// The place of the log; with `log: off` lupin's own failures go to the default place.
     private static func place(of settings: LogSettings) -> AppendFile.Place {
         switch settings.to {
         case .off, .stdout: .standardOutput
@@ -46,7 +46,7 @@ struct RecordOutput: ~Copyable {
         isInsideLine = false
     }
 
-    /// Opens another place; nothing changes if that fails.
+    /// Switches to another place; changes nothing when opening fails.
     mutating func change(to settings: LogSettings) throws(SystemError) {
         let newPlace = Self.place(of: settings)
         if newPlace != place {
@@ -58,7 +58,7 @@ struct RecordOutput: ~Copyable {
         keep = settings.rotateKeep
     }
 
-    /// Writes whole lines, rotating first when they would make the file too long.
+    /// Writes whole lines; rotates first when they would make the file too long.
     mutating func write(_ lines: Span<UInt8>, mayWait: () -> Bool) -> Result {
         if hasGivenUp { return Result(lostLines: Self.count(lines, from: 0)) }
         var message: String?
@@ -87,7 +87,7 @@ struct RecordOutput: ~Copyable {
 
     /// Moves the file aside and opens a new one.
     ///
-    /// Lines go on to the old one if that fails.
+    /// When that fails, lines still go to the old file.
     private mutating func rotate(_ path: String) -> String? {
         do throws(SystemError) {
             let steps = LogRotation.steps(path: path, keep: keep) { FileStatus(path: $0) != nil }
@@ -104,14 +104,14 @@ struct RecordOutput: ~Copyable {
         }
     }
 
-    /// `text` when it was not said just before.
+    /// Returns `text` unless it was reported last.
     private mutating func news(_ text: String) -> String? {
         if problem == text { return nil }
         problem = text
         return text
     }
 
-    /// The lines that end at `start` or behind it.
+    /// Counts the lines that end at `start` or behind it.
     private static func count(_ lines: Span<UInt8>, from start: Int) -> Int {
         var count = 0
         for i in start..<lines.count where lines[i] == 0x0A { count += 1 }

@@ -1,15 +1,15 @@
-// The worker's end of the record log: formats lines and hands them over in large pieces.
+// The worker's end of the record log: formats lines and hands them over in large chunks.
 
 package import LupinCore
 import LupinIO
 
-/// How lines look.
+/// The format of lines.
 package enum RecordStyle: Sendable, Equatable {
     case json
     /// For people.
     case text(isColoured: Bool, columns: Int?, utcOffsetSeconds: Int64)
 
-    /// The style that the settings ask for: `auto` is text on a terminal and JSON elsewhere.
+    /// The style that the settings choose: `auto` means text on a terminal and JSON elsewhere.
     ///
     /// `allowsColour` is false when `NO_COLOR` is set; `columns` is the width of the terminal, nil
     /// when unknown.
@@ -39,10 +39,10 @@ package enum RecordStyle: Sendable, Equatable {
 
 /// One worker's access to the ``RecordWriter``.
 ///
-/// Not Sendable: it belongs to the worker's loop.
+/// Not Sendable: it is confined to the worker's loop.
 ///
-/// Waking the writer's thread costs more than formatting a line, so lines are collected: hand-over
-/// is at 64 KiB, or when the worker calls `flush()`, which it does 20 ms after the first line.
+/// Waking the writer's thread costs more than formatting a line, so lines are collected. They are
+/// handed over at 64 KiB, or when the worker calls `flush()`, 20 ms after the first line.
 package final class RecordSink {
     /// Bytes after which lines are handed over at once.
     private static let chunkBytes = 64 << 10
@@ -50,7 +50,7 @@ package final class RecordSink {
     private let writer: RecordWriter
     private var isOff: Bool
     private var pending: PendingLines
-    /// How many lines wait.
+    /// The number of pending lines.
     private var lines = 0
     private var isFlushAsked = false
 
@@ -61,33 +61,33 @@ package final class RecordSink {
         adopt(log: log, style: style, redactor: redactor)
     }
 
-    /// Goes on with other settings, after a reload.
+    /// Switches to other settings after a reload.
     package func adopt(log: LogSettings, style: RecordStyle, redactor: Redactor) {
         isOff = log.to == .off
         pending.adopt(style, redactor)
     }
 
-    /// Goes on with another redactor, once a new secret came up.
+    /// Switches to another redactor after a new secret came up.
     package func adopt(redactor: Redactor) { pending.adopt(pending.style, redactor) }
 
-    /// What hides secrets in everything this worker says.
+    /// Redacts secrets in all output of this worker.
     package var redactor: Redactor { pending.format.redactor }
 
-    /// Asks for a `flush()` of the lines that wait; true where nobody has asked yet: then a timer
-    /// should be armed.
+    /// Requests a `flush()` of the pending lines; returns true on the first request, when the
+    /// caller should arm a timer.
     package func askForFlush() -> Bool {
         guard lines > 0, !isFlushAsked else { return false }
         isFlushAsked = true
         return true
     }
 
-    /// Formats the record's line, unless `log: off` holds for it.
+    /// Formats the record's line; with `log: off` only for failures.
     package func record(_ record: borrowing ExchangeRecord) {
         guard record.isDue, !isOff || record.outcome != .ok else { return }
         note(pending.add(record, dropped: writer.takeDropped()))
     }
 
-    /// Formats the line of a stage; a failure gets its line where the log is off too.
+    /// Formats the line of a stage; writes failures even when the log is off.
     package func write(_ stage: StageRecord, isFailure: Bool = false) {
         guard isFailure || !isOff else { return }
         note(pending.add(stage))
@@ -99,13 +99,13 @@ package final class RecordSink {
         note(pending.add(attempt, of: exchange))
     }
 
-    /// There is one line more, and so many bytes wait.
+    /// Counts one more line; `count` bytes are pending now.
     private func note(_ count: Int) {
         lines += 1
         if count >= RecordSink.chunkBytes { flush() }
     }
 
-    /// Hands over what has been collected.
+    /// Hands over the collected lines.
     ///
     /// Never blocks.
     package func flush() {
@@ -117,9 +117,9 @@ package final class RecordSink {
     }
 }
 
-/// Lines that were not handed over yet, and what makes them.
+/// Lines that were not handed over yet, and their formatters.
 ///
-/// One value, so that a record costs one run-time check of exclusivity (120 instructions).
+/// One value, so that a record costs one run-time exclusivity check (120 instructions).
 private struct PendingLines {
     private(set) var format: RecordFormat
     private(set) var style: RecordStyle
@@ -145,7 +145,7 @@ private struct PendingLines {
         }
     }
 
-    /// Formats a record's line and returns the bytes that wait now.
+    /// Formats a record's line and returns the number of pending bytes.
     mutating func add(_ record: borrowing ExchangeRecord, dropped: Int) -> Int {
         announced += dropped
         switch style {
@@ -157,7 +157,7 @@ private struct PendingLines {
         return line.bytes.count
     }
 
-    /// Formats a stage's line and returns the bytes that wait now.
+    /// Formats a stage's line and returns the number of pending bytes.
     mutating func add(_ stage: StageRecord) -> Int {
         switch style {
         case .json: line.append(stage, &timestamp)
@@ -166,7 +166,7 @@ private struct PendingLines {
         return line.bytes.count
     }
 
-    /// Formats an attempt's line and returns the bytes that wait now.
+    /// Formats an attempt's line and returns the number of pending bytes.
     mutating func add(_ attempt: AttemptSummary, of exchange: ExchangeMoment) -> Int {
         switch style {
         case .json:
@@ -181,11 +181,12 @@ private struct PendingLines {
         return line.bytes.count
     }
 
-    /// All lines, which are so many, for the writer.
+    /// Takes all pending lines, `lines` in number, for the writer.
     mutating func take(_ lines: Int, chunkBytes: Int) -> RecordWriter.Chunk {
         var bytes: [UInt8] = []
         if line.bytes.count >= chunkBytes / 2 {
-            // Handed over without a copy; the next buffer need not grow, which would copy it whole.
+            // Handed over without a copy; the reserve keeps the next buffer from being copied to
+            // grow.
             swap(&bytes, &line.bytes)
             line.bytes.reserveCapacity(chunkBytes + 4096)
         } else {

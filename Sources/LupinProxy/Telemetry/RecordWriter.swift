@@ -1,4 +1,4 @@
-// How lines of records get from the workers to their destination: one queue, one thread.
+// Moves record lines from the workers to their destination: one queue, one thread.
 
 package import Logging
 package import LupinCore
@@ -6,23 +6,23 @@ package import LupinIO
 import Synchronization
 
 /// The one owner of the record log: takes chunks of finished lines from all workers and writes them
-/// on a thread of its own.
+/// on its own thread.
 ///
-/// It never makes a worker wait: when more than `queueBytesMax` wait already, lines are dropped,
-/// and the next line that is written says how many.
+/// It never makes a worker wait: when more than `queueBytesMax` bytes are queued, lines are
+/// dropped, and the next written line reports their number.
 package final class RecordWriter: Sendable {
     /// Bytes that may wait for the thread.
     ///
-    /// Beyond, lines are dropped.
+    /// Beyond this, lines are dropped.
     package static let queueBytesMax = 8 << 20
-    /// Chunks that may wait; a chunk has 64 KiB under load and one line at least.
+    /// Chunks that may wait; a chunk has 64 KiB under load and at least one line.
     private static let queueChunksMax = 16384
 
-    /// Finished lines and what becomes of the count when they are lost.
+    /// Finished lines, and the numbers to count if they are lost.
     package struct Chunk: Sendable {
         package var bytes: [UInt8]
         package var lines: Int
-        /// Lost lines that these lines report; lost again with them.
+        /// Lost lines that these lines report; they count again if these are lost.
         package var announced: Int
     }
 
@@ -39,12 +39,12 @@ package final class RecordWriter: Sendable {
     /// Opens the destination of `settings` and starts the thread.
     ///
     /// - Parameters:
-    ///   - settings: Where to, and how files are rotated.
-    ///   - logger: lupin's own diagnostics, for a destination that fails.
+    ///   - settings: The destination, and how files are rotated.
+    ///   - logger: Receives lupin's own diagnostics when the destination fails.
     ///   - queueBytesMax: Bytes that may wait for the thread.
-    ///   - lastAttempts: How often, at `close`, a destination that takes nothing is asked again,
+    ///   - lastAttempts: How often, at `close`, a destination that takes no bytes is tried again,
     ///     100 ms each.
-    /// - Throws: What opening the file or starting the thread said.
+    /// - Throws: The error of opening the file or starting the thread.
     package init(
         _ settings: LogSettings,
         logger: Logger,
@@ -62,32 +62,31 @@ package final class RecordWriter: Sendable {
         }
     }
 
-    /// Closes and opens the file again, after somebody moved it (SIGUSR1).
+    /// Closes the file and opens it again, after it was moved away (SIGUSR1).
     ///
-    /// Lines queued before go to the old one.
+    /// Lines queued before go to the old file.
     package func reopen() {
         thread.submit { self.report { output throws(SystemError) in try output.reopen() } }
     }
 
     /// Whether the destination of `settings` can be opened.
-    /// - Throws: What opening it said.
+    /// - Throws: The error of opening it.
     package static func probe(_ settings: LogSettings) throws(SystemError) {
         _ = try RecordOutput(settings)
     }
 
-    /// Goes on at another destination, after a reload.
+    /// Switches to another destination after a reload.
     ///
-    /// One that can't be opened is reported, and the old one is kept.
+    /// When that can't be opened, the error is reported and the old one is kept.
     package func change(to settings: LogSettings) {
         thread.submit {
             self.report { output throws(SystemError) in try output.change(to: settings) }
         }
     }
 
-    /// Writes all that was handed over and ends the thread.
+    /// Writes all lines handed over so far and ends the thread.
     ///
-    /// A destination that takes nothing more is given up on after about a second. Flush the sinks
-    /// first.
+    /// Gives up after about a second on a destination that takes no bytes. Flush the sinks first.
     package func close() {
         isClosing.store(true, ordering: .relaxed)
         thread.join()
@@ -104,7 +103,7 @@ package final class RecordWriter: Sendable {
         drop(chunk.lines, announced: chunk.announced)
     }
 
-    /// Waits until everything handed over so far has been written, for tests and for commands that
+    /// Waits until everything handed over so far has been written; for tests and for commands that
     /// end at once.
     ///
     /// Never call it on a loop.
@@ -112,13 +111,13 @@ package final class RecordWriter: Sendable {
         while queuedBytes.load(ordering: .acquiring) > 0 { TailedFile.pause(milliseconds: 1) }
     }
 
-    /// Lines lost since the last call, to be reported in the next line.
+    /// Returns the number of lines lost since the last call, for the report in the next line.
     package func takeDropped() -> Int {
         if droppedLines.load(ordering: .relaxed) == 0 { return 0 }
         return droppedLines.exchange(0, ordering: .relaxed)
     }
 
-    /// All lines lost so far.
+    /// The number of all lines lost so far.
     package var dropped: Int { droppedTotal.load(ordering: .relaxed) }
 
     private func drop(_ lines: Int, announced: Int) {
@@ -134,8 +133,8 @@ package final class RecordWriter: Sendable {
                 return attempts < lastAttempts
             }
         }
-        // Losing the first line loses what it announced; it may be a later one, but then a
-        // number is reported twice rather than never.
+        // Losing the first line loses the number that it announced. The lost line may be a later
+        // one; then a number is reported twice rather than never.
         if result.lostLines > 0 { drop(result.lostLines, announced: chunk.announced) }
         if let message = result.message { logger.error("\(message)") }
         queuedBytes.subtract(chunk.bytes.count, ordering: .releasing)

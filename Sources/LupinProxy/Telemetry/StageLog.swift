@@ -1,11 +1,11 @@
-// The log as an event monitor: how stages and attempts come to lines of their own.
+// The log as an event monitor: writes lines for stages and attempts.
 import LupinCore
 import LupinIO
 
-/// Writes a line for every attempt and, if asked, for every stage.
+/// Writes a line for every attempt and, when enabled, for every stage.
 ///
-/// One for each worker, whose sink it writes to: so the lines of an exchange stand in order, and
-/// before the line of the whole.
+/// There is one per worker, which writes to the worker's sink: so the lines of an exchange are in
+/// order, and precede the line of the whole exchange.
 struct StageLog: EventMonitor {
     private let sink: LoopLocal<RecordSink>
     /// False at level `attempt`.
@@ -102,16 +102,16 @@ struct StageLog: EventMonitor {
         if writesStages { sink.value.write(StageRecord(token)) }
     }
 
-    /// Written at every level, and where the log is off too: it is lupin's own error.
+    /// Written at every level, even when the log is off: it is lupin's own error.
     func tokenDidFailToRefresh(_ token: TokenSummary) {
         sink.value.write(StageRecord(token), isFailure: true)
     }
 }
 
-/// Who is told of an exchange: the log, if its level is high enough, and an embedding program's
-/// monitors always.
+/// The monitors of an exchange: the log, if its level is high enough, and always an embedding
+/// program's monitors.
 struct StageMonitors {
-    /// Everybody is told of every exchange, whatever is written of it.
+    /// There are monitors that receive every exchange, whatever the log level.
     let areAsked: Bool
     private let others: [any EventMonitor]
     private let withAttempts: [any EventMonitor]
@@ -124,7 +124,7 @@ struct StageMonitors {
         withStages = [StageLog(sink, writesStages: true)] + others
     }
 
-    /// Whom to tell where the log has `level`.
+    /// The monitors to notify when the log has `level`.
     subscript(level: LogSettings.Level) -> [any EventMonitor] {
         switch level {
         case .exchange: others

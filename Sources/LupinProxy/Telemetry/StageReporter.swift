@@ -1,17 +1,17 @@
-// Who is told of one exchange, and what has been said already.
+// The monitors of one exchange, and what has been reported to them.
 import LupinCore
 
-/// What monitors were told of an exchange so far; it exists only where somebody wants to know.
+/// What monitors have been sent about an exchange; exists only when there are monitors.
 final class StageReporter {
     var monitors: [any EventMonitor]
     /// The exchange as monitors see it.
     var exchange: ExchangeMoment
-    /// Attempts whose end was told.
+    /// The number of attempts whose end was reported.
     var attempts = 0
-    /// What was last said of the bodies, and when, in microseconds of the loop's clock.
+    /// The last reported progress, and its time in microseconds of the loop's clock.
     private var progress: (bytes: UInt64, at: UInt64)?
 
-    /// A body is long if it takes longer than this, in microseconds, or has more bytes.
+    /// Progress is reported after this time, in microseconds, or after this many bytes.
     private static let progressInterval: UInt64 = 1_000_000
     private static let progressBytes: UInt64 = 1 << 20
 
@@ -20,18 +20,18 @@ final class StageReporter {
         self.exchange = exchange
     }
 
-    /// Tells everybody.
+    /// Calls `hook` for every monitor.
     func tell(_ hook: (any EventMonitor, ExchangeMoment) -> Void) {
         for monitor in monitors { hook(monitor, exchange) }
     }
 
-    /// Whether monitors are told how far the bodies have come; asked when bytes may have moved.
+    /// Whether progress of the bodies is due to be reported; called when bytes may have moved.
     func isProgressDue(_ bytes: UInt64, now: UInt64) -> Bool {
         guard var last = progress else {
             progress = (0, now)
             return isProgressDue(bytes, now: now)
         }
-        // Another attempt begins its body anew.
+        // Another attempt starts its body from zero.
         if bytes < last.bytes { last.bytes = 0 }
         progress = last
         guard bytes > last.bytes else { return false }

@@ -1,16 +1,16 @@
-// Credentials on requests, and what a 401 comes to: Alamofire's AuthenticationInterceptor.
+// Attaches credentials to requests and reacts to a 401, like Alamofire's AuthenticationInterceptor.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// The credentials that the rules of one exchange name; it lives as long as the exchange.
+/// The credentials that the rules of one exchange name; lives as long as the exchange.
 ///
-/// Every attempt asks for them anew, so a refreshed one is simply there.
+/// Every attempt asks for them again, so a refreshed one is used at once.
 final class AuthenticationInterceptor: RequestAdapter {
-    /// Digest may need a second round, when its nonce was too old.
+    /// Digest may need a second round when its nonce was stale.
     private static let digestReplaysMax = 2
 
-    /// How the last attempt was signed.
+    /// How the last attempt was authenticated.
     private struct Use {
         let definition: TokenDefinition
         let origin: Origin
@@ -18,7 +18,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         var mark: DigestSession.Mark?
         var isSent = false
 
-        /// Whether the next attempt may have something else to say.
+        /// Whether the next attempt may send another credential.
         var isCurable: Bool {
             switch definition.source {
             case .digest: version != nil
@@ -29,18 +29,18 @@ final class AuthenticationInterceptor: RequestAdapter {
     }
 
     private unowned let exchange: Exchange
-    /// Those of `auth` steps, a later one in the place of an earlier one for the same field.
+    /// The tokens of `auth` steps; a later one replaces an earlier one for the same field.
     private let attached: [TokenDefinition]
-    /// Those that steps name by `${token:…}`.
+    /// The tokens that steps name by `${token:…}`.
     private let named: [TokenDefinition]
     private var uses: [Use] = []
-    /// The versions of those that the steps of the next attempt name.
+    /// The versions of the credentials that the steps of the next attempt name.
     private var namedVersions: [String: Int] = [:]
     private var replays = 0
-    /// Fields that carry a credential, for those who must not pass them on.
+    /// The names of fields that carry a credential, for code that must not pass them on.
     var fieldNames: [String] { attached.map(\.field.name) }
 
-    /// nil where the plan names no token.
+    /// Returns nil when the plan names no token.
     init?(_ plan: Plan, for exchange: Exchange) {
         guard !plan.auth.isEmpty || !plan.namedTokens.isEmpty else { return nil }
         self.exchange = exchange
@@ -61,7 +61,7 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: Adapting
 
-    /// What `${token:…}` stands for in the steps of the next attempt.
+    /// The values of `${token:…}` in the steps of the next attempt.
     func texts() async throws(LupinError) -> [String: String] {
         namedVersions = [:]
         var texts: [String: String] = [:]
@@ -72,7 +72,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         return texts
     }
 
-    /// The same where all of them are at hand; nil where one has to be waited for.
+    /// The same values when all are available without a wait; nil when one is not.
     func textsAtHand() -> [String: String]? {
         namedVersions = [:]
         var texts: [String: String] = [:]
@@ -92,8 +92,8 @@ final class AuthenticationInterceptor: RequestAdapter {
         namedVersions[definition.name] = issued.version
     }
 
-    /// Attaches the credentials to a request whose target no step changes any more.
-    /// - Throws: Why it may not be sent.
+    /// Attaches the credentials to a request whose target no step changes afterwards.
+    /// - Throws: Why the request may not be sent.
     func adapt(
         _ request: consuming UpstreamRequest,
         using state: RequestAdapterState
@@ -107,7 +107,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         return request
     }
 
-    /// The same where all of them are at hand; nil where one has to be waited for.
+    /// Does the same without a wait; returns nil when one of the credentials needs a wait.
     func adaptAtHand(
         _ request: consuming UpstreamRequest,
         texts: [String: String]
@@ -122,7 +122,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         return request
     }
 
-    /// Takes note of the credentials that steps have put into the request.
+    /// Notes the credentials that steps have put into the request.
     private func noteNamed(
         _ texts: [String: String],
         _ origin: Origin
@@ -148,8 +148,8 @@ final class AuthenticationInterceptor: RequestAdapter {
         use.version = issued.version
         do throws(TokenFailure) {
             guard let value = try value(of: issued, definition, request, &use) else {
-                // The rule says whose credentials these are: the client's own don't stand in for
-                // them until the server has asked.
+                // The rule sets whose credentials are used: the client's own must not replace them
+                // before the server has sent a challenge.
                 request.head.fields.remove(name: definition.field.name)
                 return
             }
@@ -161,7 +161,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
     }
 
-    /// The value of the field; nil where the server has to ask first.
+    /// The value of the field; nil when the server must send a challenge first.
     private func value(
         of issued: CredentialState.Issued,
         _ definition: TokenDefinition,
@@ -187,7 +187,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         return try definition.field.value(credential: issued.credential.text)
     }
 
-    /// - Throws: Why the credential may not go there.
+    /// - Throws: Why the credential may not be sent there.
     private func checkTarget(
         _ definition: TokenDefinition,
         _ origin: Origin
@@ -206,7 +206,7 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: Credentials
 
-    /// The credential to use now, after a wait if need be; nil where the request goes without.
+    /// The credential to use now, after a wait if needed; nil when the request goes without one.
     private func credential(
         of definition: TokenDefinition
     ) async throws(LupinError) -> CredentialState.Issued? {
@@ -238,7 +238,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
     }
 
-    /// The credential to use now, where it is at hand.
+    /// The credential to use now; nil when a wait is needed.
     private func held(_ definition: TokenDefinition) -> CredentialState.Issued? {
         readAnew(definition)
         guard let issued = store.held(definition, now: now) else { return nil }
@@ -246,9 +246,9 @@ final class AuthenticationInterceptor: RequestAdapter {
         return issued
     }
 
-    /// Has a credential read again whose file has changed.
+    /// Starts a refresh of a credential whose file has changed.
     ///
-    /// What a token server is asked with matters at the next refresh; what is read is read now.
+    /// Only for credentials read from files: a token server's secrets matter at the next refresh.
     private func readAnew(_ definition: TokenDefinition) {
         if store.hasChangedFiles(definition, now: now), definition.source.isRead {
             refresh(definition)
@@ -285,20 +285,20 @@ final class AuthenticationInterceptor: RequestAdapter {
 
     // MARK: Retrying
 
-    /// Whether a status may say that a credential was refused.
+    /// Whether a status may mean that a credential was refused.
     func minds(_ status: UInt16) -> Bool {
         uses.contains { $0.definition.refresh.on.contains(status) }
     }
 
-    /// Whether a response asks for other credentials than it got, and what it comes to.
+    /// Whether a response asks for another credential; returns the decision and its reason.
     ///
-    /// At most once in an exchange: a second 401 is the client's.
+    /// A token is refreshed at most once per exchange: a second 401 goes to the client.
     func retry(
         after response: ResponseHead,
         isReplayable: Bool
     ) async throws(LupinError) -> (decision: AttemptRecord.Decision, reason: String)? {
         let refused = uses.filter { $0.definition.refresh.on.contains(response.status) }
-        // Of several credentials the one is meant that can be another one next time.
+        // Of several credentials it means one that can change for the next attempt.
         guard let use = refused.last(where: \.isCurable) ?? refused.last else { return nil }
         let challenges = AuthenticationChallenge.challenges(in: response.fields, .wwwAuthenticate)
         if challenges.isInsufficientScope { return (.deliver, "insufficient_scope") }
@@ -380,7 +380,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         return (.refresh, "basic challenge")
     }
 
-    /// Takes the next nonce of a digest, which any response may name (RFC 7616 §3.5).
+    /// Takes the next nonce for Digest, which any response may carry (RFC 7616 §3.5).
     func noteAuthenticationInfo(of response: ResponseHead) {
         guard uses.contains(where: { $0.mark != nil }) else { return }
         guard let value = response.fields.value(of: "Authentication-Info") else { return }
@@ -399,7 +399,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         var record = exchange.record.authentication ?? AuthenticationRecord(token: definition.name)
         record.token = definition.name
         if let version { record.version = version }
-        // That it was refreshed says more than that it was used then.
+        // `refreshed` tells more than `used`, so it stays.
         if action != .used || record.action == .none { record.action = action }
         exchange.record.authentication = record
     }
@@ -413,7 +413,7 @@ final class AuthenticationInterceptor: RequestAdapter {
 }
 
 extension TokenSource {
-    /// Whether the credential itself stands in the file, or in files that it names.
+    /// Whether the credential itself is in the rules file, or in files that it names.
     fileprivate var isRead: Bool {
         switch self {
         case .bearer, .basic, .digest: true

@@ -1,10 +1,10 @@
-// How an exchange waits for a credential that somebody fetches.
+// How an exchange waits for a credential that is being fetched.
 import LupinCore
 import LupinIO
 
-/// One wait of one exchange; it may be told of the end from whatever thread.
+/// One wait of one exchange; it may be ended from any thread.
 final class CredentialWait {
-    /// A request waits no longer.
+    /// The maximum wait of a request.
     private static let patience = Duration.seconds(60)
 
     private let question: Question<Void>
@@ -17,8 +17,8 @@ final class CredentialWait {
         return { reply(()) }
     }
 
-    /// Waits for the end; false when it took too long.
-    /// - Throws: What ended the exchange meanwhile.
+    /// Waits for the end; returns false when it took too long.
+    /// - Throws: The error that ended the exchange meanwhile.
     func end(for exchange: Exchange, since began: UInt64) async throws(LupinError) -> Bool {
         defer { question.close() }
         let deadline = min(began &+ Self.patience.boundedMicroseconds, exchange.totalDeadline)

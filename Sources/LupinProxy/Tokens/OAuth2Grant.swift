@@ -1,17 +1,17 @@
-// How a token server is asked, and how a rotated refresh token is never lost.
+// Requests tokens from a token server, and never loses a rotated refresh token.
 import Logging
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// One grant of RFC 6749, made by lupin for its own sake.
+/// One grant of RFC 6749, requested by lupin itself.
 ///
 /// No rule applies to the request, so that a token can't wait for itself; trust, access lists and
-/// the parent proxy do.
+/// the parent proxy apply.
 final class OAuth2Grant {
-    /// A token server gets so long for its answer.
+    /// The time limit for a token server's response.
     private static let patience = Duration.seconds(30)
-    /// Between two looks whether another process is done.
+    /// The pause between two checks whether another process has finished.
     private static let turnPause = Duration.milliseconds(20)
 
     private let definition: TokenDefinition
@@ -34,7 +34,7 @@ final class OAuth2Grant {
         slot = ParkingSlot(on: resources.loop)
     }
 
-    /// RFC 6749 §4.4 or §6.
+    /// Requests an access token by RFC 6749 §4.4 or §6.
     func run() async throws(TokenFailure) -> Credential {
         resources.beginOwnWork(slot)
         defer {
@@ -50,13 +50,13 @@ final class OAuth2Grant {
             }
         }
         let file = RotationFile(source, path: path, seed: seed)
-        // Two lupins that share the file take turns: the second goes on with what the first got.
+        // Processes that share the file take turns: the second uses the token the first received.
         let turn = try await turn(at: file)
         if let stored = turn.refreshToken { resources.shared.secrets.add(stored) }
         var next: String?
         let credential = try await fetch(turn.refreshToken) { next = $0 }
         guard let next else { return credential }
-        // Kept before anybody uses what came with it: the one before may be dead already.
+        // Written before the access token is used: the former refresh token may be invalid already.
         do throws(TokenFailure) {
             try await onHelperThread { () throws(TokenFailure) in try file.keep(next) }
         } catch {
@@ -72,8 +72,8 @@ final class OAuth2Grant {
 
     /// Waits until no other process refreshes the same token.
     ///
-    /// Nobody blocks meanwhile: another token of this process may have the turn, and its next
-    /// refresh token is written by the thread that would wait here.
+    /// No thread blocks meanwhile: another token of this process may have the turn, and its next
+    /// refresh token is written by the thread that would block here.
     private func turn(at file: RotationFile) async throws(TokenFailure) -> RotationFile.Turn {
         let deadline = resources.loop.deadline(in: Self.patience)
         while true {
@@ -127,7 +127,7 @@ final class OAuth2Grant {
 
     // MARK: Files
 
-    /// What a secret file says now; it may be another one than when the rules were read.
+    /// The current content of a secret file; it may have changed since the rules were read.
     private func content(of path: String) throws(TokenFailure) -> [UInt8] {
         let bytes = try SecretFiles.content(of: path)
         if let text = SecretText.text(ofFile: bytes) { resources.shared.secrets.add(text) }

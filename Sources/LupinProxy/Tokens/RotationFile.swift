@@ -1,19 +1,19 @@
-// Where rotated refresh tokens are kept, so that neither a restart nor a kill loses the last one.
+// The file that keeps rotated refresh tokens, so that neither a restart nor a kill loses the last.
 import LupinCore
 import LupinIO
 import LupinTLS
 
 /// The file of `oauth2.store`: the refresh token that the server issued last.
 ///
-/// It blocks: for helper threads.
+/// It blocks: use it on helper threads only.
 struct RotationFile {
     private static let bytesMax = 256 << 10
 
     private let path: String
-    /// What the token was issued for, and by whom; another client's or server's is not ours.
+    /// The token URL and client that the token was issued for; a token of another pair is ignored.
     private let url: String
     private let client: String
-    /// A digest of the token in the rules file: whoever writes a new one there means that one.
+    /// A digest of the token in the rules file: a new token there invalidates the stored one.
     private let seed: String
 
     init(_ source: OAuth2Source, path: String, seed: String) {
@@ -26,9 +26,9 @@ struct RotationFile {
         self.seed = String(decoding: text, as: UTF8.self)
     }
 
-    /// One process's turn at a token; it ends with this object's life, or the process's.
+    /// One process's exclusive turn at a token; ends with this object's life, or the process's.
     final class Turn: Sendable {
-        /// The token that was issued last; nil where the one of the rules file still holds.
+        /// The token issued last; nil when the one of the rules file is still valid.
         let refreshToken: String?
         private let lock: Descriptor
 
@@ -38,7 +38,7 @@ struct RotationFile {
         }
     }
 
-    /// Takes a turn; nil while another one lasts, in whatever process.
+    /// Begins a turn; returns nil while another turn lasts, in any process.
     func begin() throws(TokenFailure) -> Turn? {
         do throws(ProtectedFileProblem) {
             guard let lock = try ProtectedFile.tryLock(path + ".lock") else { return nil }
@@ -48,12 +48,12 @@ struct RotationFile {
         }
     }
 
-    /// Why there is no turn to be had.
+    /// The error when no turn can be had.
     var isBusy: TokenFailure {
         TokenFailure(.file(path: path, reason: "another lupin does not let go of it"))
     }
 
-    /// Keeps a token: after it the file has the old content or the new, whatever happens.
+    /// Writes a token atomically: afterwards the file has the old content or the new, in any case.
     func keep(_ refreshToken: String) throws(TokenFailure) {
         do throws(ProtectedFileProblem) {
             try write(refreshToken)
@@ -88,7 +88,7 @@ struct RotationFile {
         try ProtectedFile.write(text.utf8Span.span, to: path, replacing: true)
     }
 
-    /// A JSON string (RFC 8259 §7); of any length, unlike those of a log.
+    /// A JSON string (RFC 8259 §7) of any length, unlike those of a log.
     private static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

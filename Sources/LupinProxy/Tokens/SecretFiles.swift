@@ -1,15 +1,15 @@
-// How the secret files that tokens name are read, and which are refused.
+// Reads the secret files that tokens name, and refuses those that others may read.
 import LupinCore
 import LupinIO
 import LupinRules
 
 enum SecretFiles {
-    /// No credential is longer, and nothing else belongs into such a file.
+    /// The maximum length: no credential is longer.
     private static let bytesMax = 64 << 10
 
-    /// The bytes of a file that its owner alone may read.
+    /// The bytes of a file that only its owner may read.
     ///
-    /// What root mounted into a container may be open to others: nobody else is in there.
+    /// A file that root mounted into a container may be open to others: there are no other users.
     static func content(of path: String) throws(TokenFailure) -> [UInt8] {
         do throws(ProtectedFileProblem) {
             let contents = try ProtectedFile.read(path, bytesMax: bytesMax)

@@ -1,14 +1,14 @@
-// Secrets that came up while lupin runs: they must appear in no log from the moment they came.
+// Secrets that came up at run time: no log may hold them from that moment on.
 import LupinCore
 import Synchronization
 
-/// The one owner of what the redactors of all workers learn at run time.
+/// The one owner of the secrets that the redactors of all workers learn at run time.
 final class TaintedSecrets: Sendable {
-    /// Beyond this many the oldest are forgotten: they have been replaced often enough.
+    /// Beyond this many the oldest are dropped: they have been replaced often enough.
     private static let countMax = 512
 
     private let texts = Mutex<[String]>([])
-    /// How often something was added; whoever has this number knows them all.
+    /// How often a secret was added; a redactor of the current generation knows them all.
     private let generation = Atomic(0)
 
     var current: Int { generation.load(ordering: .acquiring) }

@@ -1,17 +1,17 @@
-// How a token's source gives a credential: from files, from a program, from a token server.
+// Gets a credential from a token's source: files, a program, or a token server.
 import Logging
 import LupinCore
 import LupinIO
 
 /// One refresh of one token, on the loop of the worker whose exchange asked first.
 ///
-/// It belongs to nobody's exchange: whoever leaves meanwhile, it goes on to its end, or a rotated
+/// It is independent of every exchange: it runs to its end even when clients leave, or a rotated
 /// token would be lost.
 final class TokenRefresh {
     private let definition: TokenDefinition
     private let resources: WorkerResources
     private let snapshot: Snapshot
-    /// Who asked for it wants every stage in the log.
+    /// The exchange that started it logs every stage.
     private let isLogged: Bool
     private var store: TokenStore { resources.shared.tokens }
 
@@ -27,7 +27,7 @@ final class TokenRefresh {
         self.isLogged = isLogged
     }
 
-    /// Begins a refresh that the store was told of; its end wakes all who wait.
+    /// Starts a refresh that the store has ordered; its end wakes all waiting exchanges.
     static func start(
         _ definition: TokenDefinition,
         on resources: WorkerResources,
@@ -46,7 +46,7 @@ final class TokenRefresh {
         switch result {
         case .success(let credential): tell(.success(store.refreshed(definition, credential)))
         case .failure(let failure):
-            // A server's error code is its own choice, and may be what it was told.
+            // The text of a server's error code is its own choice, and may repeat a secret.
             let sentence = resources.redactor.cleaned(failure.sentence(token: definition.name))
             resources.shared.logger.warning("\(sentence)")
             tell(.failure(failure))
@@ -54,7 +54,7 @@ final class TokenRefresh {
         }
     }
 
-    /// Tells monitors what came of it: the version, or why there is none.
+    /// Reports the result to monitors: the version, or the failure.
     private func tell(_ result: Result<Int, TokenFailure>) {
         switch result {
         case .success(let version):
@@ -71,7 +71,7 @@ final class TokenRefresh {
 
     // MARK: Texts and files
 
-    /// Small files on the local disk: read at once.
+    /// Reads small files on the local disk at once.
     private func read() {
         let now = resources.loop.now
         settle(
@@ -95,8 +95,8 @@ final class TokenRefresh {
 
     // MARK: Programs
 
-    /// What a program may know: who the user is and where things lie, and no proxy, or its own
-    /// requests would come back here.
+    /// The variables that a program gets: the user and paths, but no proxy, or its own requests
+    /// would come back here.
     private static let variables = [
         "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
         "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",

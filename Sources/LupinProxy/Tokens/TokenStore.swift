@@ -1,28 +1,29 @@
-// The credentials of `tokens:`: one state each for the whole process, and who waits for it.
+// The credentials of `tokens:`, with one state each for the process, and the exchanges that wait.
 import LupinCore
 import LupinIO
 import LupinTLS
 import Synchronization
 
-/// What all workers know of the tokens of the rules file.
+/// The state of the rules file's tokens, for all workers.
 ///
-/// It decides nothing itself: `CredentialState` says who uses, waits and refreshes.
+/// It decides nothing itself: `CredentialState` decides who uses, waits and refreshes.
 final class TokenStore: Sendable {
-    /// Wakes a waiting exchange, from whatever thread.
+    /// Wakes a waiting exchange, from any thread.
     typealias Wake = @Sendable () -> Void
 
     private struct Entry {
         let definition: TokenDefinition
         var state: CredentialState
         var waiters: [Wake] = []
-        /// Secret files as they were when they were last read, and when somebody last looked.
+        /// The versions of the secret files when last read, and the time of the last check.
         var versions: [FileVersion?] = []
         var lookedAt: UInt64?
-        /// What the token server issued last, where no file keeps it, for that of the rules file.
+        /// The refresh token issued last, if no file keeps it, and the rules file's that it
+        /// replaces.
         var rotated: (seed: String, token: String)?
-        /// What servers asked for, by origin.
+        /// The Digest challenges of servers, by origin.
         var digests: [Origin: DigestSession] = [:]
-        /// Origins that asked for Basic.
+        /// Origins that have sent a Basic challenge.
         var basics: Set<Origin> = []
 
         init(_ definition: TokenDefinition) {
@@ -31,9 +32,9 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// Servers whose challenges are remembered for one token; beyond it all are forgotten.
+    /// The maximum number of servers whose challenges a token keeps; beyond it all are dropped.
     private static let originsMax = 256
-    /// Secret files are looked at no more often.
+    /// The minimum time between two checks of the secret files, in microseconds.
     private static let lookInterval: UInt64 = 1_000_000
 
     private let entries = Mutex<[String: Entry]>([:])
@@ -41,7 +42,7 @@ final class TokenStore: Sendable {
 
     init(secrets: TaintedSecrets) { self.secrets = secrets }
 
-    /// Takes over what a rules file says; tokens that are as they were keep their credentials.
+    /// Adopts the tokens of a rules file; unchanged tokens keep their credentials.
     func adopt(_ definitions: [TokenDefinition]) {
         entries.withLock { entries in
             var next: [String: Entry] = [:]
@@ -58,7 +59,7 @@ final class TokenStore: Sendable {
 
     // MARK: Requests
 
-    /// What a request does about its credential; one that has to wait is woken by `wake`.
+    /// Decides what a request does about its credential; `wake` wakes one that has to wait.
     func request(
         _ definition: TokenDefinition,
         now: UInt64,
@@ -73,12 +74,12 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// The credential to use now, where nobody has to be asked or told of it.
+    /// The credential to use now; nil when a wait or a refresh is needed.
     func held(_ definition: TokenDefinition, now: UInt64) -> CredentialState.Issued? {
         entries.withLock { $0[definition.name]?.state.held(now: now) }
     }
 
-    /// What a status that says "not with this credential" comes to.
+    /// Decides what to do after a response that refused the credential.
     func rejected(
         _ definition: TokenDefinition,
         version: Int?,
@@ -100,7 +101,7 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// What a request that waited after its 401 comes to.
+    /// Decides what to do with a request that waited after its 401.
     func settled(
         _ definition: TokenDefinition,
         version: Int?,
@@ -114,8 +115,8 @@ final class TokenStore: Sendable {
 
     // MARK: Refreshes
 
-    /// A credential came.
-    /// - Returns: Which credential of the token it is, counted from 1.
+    /// Stores a new credential and wakes the waiting exchanges.
+    /// - Returns: The number of this credential among those of the token, counted from 1.
     func refreshed(_ definition: TokenDefinition, _ credential: Credential) -> Int {
         secrets.add(credential)
         var version = 0
@@ -126,7 +127,7 @@ final class TokenStore: Sendable {
         return version
     }
 
-    /// None came.
+    /// Notes that a refresh failed, and wakes the waiting exchanges.
     func failed(_ definition: TokenDefinition, _ failure: TokenFailure, now: UInt64) {
         settle(definition) { $0.refreshFailed(failure, now: now) }
     }
@@ -136,7 +137,7 @@ final class TokenStore: Sendable {
         _ change: (inout CredentialState) -> Void
     ) {
         let waiters = entries.withLock { entries -> [Wake] in
-            // A refresh that a reload overtook is of no use to the new definition.
+            // A refresh that a reload overtook is useless to the new definition.
             guard var entry = entries[definition.name],
                 entry.definition.isSameCredential(as: definition)
             else { return [] }
@@ -149,8 +150,8 @@ final class TokenStore: Sendable {
         for wake in waiters { wake() }
     }
 
-    /// The refresh token that the server issued last; nil where the one of the rules file holds,
-    /// `seed`: whoever writes a new one there means that one.
+    /// The refresh token issued last; nil when the one of the rules file, `seed`, is still valid: a
+    /// new token in the rules file replaces the issued one.
     func refreshToken(of definition: TokenDefinition, seed: String) -> String? {
         entries.withLock { entries in
             guard let rotated = entries[definition.name]?.rotated, rotated.seed == seed else {
@@ -164,9 +165,9 @@ final class TokenStore: Sendable {
         entries.withLock { $0[definition.name]?.rotated = (seed, refreshToken) }
     }
 
-    /// Whether a secret file of the token is another one than the last time somebody looked.
+    /// Whether a secret file of the token has changed since the last check.
     ///
-    /// True for one caller only, who reads them.
+    /// Returns true to one caller only, which must read the files.
     func hasChangedFiles(_ definition: TokenDefinition, now: UInt64) -> Bool {
         let paths = definition.source.paths
         guard !paths.isEmpty else { return false }
@@ -188,8 +189,8 @@ final class TokenStore: Sendable {
 
     // MARK: Challenges
 
-    /// The answer to the last challenge of `origin`, with a count of its own; nil where none is
-    /// known.
+    /// The answer to the last challenge of `origin`, with its own nonce count; nil when there is no
+    /// challenge.
     func digest(
         _ definition: TokenDefinition,
         for origin: Origin,
@@ -212,7 +213,7 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// Takes the challenges of a 401, and says whether they can be answered.
+    /// Takes the challenges of a 401, and returns whether they can be answered.
     func challenged(
         _ definition: TokenDefinition,
         by origin: Origin,
@@ -231,14 +232,14 @@ final class TokenStore: Sendable {
         }
     }
 
-    /// Takes the next nonce, if a server names it.
+    /// Takes the next nonce, if the server sent one.
     func note(_ definition: TokenDefinition, from origin: Origin, authenticationInfo: String) {
         entries.withLock { entries in
             entries[definition.name]?.digests[origin]?.note(authenticationInfo: authenticationInfo)
         }
     }
 
-    /// Whether `origin` has asked for Basic before (RFC 7617 §2.2).
+    /// Whether `origin` has sent a Basic challenge before (RFC 7617 §2.2).
     func wantsBasic(_ definition: TokenDefinition, _ origin: Origin) -> Bool {
         entries.withLock { $0[definition.name]?.basics.contains(origin) ?? false }
     }
@@ -254,7 +255,7 @@ final class TokenStore: Sendable {
 }
 
 extension TokenDefinition {
-    /// Whether it is the same but for the line that it stands on.
+    /// Whether both are equal apart from their line in the file.
     func isSameCredential(as other: TokenDefinition) -> Bool {
         var copy = other
         copy.line = line

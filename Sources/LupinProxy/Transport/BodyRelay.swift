@@ -1,19 +1,19 @@
-// Moves one body from its source to its sink, as fast as the slower of the two.
+// Moves one body from its source to its sink, at the speed of the slower one.
 import LupinCore
 import LupinIO
 
 /// A body under way.
 ///
-/// It holds at most one buffer of it: when the sink takes no more, the source is not read
-/// (backpressure), and when the source has none, nothing is held at all.
+/// It holds at most one buffer: when the sink takes no more, the source is not read (backpressure),
+/// and when the source has no bytes, it holds nothing.
 ///
-/// `pump` is called when either side may have something to do; the task of the exchange is parked
-/// meanwhile and is woken with `.relayEnded` at the end, good or bad.
+/// Call `pump` when either side may be ready; meanwhile the task of the exchange is parked, and it
+/// is woken with `.relayEnded` at the end, good or bad.
 final class BodyRelay {
     /// running → finishing → finished; running or finishing → sourceFailed or sinkFailed.
     enum State: Equatable {
         case running
-        /// The sink has the whole body and still has to send some of it.
+        /// The sink has taken the whole body and has not sent all of it.
         case finishing
         case finished
         case sourceFailed(LupinError)
@@ -25,9 +25,9 @@ final class BodyRelay {
     private(set) var bytes: UInt64 = 0
     /// When bytes last moved, in microseconds of the loop's clock.
     private(set) var lastActivity: UInt64
-    /// Everything that came has been passed on: if nothing moves, the source is to blame.
+    /// All received bytes have been passed on: if nothing moves, the source is the cause.
     private(set) var waitsForSource = false
-    /// Keeps a copy of what passes, for another attempt.
+    /// Keeps a copy of the bytes for another attempt.
     var replay: BodyReplay?
     /// Payload bytes after which the relay fails; nil for no limit.
     var bytesMax: UInt64?
@@ -37,9 +37,9 @@ final class BodyRelay {
     private let slot: ParkingSlot
     private let loop: EventLoop
     private var pipe: SplicePipe?
-    /// The last turn that moved anything moved a buffer or more.
+    /// The last turn that moved bytes moved at least one buffer.
     private var isFlowing = false
-    /// Why the source broke while the pipe still held bytes of it.
+    /// The source's error, kept while the pipe still holds its bytes.
     private var lateFailure: LupinError?
 
     /// Bytes moved in one call before other connections get their turn.
@@ -47,7 +47,7 @@ final class BodyRelay {
     /// Bodies shorter than this are not worth a pipe.
     private static let spliceBytesMin: UInt64 = 64 << 10
 
-    /// With `isFinishing` the sink has the whole body already and only has to send it.
+    /// With `isFinishing` the sink has taken the whole body already and only has to send it.
     init(
         from source: any BodySource,
         to sink: any BodySink,
@@ -69,12 +69,12 @@ final class BodyRelay {
         }
     }
 
-    /// Moves what can be moved now.
+    /// Moves all bytes that can move now.
     ///
     /// Returns false when the turn was used up and more can move.
     func pump() -> Bool {
         guard !isOver else { return true }
-        // It was the other direction of which there is news.
+        // The event was for the other direction.
         if waitsForSource, !source.hasNews { return true }
         do throws(SideFailure) {
             if case .finishing = state {
@@ -88,7 +88,7 @@ final class BodyRelay {
         }
     }
 
-    /// Ends the relay from outside; nothing moves any more.
+    /// Ends the relay from outside; nothing moves afterwards.
     func cancel() {
         returnPipe()
         if !isOver { state = .sourceFailed(LupinError(.proxyInternalError, detail: "cancelled")) }
@@ -99,7 +99,7 @@ final class BodyRelay {
         let before = bytes
         defer {
             let moved = bytes &- before
-            // A turn for which nothing had come says nothing.
+            // A turn without new bytes does not change the state.
             if moved > 0 { isFlowing = moved >= UInt64(InputBuffer.capacity) }
         }
         var budget = Self.turnBytes
@@ -126,7 +126,7 @@ final class BodyRelay {
 
     /// Passes payload on.
     ///
-    /// False when the sink is full.
+    /// Returns false when the sink is full.
     private func forward(_ budget: inout Int) throws(SideFailure) -> Bool {
         let offer = try toSink { () throws(LupinError) in
             try source.offer(to: sink, keeping: replay)
@@ -160,10 +160,10 @@ final class BodyRelay {
 
     // MARK: Splicing
 
-    /// Whether a pipe is worth its calls, with `moved` bytes copied in this turn.
+    /// Whether splicing is worth the system calls, after `moved` bytes were copied in this turn.
     ///
-    /// Of a known length it depends on the length. A tunnel may carry short messages for hours:
-    /// there it takes a turn that filled a buffer, this one or the one before.
+    /// For a body of known length it depends on the length. A tunnel may carry short messages for
+    /// hours: it is spliced only after a turn, this one or the one before, filled a buffer.
     private func maySplice(after moved: Int) -> Bool {
         let remaining = source.spliceable
         guard remaining >= Self.spliceBytesMin, sink.takesSplice, replay == nil, bytesMax == nil
@@ -174,7 +174,7 @@ final class BodyRelay {
 
     /// Moves bytes through the pipe.
     ///
-    /// False when a side is blocked.
+    /// Returns false when a side is blocked.
     private func splice(_ budget: inout Int) throws(SideFailure) -> Bool {
         guard try toSink({ () throws(LupinError) in try sink.flush() }) else { return false }
         guard let pipe = pipe ?? loop.pipes.borrow() else { return try copyOnce(&budget) }
@@ -186,7 +186,7 @@ final class BodyRelay {
             do throws(LupinError) {
                 received = try source.splice(into: pipe, wanted)
             } catch {
-                // What the pipe holds came before the source broke: it goes out first.
+                // The bytes in the pipe came before the source failed: they go out first.
                 lateFailure = error
             }
         }
@@ -201,7 +201,7 @@ final class BodyRelay {
         return received != .blocked
     }
 
-    /// Without a pipe to be had, bytes go by way of a buffer.
+    /// Copies bytes through a buffer, because no pipe is available.
     private func copyOnce(_ budget: inout Int) throws(SideFailure) -> Bool {
         guard try fromSource({ () throws(LupinError) in try source.pull() }) == .payload else {
             return false
@@ -214,7 +214,7 @@ final class BodyRelay {
         pipe = nil
     }
 
-    // MARK: Who failed
+    // MARK: Which side failed
 
     private struct SideFailure: Error {
         let isSource: Bool

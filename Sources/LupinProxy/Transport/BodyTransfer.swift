@@ -1,59 +1,59 @@
-// What the two sides of an exchange must offer so that a body can go from one to the other.
+// The protocols of the two sides of an exchange between which a body moves.
 import LupinCore
 import LupinIO
 
 /// Where a body comes from.
 ///
-/// All calls are attempts that never wait.
+/// No call ever waits.
 protocol BodySource: AnyObject {
     /// Makes payload available, reading more only when none is.
     func pull() throws(LupinError) -> BodyProgress
-    /// Whether `pull` may find more than it found last, when it was blocked.
+    /// Whether `pull` may find more than last time, when it was blocked.
     var hasNews: Bool { get }
-    /// Offers the payload that is there; what the sink takes is consumed, and kept in `replay`.
+    /// Offers the available payload; consumes what the sink takes, and keeps it in `replay`.
     /// - Throws: What the sink threw.
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer
     /// The trailers of a body that has ended.
     var trailers: FieldSection { get }
-    /// The length of the whole body where the head tells it.
+    /// The length of the whole body when the head gives it.
     var knownLength: UInt64? { get }
-    /// How many of the next bytes are payload as they lie in a socket, with none before them in a
-    /// buffer: 0 where every byte must be looked at.
+    /// How many of the next bytes are payload that still lies in the socket, with none before them
+    /// in a buffer; 0 when every byte must be inspected.
     var spliceable: UInt64 { get }
-    /// Whether many bytes are waited for at a time, which holds only as long as they are spliced.
+    /// Whether the channel waits for many bytes at a time, which holds only while they are spliced.
     var isGathering: Bool { get }
-    /// Moves up to `count` of those bytes into `pipe`.
+    /// Moves up to `count` spliceable bytes into `pipe`.
     func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received
 }
 
-/// What `pull` found.
+/// The result of `pull`.
 enum BodyProgress: Equatable, Sendable { case payload, blocked, end }
 
-/// What became of payload that was offered.
+/// The result of an offer of payload.
 struct Offer {
     var taken: Int
-    /// The sink took everything; otherwise it is full.
+    /// The sink took everything; when false, it is full.
     var isAllTaken: Bool
-    /// That was the end of the body, and the sink knows it.
+    /// The body has ended, and the sink knows it.
     var isEnd: Bool
 }
 
 /// Where a body goes.
 ///
-/// All calls are attempts that never wait.
+/// No call ever waits.
 protocol BodySink: AnyObject {
-    /// Takes as much of `payload` as the kernel does; with `isLast` the end of the body is written
-    /// behind the last byte.
+    /// Takes as much of `payload` as the kernel takes; with `isLast` it ends the body behind the
+    /// last byte.
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int
-    /// The same for a range of bytes that a socket can take without a copy.
+    /// Does the same for a range of bytes that a socket can take without a copy.
     func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int
-    /// Ends the body. True when everything has left; otherwise `flush` goes on.
+    /// Ends the body. Returns true when everything has been sent; otherwise call `flush` later.
     func finish(trailers: FieldSection) throws(LupinError) -> Bool
-    /// Sends what waits. True when nothing does.
+    /// Sends pending bytes. Returns true when none are left.
     func flush() throws(LupinError) -> Bool
-    /// Whether payload may go to a socket as it is.
+    /// Whether payload may be spliced to a socket unchanged.
     var takesSplice: Bool { get }
-    /// Sends what `pipe` holds. True when it is empty.
+    /// Sends what `pipe` holds. Returns true when it is empty.
     func splice(from pipe: SplicePipe) throws(LupinError) -> Bool
 }
 
@@ -62,7 +62,7 @@ extension BodySink {
         try push(bytes.span.extracting(range), isLast: isLast)
     }
 
-    // Most look at the payload, and so are never asked.
+    // Most sinks inspect the payload, so these are never called.
     var takesSplice: Bool { false }
     func splice(from pipe: SplicePipe) throws(LupinError) -> Bool { pipe.held == 0 }
 }
@@ -70,7 +70,7 @@ extension BodySink {
 extension BodySource {
     var hasNews: Bool { true }
     var isGathering: Bool { false }
-    // Most have their payload in memory, and so are never asked.
+    // Most sources have their payload in memory, so these are never called.
     var spliceable: UInt64 { 0 }
 
     func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {

@@ -6,7 +6,7 @@ import LupinWire
 /// Reads the body of the message whose head was just read from `channel`.
 final class HTTP1BodyReader: BodySource {
     private let channel: Channel
-    // The channel's, kept here: reaching it through the channel costs a retain and a release.
+    // The channel's, stored here: access through the channel costs a retain and a release.
     private let input: InputBuffer
     private let side: Side
     private let decoder: BodyDecoder

@@ -1,51 +1,51 @@
-// An HTTP/2 connection on its channel: what comes goes to the streams, what they say goes out.
+// An HTTP/2 connection on its channel: passes received frames to streams and sends their output.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// Who made a link, and hears of what concerns no stream that is there already.
+/// The maker of a link; receives the events that concern no open stream.
 protocol HTTP2LinkOwner: AnyObject {
-    /// A client's request came.
+    /// A client's request has come.
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?)
-    /// A client's request came that wants an answer of ours.
+    /// A client's request has come that lupin itself must refuse.
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream)
-    /// A client's request broke the rules: its stream has been reset, and nobody is to answer.
+    /// A client's request broke the protocol: its stream was reset, and no response is sent.
     func linkRejected(_ stream: HTTP2Stream)
-    /// A stream of ours ended, or the peer's settings or its GOAWAY changed what can be done.
+    /// A stream of ours ended, or the peer's SETTINGS or GOAWAY changed what is possible.
     func linkChanged()
-    /// The connection is over, and closed.
+    /// The connection has ended and is closed.
     func linkEnded()
 }
 
 /// One HTTP/2 connection, on either side.
 ///
-/// It has no task of its own: events of the channel drive it. What streams say is gathered and
-/// leaves at the end of the turn, in as few calls to the kernel as can be.
+/// It has no task of its own: events of the channel drive it. The output of streams is gathered and
+/// sent at the end of the turn, in as few system calls as possible.
 final class HTTP2Link: ChannelPump {
     let channel: Channel
     let connection: HTTP2Connection
     let side: Side
-    /// Until the connection is over.
+    /// Set until the connection has ended.
     var owner: (any HTTP2LinkOwner)?
-    /// What the peer's GOAWAY said, once one came.
+    /// The code of the peer's GOAWAY, once one came.
     private(set) var goAway: HTTP2ErrorCode?
     /// When a frame last came, in microseconds of the loop's clock.
     private(set) var lastReceived: UInt64
     let growth: WindowGrowth?
     private(set) var streams = StreamTable<HTTP2Stream>()
-    /// The one of which something came last: more of it comes next, as a rule.
+    /// The stream of the last event: more events for it usually follow.
     private var latest: HTTP2Stream?
     /// Streams whose payload still lies in the channel's input.
     private let lenders = Roll<HTTP2Stream>()
-    /// Streams with news for whoever uses them.
+    /// Streams with changes to signal to their users.
     private let touched = Roll<HTTP2Stream>()
-    /// Streams that have more to say than the socket took.
+    /// Streams that have more to send than the socket took.
     let blocked = Roll<HTTP2Stream>()
-    /// Streams that have more to say than the peer takes for now.
+    /// Streams that have more to send than the peer's window takes now.
     let waiting = Roll<HTTP2Stream>()
-    /// Requests that came in this turn: they begin when all that came with them is there.
+    /// Requests that came in this turn; they begin when the whole input has been dispatched.
     private let begun = Roll<Beginning>()
-    /// A request, or what is wrong with it.
+    /// A request, or the problem with it.
     private struct Beginning {
         let stream: HTTP2Stream
         var request: ParsedRequest?
@@ -55,17 +55,17 @@ final class HTTP2Link: ChannelPump {
 
     private var isFlushDue = false
     private var isInTurn = false
-    /// Nothing is read until more was sent; no event will tell of what came meanwhile.
+    /// Reading is paused until more was sent; no event will announce the bytes that came meanwhile.
     private var isPaused = false
     private(set) var hasEnded = false
-    /// Some streams let the rest of a message pass by.
+    /// Some streams discard the rest of a message.
     private var hasPassing = false
 
     /// Unsent bytes beyond which no stream may add to them.
     static let backlogMax = 64 << 10
-    /// Unsent bytes beyond which nothing more is read: they are answers that nobody fetches.
+    /// Unsent bytes beyond which nothing more is read: the peer does not read its replies.
     ///
-    /// More than streams may have, or a peer that reads slowly could not even cancel one.
+    /// More than `backlogMax`, or a peer that reads slowly could not even cancel a stream.
     private static let answersMax = 256 << 10
     /// Bytes read before other connections get their turn.
     private static let turnBytes = 256 << 10
@@ -89,17 +89,17 @@ final class HTTP2Link: ChannelPump {
     var isOpen: Bool { !hasEnded }
     var hasStreams: Bool { !streams.isEmpty }
     var streamCount: Int { streams.count }
-    /// The peer has said how it wants to be spoken to.
+    /// The peer's SETTINGS have come.
     var hasSettings: Bool { connection.hasSettings }
-    /// A PING of ours was not answered yet.
+    /// A PING of ours has not been answered yet.
     var awaitsPong: Bool { connection.pingsUnderWay > 0 }
 
-    /// Begins: says our settings, and reads what is there already.
+    /// Starts the connection: sends our SETTINGS, and reads what has come already.
     func start() { turn() }
 
     func channelIsReady(_ channel: Channel) { turn() }
 
-    /// Reads what has come that no event has told of yet.
+    /// Reads bytes that no event has announced yet.
     func look() {
         channel.expectBytes()
         turn()
@@ -114,7 +114,7 @@ final class HTTP2Link: ChannelPump {
         var budget = Self.turnBytes
         while budget > 0 {
             if channel.unsentCount >= Self.answersMax {
-                // Answers that nobody reads must not pile up.
+                // Replies that the peer does not read must not pile up.
                 isPaused = true
                 if channel.isBroken || channel.hasHungUp { end(side.closed) }
                 break
@@ -129,7 +129,7 @@ final class HTTP2Link: ChannelPump {
         if budget <= 0 { loop.later { [self] in turn() } }
     }
 
-    /// Reads once and deals with all of it; nil when there is nothing more.
+    /// Reads once and dispatches all of it; returns nil when there is nothing more.
     private func receive() -> Int? {
         do throws(SystemError) {
             let received = try channel.receive()
@@ -158,9 +158,9 @@ final class HTTP2Link: ChannelPump {
         }
     }
 
-    /// Hands out what came.
+    /// Dispatches the events of nghttp2.
     private func dispatch() {
-        // What an event leads to may end the link, and then its bytes are gone.
+        // An event may end the link, and then its bytes are gone.
         while !hasEnded, let event = connection.nextEvent() {
             switch consume event {
             case .request(let id, let request, let facts):
@@ -173,7 +173,7 @@ final class HTTP2Link: ChannelPump {
                 )
             case .refused(let id, let problem): refuse(id, problem)
             case .malformed(let id):
-                // Never listed: for the link the stream is over.
+                // Not listed: for the link the stream has ended.
                 let stream = HTTP2Stream(id, on: self, windowBytes: 0, bytesReceived: 0)
                 stream.noteReset(.protocolError)
                 owner?.linkRejected(stream)
@@ -212,7 +212,7 @@ final class HTTP2Link: ChannelPump {
 
     private func handOutRequests() {
         guard let owner else { return begun.removeAll() }
-        // All of them, even if the link ends meanwhile: each came and has a record.
+        // All of them, even if the link ends meanwhile: each request gets a record.
         begun.takeEach { beginning in
             if let request = beginning.request {
                 owner.linkReceived(request, on: beginning.stream, named: beginning.named)
@@ -222,7 +222,7 @@ final class HTTP2Link: ChannelPump {
         }
     }
 
-    /// Has streams copy what nobody took at once: the input's memory is used again.
+    /// Makes streams copy payload that was not taken at once, before the input's memory is reused.
     private func keepLent() {
         lenders.takeEach { $0.keepLent() }
     }
@@ -282,19 +282,19 @@ final class HTTP2Link: ChannelPump {
     }
 
     private func signal() {
-        // What is signalled may touch others.
+        // Signalling may touch other streams.
         touched.takeEach { stream in
             stream.isTouched = false
             stream.signal()
         }
     }
 
-    /// Tells who uses a stream of it that there are news.
+    /// Notifies the user of a stream that it has news.
     func call(_ pump: any ChannelPump) { pump.channelIsReady(channel) }
 
     // MARK: Sending
 
-    /// What waits leaves when everybody has had a word.
+    /// Schedules a flush at the end of the loop's turn, when all streams have written.
     func wantFlush() {
         guard !isFlushDue, !isInTurn else { return }
         isFlushDue = true
@@ -325,23 +325,23 @@ final class HTTP2Link: ChannelPump {
         if connection.isOver, !channel.hasStaged { end(breach) }
     }
 
-    /// What ended the connection with streams still on it, where the peer broke the rules: it has
-    /// been told, and nothing more is read.
+    /// The error for streams that are still open after the peer broke the protocol: it has been
+    /// told so, and nothing more is read.
     private var breach: LupinError? {
         connection.isOver && !streams.isEmpty ? side.breach : nil
     }
 
-    /// Has what nghttp2 keeps leave with the next flush.
+    /// Stages the frames that nghttp2 holds, for the next flush.
     func stageFrames() {
         guard connection.wantsWrite else { return }
-        // Moved out and back by `stage`, so that streams may be written to meanwhile.
+        // `stage` moves the output out and back, so that streams may be written to meanwhile.
         channel.stage { connection.drain(into: &$0) }
     }
 
-    /// Takes over the memory of fields that nobody needs any longer.
+    /// Reuses the memory of fields that are no longer needed.
     func recycle(_ fields: consuming FieldSection) { connection.recycle(fields) }
 
-    /// Asks whether the peer is still there.
+    /// Sends a PING to check whether the peer still answers.
     func ping() {
         guard !hasEnded else { return }
         connection.ping()
@@ -361,7 +361,7 @@ final class HTTP2Link: ChannelPump {
         return stream
     }
 
-    /// Moves the streams out and back, which spares run-time checks of exclusivity.
+    /// Moves the table out and back, which avoids the run-time exclusivity check.
     @inline(__always)
     private func changeStreams<Result>(
         _ change: (inout StreamTable<HTTP2Stream>) -> Result
@@ -373,15 +373,15 @@ final class HTTP2Link: ChannelPump {
         return result
     }
 
-    /// Wakes whoever waits on any of the streams.
+    /// Wakes every task that waits on one of the streams.
     func wakeStreams(_ reasons: WakeReasons) {
         for stream in streams.all { stream.slot?.wake(reasons) }
     }
 
-    /// A stream lets the rest of a message pass by: `endPassing` looks after it.
+    /// Notes that a stream discards the rest of a message, so that `endPassing` checks it.
     func notePassing() { hasPassing = true }
 
-    /// Ends the streams whose peers have sent for too long what nobody wants.
+    /// Ends the streams that have discarded a message's rest for too long.
     func endPassing() {
         guard hasPassing else { return }
         let now = loop.now
@@ -391,8 +391,8 @@ final class HTTP2Link: ChannelPump {
 
     // MARK: The end
 
-    /// Says that no new streams should come, and asks when the peer has heard it (RFC 9113 §6.8):
-    /// what is on its way by then is still served.
+    /// Sends a GOAWAY that allows no new streams later, and a PING to learn when it has arrived
+    /// (RFC 9113 §6.8): requests on their way until then are still served.
     func announceLeave() {
         guard !hasEnded else { return }
         connection.goAway(isFinal: false)
@@ -400,7 +400,7 @@ final class HTTP2Link: ChannelPump {
         flush()
     }
 
-    /// Lets what runs finish and takes nothing new.
+    /// Takes no new streams and lets the open ones finish.
     func leave() {
         guard !hasEnded else { return }
         connection.goAway(isFinal: true)
@@ -408,15 +408,15 @@ final class HTTP2Link: ChannelPump {
         if !hasEnded, streams.isEmpty, !channel.hasStaged { end(nil) }
     }
 
-    /// Ends everything now, since lupin stops.
+    /// Ends everything now because lupin stops.
     func cut() { end(saying: .noError, .stopping) }
 
-    /// Ends everything now, since the peer keeps us waiting or busy.
+    /// Ends everything now because the peer keeps us waiting or busy.
     func giveUp(_ code: HTTP2ErrorCode) { end(saying: code, side.closed) }
 
     private func end(saying code: HTTP2ErrorCode, _ error: LupinError) {
         guard !hasEnded else { return }
-        // It forgets resets that wait when the connection ends.
+        // nghttp2 drops pending resets when the connection ends.
         stageFrames()
         connection.terminate(code)
         stageFrames()
@@ -424,8 +424,8 @@ final class HTTP2Link: ChannelPump {
         end(error)
     }
 
-    /// Ends a connection that takes nothing more: what the peer said before it went still counts,
-    /// answers to requests above all.
+    /// Ends a connection to which nothing can be written; bytes that the peer sent before it closed
+    /// are still read, above all responses.
     private func end(behind failure: SystemError) {
         channel.expectBytes()
         isInTurn = true
@@ -434,7 +434,7 @@ final class HTTP2Link: ChannelPump {
         end(side.writeFailure(failure))
     }
 
-    /// Closes the connection; streams that are still under way are lost.
+    /// Closes the connection; streams that are still open fail.
     private func end(_ error: LupinError?) {
         guard !hasEnded else { return }
         hasEnded = true

@@ -1,4 +1,4 @@
-// What streams say on an HTTP/2 connection: heads, payload, resets, and room for more.
+// What streams send on an HTTP/2 connection: heads, payload, resets, and window updates.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -32,7 +32,7 @@ extension HTTP2Link {
         }
     }
 
-    /// Has `write` make bytes of a stream, with so many of its payload if the peer takes them.
+    /// Stages the bytes that `write` makes of at most `count` payload bytes.
     private func send(
         _ count: Int,
         isLast: Bool,
@@ -49,7 +49,7 @@ extension HTTP2Link {
         return result
     }
 
-    /// Lets the peer send as much more of a stream, and further ahead where its reader keeps up.
+    /// Lets the peer send `count` more bytes; widens the window when the stream's reader keeps up.
     func consume(_ count: Int, of stream: HTTP2Stream) {
         guard !hasEnded else { return }
         connection.consume(count, on: stream.id)
@@ -61,13 +61,13 @@ extension HTTP2Link {
 
     func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         guard !hasEnded, streams.find(stream.id) != nil else { return }
-        // Of a stream that is reset nghttp2 forgets what waits, a whole response perhaps.
+        // nghttp2 drops the pending frames of a stream that is reset, perhaps a whole response.
         stageFrames()
         connection.reset(stream.id, code)
         wantFlush()
     }
 
-    /// The stream that a request of ours opens; nil when the connection takes none.
+    /// Opens a stream for a request of ours; returns nil when the connection takes none.
     func open(
         _ head: borrowing RequestHead,
         _ options: borrowing RequestOptions,
@@ -85,7 +85,7 @@ extension HTTP2Link {
         return stream
     }
 
-    /// Sends a head on a stream of the peer's; a reset behind it can't overtake it.
+    /// Sends a head on a stream of the peer's; a later reset can't overtake it.
     func answer(on stream: HTTP2Stream, _ submit: (HTTP2Connection) -> Void) {
         guard !hasEnded else { return }
         stageFrames()
@@ -93,8 +93,7 @@ extension HTTP2Link {
         stage(for: stream) { connection.drain(into: &$0) }
     }
 
-    /// Has `write` make bytes of what is sent on a stream, at once: so it can be told whose they
-    /// are.
+    /// Stages the bytes that `write` makes for a stream at once, so that they are counted for it.
     private func stage(for stream: HTTP2Stream, _ write: (inout [UInt8]) -> Void) {
         channel.stage { output in
             let before = output.count

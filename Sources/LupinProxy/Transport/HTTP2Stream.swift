@@ -1,58 +1,58 @@
-// One HTTP/2 stream: the body that comes on it as a source, the one that goes out as a sink.
+// One HTTP/2 stream: the source of the body that it receives, the sink of the body that it sends.
 import LupinCore
 import LupinIO
 import LupinWire
 
 /// A stream of a link, until both sides have ended it.
 ///
-/// What came and nobody took yet waits here: no more than the stream's window, since the peer may
-/// send more only as bytes are taken. While the link tells of what came it still lies where it was
-/// received, and who takes it at once takes it from there.
+/// Received bytes that were not taken yet wait here: no more than the stream's window, since the
+/// peer may send more only as bytes are taken. While the link dispatches an event its bytes still
+/// lie in the input buffer, and a reader that takes them at once takes them from there.
 final class HTTP2Stream {
     let id: Int32
     let link: HTTP2Link
-    /// Whom to wake when something changed.
+    /// The slot to wake after a change.
     var slot: ParkingSlot?
-    /// Whom to call before.
+    /// The pump to call before that.
     var pump: (any ChannelPump)?
     var bytesReceived: UInt64
     var bytesSent: UInt64 = 0
-    /// The link's notes: news that were not told yet; more to send than could be.
+    /// Flags of the link: the stream has news to signal; it has more to send than was taken.
     var isTouched = false
     var isBlocked = false
     var isInBlocked = false
     var isInWaiting = false
 
-    /// Where payload lies in the link's input that was not copied yet; then nothing is queued.
+    /// Payload in the link's input that was not copied yet; then nothing is queued.
     private var lent: Range<Int>?
-    /// Made for the first bytes that have to wait: most requests have none.
+    /// Created for the first bytes that have to wait: most requests have none.
     private var queue: ByteQueue?
     private var framing = BodyFraming.chunked
     private var response: ParsedResponse?
-    /// Those behind it, since interim ones came before.
+    /// Responses behind the first, since interim ones came before.
     private var others: [ParsedResponse] = []
     private var received = FieldSection()
     private var hasReceivedAll = false
-    /// The peer, or the connection, ended the stream before its time.
+    /// The peer or the connection ended the stream early.
     private(set) var isGone = false
-    /// Why.
+    /// The error for it.
     private var failure: LupinError?
-    /// Trailers and end that could not be sent yet.
+    /// Trailers, and the end of the stream, that could not be sent yet.
     private var pendingEnd: FieldSection?
-    /// Whether the peer wants trailers behind our body.
+    /// Whether the peer accepts trailers behind our body.
     var sendsTrailers = true
     private(set) var hasSentAll = false
-    /// Why the peer ended the stream before its time.
+    /// The code with which the peer reset the stream.
     private(set) var peerReset: HTTP2ErrorCode?
-    /// Why we did.
+    /// The code with which we reset the stream.
     private(set) var ownReset: HTTP2ErrorCode?
     private(set) var isClosed = false
-    // The window: how far the peer may be ahead, and how fast it is taken.
+    // The window: how far the peer may be ahead, and how fast its bytes are taken.
     private var windowBytes: Int
     private var grown = 0
     private var growth: WindowGrowth?
     private var takenSinceGrowth = 0
-    /// What still comes passes by unread: how much of it may, and until when.
+    /// The rest of the message is discarded: how many bytes at most, and until when.
     private var passing: (bytesLeft: Int, deadline: UInt64)?
 
     init(_ id: Int32, on link: HTTP2Link, windowBytes: Int, bytesReceived: UInt64) {
@@ -67,14 +67,14 @@ final class HTTP2Stream {
         queue?.removeAll()
     }
 
-    // MARK: What the link brings
+    // MARK: Events from the link
 
     func take(_ response: ParsedResponse, _ facts: HTTP2Event.MessageFacts) {
         bytesReceived &+= UInt64(facts.bytes)
         if self.response == nil { self.response = response } else { others.append(response) }
     }
 
-    /// Takes note of payload in the link's input, until `keepLent`.
+    /// Notes payload in the link's input, which is valid until `keepLent`.
     func lend(_ payload: Range<Int>) {
         bytesReceived &+= UInt64(payload.count + 9)
         let isFirst = !hasBytes
@@ -84,7 +84,7 @@ final class HTTP2Stream {
         if passing != nil { passBy() }
     }
 
-    /// Copies what still lies in the link's input: there will be other bytes.
+    /// Copies payload that still lies in the link's input, before that is overwritten.
     func keepLent() {
         guard let payload = lent.take() else { return }
         let queue = self.queue ?? ByteQueue(on: link.loop)
@@ -93,16 +93,16 @@ final class HTTP2Stream {
         queue.append(input.bytes.extracting(payload))
     }
 
-    // MARK: What nobody wants
+    // MARK: Discarding the rest
 
-    /// How much of a message passes by that nobody wants, and for how long.
+    /// How much of a message is discarded, and for how long.
     private static let passingBytesMax = 1 << 20
     private static let passingTime = Duration.seconds(2)
 
-    /// Lets the rest of the peer's message pass by for a bound, and ends the stream behind that.
+    /// Discards the rest of the peer's message, within a limit, and then ends the stream.
     ///
     /// RFC 9113 §8.1 allows a reset with NO_ERROR at once, behind a whole response; but clients
-    /// that are still sending then take the response for broken.
+    /// that are still sending then treat the response as broken.
     func letRestPass() {
         guard !isClosed, ownReset == nil else { return }
         passing = (Self.passingBytesMax, link.loop.deadline(in: Self.passingTime))
@@ -120,7 +120,7 @@ final class HTTP2Stream {
         if passing.bytesLeft < 0 { abort(.noError) }
     }
 
-    /// Whether the rest of the peer's message passes by; ends the stream if that takes too long.
+    /// Whether the rest of the message is still discarded; ends the stream after the time limit.
     func passes(at now: UInt64) -> Bool {
         guard let passing, !isClosed, ownReset == nil else { return false }
         if now >= passing.deadline { abort(.noError) }
@@ -138,7 +138,7 @@ final class HTTP2Stream {
         isGone = true
     }
 
-    /// The stream is over; with a code other than NO_ERROR before its time.
+    /// Ends the stream; with a code other than NO_ERROR it ended early.
     func close(_ code: HTTP2ErrorCode, isByPeer: Bool, isGoingAway: Bool) {
         isClosed = true
         guard !(hasReceivedAll && hasSentAll) else { return }
@@ -147,7 +147,7 @@ final class HTTP2Stream {
         switch link.side {
         case .downstream: fail(.clientGone)
         case .upstream:
-            // What nghttp2 itself ends a stream for is the origin's doing too.
+            // When nghttp2 itself ends a stream, the origin caused it too.
             let error: LupinError =
                 isByPeer || code == .refusedStream
                 ? .reset(code, isGoingAway: isGoingAway)
@@ -159,7 +159,7 @@ final class HTTP2Stream {
         }
     }
 
-    /// Tells whoever uses the stream that something changed.
+    /// Notifies the user of the stream of a change.
     func signal() {
         isBlocked = false
         if let pump { link.call(pump) }
@@ -173,7 +173,7 @@ final class HTTP2Stream {
 
     // MARK: State
 
-    /// Whether somebody is to be told of what changes.
+    /// Whether a pump or a slot is to be notified of changes.
     var isUsed: Bool { pump != nil || slot != nil }
     var error: LupinError? { failure }
     var hasBytes: Bool { heldBytes > 0 }
@@ -182,12 +182,12 @@ final class HTTP2Stream {
     /// Whether the peer has sent all that it will.
     var hasPeerEnded: Bool { hasReceivedAll }
 
-    /// Gets ready for the body that comes.
+    /// Prepares for the body that follows.
     func begin(receiving framing: BodyFraming) { self.framing = framing }
 
-    /// Payload that came and nobody took.
+    /// The number of payload bytes that were received and not taken.
     var heldBytes: Int { lent?.count ?? queue?.count ?? 0 }
-    /// Where it begins, as far as it lies together.
+    /// The first contiguous part of them.
     private var held: (buffer: InputBuffer, place: Range<Int>)? {
         if let lent { return (link.channel.input, lent) }
         guard let queue else { return nil }
@@ -195,7 +195,7 @@ final class HTTP2Stream {
         return (block, 0..<block.count)
     }
 
-    /// Takes `count` bytes of what is held, and has the peer send as much more.
+    /// Consumes `count` of the held bytes, and lets the peer send as many more.
     func discardHeld(_ count: Int) {
         guard count > 0 else { return }
         if let lent {
@@ -206,17 +206,17 @@ final class HTTP2Stream {
         if !isClosed { link.consume(count, of: self) }
     }
 
-    /// The next response head that came.
+    /// The next response head, nil when none has come.
     func nextResponse() -> ParsedResponse? {
         let first = response.take()
         if !others.isEmpty { response = others.removeFirst() }
         return first
     }
 
-    /// Our message has ended with its head.
+    /// Notes that our message ended with its head.
     func noteSentAll() { hasSentAll = true }
 
-    /// The window's next size, when its reader has kept up with a whole one (`window: auto`).
+    /// The next window size after the reader has kept up with a whole window (`window: auto`).
     func widen(by growth: WindowGrowth, after count: Int) -> Int? {
         takenSinceGrowth += count
         guard takenSinceGrowth >= windowBytes, heldBytes < windowBytes / 2,
@@ -230,12 +230,12 @@ final class HTTP2Stream {
         return windowBytes
     }
 
-    /// The stream has been ended before its time already.
+    /// Notes that the stream has been reset already.
     func noteReset(_ code: HTTP2ErrorCode) { ownReset = code }
 
-    /// Ends the stream before its time.
+    /// Ends the stream early.
     func abort(_ code: HTTP2ErrorCode) {
-        // Once is enough, also before the link has taken note.
+        // One reset is enough, even before the link has processed it.
         guard !isClosed, ownReset == nil else { return }
         ownReset = code
         link.reset(self, code)
@@ -280,7 +280,7 @@ extension HTTP2Stream: BodySink {
         return result.taken
     }
 
-    /// Notes how far the last of a body of `count` bytes came.
+    /// Notes how much of the last part of a body, `count` bytes long, was taken.
     private func note(_ result: (taken: Int, isOver: Bool), of count: Int) {
         if result.isOver { hasSentAll = true }
         if result.taken == count, !result.isOver { pendingEnd = FieldSection() }
@@ -306,7 +306,7 @@ extension HTTP2Stream: BodySink {
 }
 
 extension LupinError {
-    /// An origin ended a stream before its time.
+    /// An origin reset a stream.
     fileprivate static func reset(_ code: HTTP2ErrorCode, isGoingAway: Bool) -> LupinError {
         if code == .refusedStream {
             return LupinError(

@@ -1,9 +1,8 @@
-// Things that are noted one by one and seen to together, such as the streams with news.
+// A list of items that are collected one by one and handled together, such as touched streams.
 
-/// What was noted since somebody last took all of it, in that order.
+/// The items appended since the last `takeEach`, in their order.
 ///
-/// What it holds is moved out and back for every change, which spares run-time checks of
-/// exclusivity.
+/// Every change moves the array out and back, which avoids the run-time exclusivity check.
 final class Roll<Element> {
     private var elements: [Element] = []
 
@@ -16,16 +15,16 @@ final class Roll<Element> {
         swap(&elements, &self.elements)
     }
 
-    /// Hands over everything, one after the other: also what is noted meanwhile.
+    /// Takes every item, one after the other, including those that are appended meanwhile.
     @inline(__always)
     func takeEach(_ body: (consuming Element) -> Void) {
         while !isEmpty {
             var taken: [Element] = []
             swap(&taken, &self.elements)
-            // From the end they are moved, and not copied.
+            // Taken from the end, items are moved and not copied.
             taken.reverse()
             while let element = taken.popLast() { body(element) }
-            // Its room is used again, unless there is something new.
+            // The capacity is reused, unless new items came.
             if isEmpty { swap(&taken, &self.elements) }
         }
     }

@@ -1,13 +1,13 @@
-// Which way a connection leads, and what is said of failures there.
+// The two sides of the proxy, and the errors that failures on each side are reported as.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// Which peer a connection leads to; it decides what a failure is called.
+/// The side that a connection leads to; it decides which error a failure becomes.
 enum Side: Sendable {
     case downstream, upstream
 
-    /// A read that failed.
+    /// The error for a failed read.
     func readFailure(_ error: SystemError) -> LupinError {
         switch self {
         case .downstream: .clientGone
@@ -16,7 +16,7 @@ enum Side: Sendable {
         }
     }
 
-    /// A write that failed.
+    /// The error for a failed write.
     func writeFailure(_ error: SystemError) -> LupinError { readFailure(error) }
 
     func problem(_ problem: MessageProblem) -> LupinError {
@@ -41,7 +41,7 @@ extension Side {
 }
 
 extension Side {
-    /// The peer did what ends an HTTP/2 connection (RFC 9113 §5.4.1).
+    /// The error when the peer breaks HTTP/2 so that the connection ends (RFC 9113 §5.4.1).
     var breach: LupinError {
         switch self {
         case .downstream: .clientGone
@@ -49,7 +49,7 @@ extension Side {
         }
     }
 
-    /// The peer closed the connection with streams still under way.
+    /// The error when the peer closes the connection with streams under way.
     var closed: LupinError {
         switch self {
         case .downstream: .clientGone

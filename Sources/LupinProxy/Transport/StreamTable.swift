@@ -1,9 +1,9 @@
-// What a connection has of its streams by their numbers, which come in order and are soon over.
+// The open streams of a connection by their numbers, which ascend and are short-lived.
 
-/// A table by the numbers of open streams.
+/// A hash table keyed by the numbers of open streams.
 ///
-/// Numbers come one after the other in steps of two, so the lowest bits of half a number are as
-/// good as any hash; and no peer has more streams open than it may, however it numbers them.
+/// Stream numbers ascend in steps of two, so the lowest bits of half a number are as good as any
+/// hash; and a peer's number of open streams is limited, however it numbers them.
 package struct StreamTable<Value: AnyObject> {
     private struct Place {
         var id: Int32 = 0
@@ -15,7 +15,7 @@ package struct StreamTable<Value: AnyObject> {
 
     package init() { places = Array(repeating: Place(), count: 8) }
 
-    /// One that stands in for another while that one is changed, without room for anything.
+    /// A placeholder without capacity, for the time while a table is moved out and changed.
     private init(standIn: Void) { places = [] }
     package static var standIn: StreamTable { StreamTable(standIn: ()) }
 
@@ -31,7 +31,7 @@ package struct StreamTable<Value: AnyObject> {
         return nil
     }
 
-    /// Adds what has a number that is not there.
+    /// Adds a value; its number must not be in the table.
     package mutating func insert(_ value: Value, at id: Int32) {
         // Never more than half full, so every search ends.
         if 2 * (count + 1) > places.count { grow() }
@@ -45,7 +45,7 @@ package struct StreamTable<Value: AnyObject> {
         guard let removed = places[i].value else { return nil }
         places[i].value = nil
         count -= 1
-        // Those behind it may stand there since its place was taken.
+        // Values behind it may stand there because its place was taken.
         i = next(i)
         while places[i].value != nil {
             let place = places[i]

@@ -1,11 +1,11 @@
-// How far the flow-control windows of one worker may grow together.
+// How far the flow-control windows of one worker's streams may grow in total.
 import LupinCore
 
-/// How much the windows of one worker's streams have grown beyond where they began.
+/// How much the windows of one worker's streams have grown beyond their initial size.
 final class WindowGrowth {
     private var grown = 0
 
-    /// Whether `bytes` more may be promised; if so they are counted.
+    /// Reserves `bytes` more; returns false, and reserves nothing, beyond the limit.
     func reserve(_ bytes: Int) -> Bool {
         guard grown + bytes <= HTTP2Window.autoWorkerBytesMax else { return false }
         grown += bytes

@@ -1,15 +1,15 @@
-// Where the local authority lies, and how it is loaded or, the first time, made.
+// The files of the local CA: found, loaded or, the first time, created.
 package import LupinCore
 import LupinIO
 import LupinRules
 package import LupinTLS
 
-/// Why there is no local authority, in one clause for people.
+/// Why there is no local CA, as a clause for people.
 package enum AuthorityFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case noPlace
     case unreadable(path: String, reason: String)
     case unwritable(path: String, reason: String)
-    /// The certificate is there and its key isn't.
+    /// The certificate exists and its key doesn't.
     case noKey(certificate: String, key: String)
     case openToOthers(key: String)
     case foreignKey(key: String)
@@ -32,13 +32,13 @@ package enum AuthorityFailure: Error, Equatable, Sendable, CustomStringConvertib
     }
 }
 
-/// The two files of the local authority.
+/// The two files of the local CA.
 package struct AuthorityFiles: Sendable {
-    /// The certificate, and behind it those up to a root where it is no root itself.
+    /// The certificate, followed by those up to a root unless it is a root itself.
     package let certificate: String
     package let key: String
     private let keyType: CertificateAuthoritySettings.KeyType
-    /// The rules file says where they lie.
+    /// The rules file names the files.
     private let isNamed: Bool
 
     /// The files that the settings name, else `lupin/ca.pem` and `ca.key` in the user's
@@ -46,8 +46,8 @@ package struct AuthorityFiles: Sendable {
     ///
     /// - Parameters:
     ///   - settings: `intercept.ca`.
-    ///   - environment: The process's; a relative `XDG_CONFIG_HOME` is ignored, as its
-    ///     specification demands.
+    ///   - environment: The environment variables of the process; a relative `XDG_CONFIG_HOME` is
+    ///     ignored, as its specification demands.
     /// - Throws: `noPlace`.
     package init(
         _ settings: CertificateAuthoritySettings,
@@ -60,7 +60,7 @@ package struct AuthorityFiles: Sendable {
         )
     }
 
-    /// The same for a user with another home directory.
+    /// The same files for a user with another home directory.
     package init(
         _ settings: CertificateAuthoritySettings,
         environment: [String: String],
@@ -85,10 +85,10 @@ package struct AuthorityFiles: Sendable {
         key = base + "/lupin/ca.key"
     }
 
-    /// The authority of the files.
+    /// Loads the CA from the files.
     ///
     /// - Parameter now: Seconds since 1970.
-    /// - Returns: The authority, or nil if there is no certificate yet.
+    /// - Returns: The CA, or nil when there is no certificate yet.
     /// - Throws: Why the files can't be used.
     package func load(now: Int64) throws(AuthorityFailure) -> CertificateAuthority? {
         guard let certificates = try contents(of: certificate) else { return nil }
@@ -106,15 +106,15 @@ package struct AuthorityFiles: Sendable {
         }
     }
 
-    /// The authority of the files, made and written first if there is none.
+    /// Loads the CA from the files; creates and writes it first when there is none.
     ///
-    /// Of several processes that make one at once, one does and the others load it. The key is
+    /// When several processes create one at once, one writes it and the others load it. The key is
     /// written before the certificate, so a certificate always has its key; a key without a
-    /// certificate, as a process killed in between leaves it, gets one.
+    /// certificate, which a killed process may leave, gets one.
     /// - Parameters:
     ///   - now: Seconds since 1970.
-    ///   - owner: Whose authority a new one is called.
-    /// - Returns: The authority; `isNew` tells whether it was made.
+    ///   - owner: The owner that a new CA is named after.
+    /// - Returns: The CA; `isNew` is true when it was created.
     /// - Throws: Why there is none.
     package func loadOrCreate(
         now: Int64,
@@ -127,7 +127,7 @@ package struct AuthorityFiles: Sendable {
 
     // MARK: Steps
 
-    /// Makes the authority unless another process has done so before we got the lock.
+    /// Creates the CA unless another process has done so before we got the lock.
     private func create(
         now: Int64,
         owner: String,
@@ -145,7 +145,7 @@ package struct AuthorityFiles: Sendable {
         return authority
     }
 
-    /// One lock for all processes that use the same key file.
+    /// Takes the lock of all processes that use the same key file.
     private func lock() throws(AuthorityFailure) -> Descriptor {
         do throws(ProtectedFileProblem) {
             return try ProtectedFile.lock(key + ".lock")
@@ -178,16 +178,16 @@ package struct AuthorityFiles: Sendable {
         }
     }
 
-    /// The text of the key, nil if there is none, refused if it is no secret.
+    /// The text of the key; nil when there is none; throws when its owner or mode is unsafe.
     private func keyText() throws(AuthorityFailure) -> ProtectedContents? {
         guard let text = try contents(of: key) else { return nil }
         if text.owner == .somebodyElse { throw .foreignKey(key: key) }
-        // Whoever names a file keeps it as he likes, and was warned when his rules were read.
+        // The mode of a named file is the user's choice; reading the rules gave a warning.
         if text.isOpenToOthers, !isNamed, !isMountedByRoot(text) { throw .openToOthers(key: key) }
         return text
     }
 
-    /// Containers mount secrets read-only or on a tmpfs, with a mode that nobody inside can change.
+    /// Containers mount secrets read-only or on a tmpfs, with a mode that can't be changed inside.
     private func isMountedByRoot(_ text: borrowing ProtectedContents) -> Bool {
         guard text.owner == .root, let table = try? FileAccess.read("/proc/self/mountinfo") else {
             return false
@@ -198,8 +198,8 @@ package struct AuthorityFiles: Sendable {
         )
     }
 
-    /// The certificate alone, however old it is and whatever became of its key; nil if there is
-    /// none or it can't be read.
+    /// The certificate alone, regardless of its age and its key; nil when there is none or it can't
+    /// be read.
     package var storedCertificate: Certificate? {
         guard let file = try? FileContent(path: certificate, bytesMax: 1 << 20) else { return nil }
         return try? Certificate.parse(pem: file.bytes.span)

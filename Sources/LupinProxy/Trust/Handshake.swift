@@ -1,11 +1,11 @@
-// The time between a connected socket and a TLS connection that may be used.
+// Runs a TLS handshake from a connected socket to a usable TLS connection.
 import LupinIO
 import LupinTLS
 
 /// Why there is no TLS connection.
 enum HandshakeFailure: Error {
     case tls(TLSFailure)
-    /// The connection broke, for a reason in words.
+    /// The connection broke; the reason is text for people.
     case broken(String)
     case timedOut
     /// One of the interruptions came.
@@ -17,14 +17,14 @@ struct Handshake {
     let channel: Channel
     let filter: TLSFilter
     let slot: ParkingSlot
-    /// What the channel wakes its slot with.
+    /// The reasons with which the channel wakes its slot.
     let readiness: WakeReasons
-    /// What ends the handshake: nobody shakes hands for nobody.
+    /// The reasons that end the handshake, such as the client's leaving.
     let interruptions: WakeReasons
-    /// In microseconds of the loop's clock.
+    /// The deadline, in microseconds of the loop's clock.
     let deadline: UInt64
 
-    /// Comes back when the connection is established, or wants a verdict (`wantsVerdict`).
+    /// Returns when the connection is established, or wants a verdict (`wantsVerdict`).
     func run() async throws(HandshakeFailure) {
         while true {
             let received: Channel.Received

@@ -4,7 +4,7 @@ import LupinIO
 import LupinTLS
 
 enum IdentityFiles {
-    /// Longer files are none.
+    /// The maximum length of a file; longer ones are refused.
     private static let bytesMax = 1 << 20
 
     /// - Throws: `proxy_configuration_error`, which names the file.

@@ -1,13 +1,13 @@
-// The server's side of TLS with clients: certificates of the local authority, on demand.
+// The server's side of TLS with clients: certificates that the local CA issues on demand.
 import Logging
 import LupinCore
 import LupinIO
 import LupinTLS
 import Synchronization
 
-/// Ends TLS of clients with certificates that the local authority signs.
+/// Ends TLS of clients with certificates that the local CA signs.
 ///
-/// The authority is loaded, or made, when it is first needed.
+/// The CA is loaded, or created, when it is first needed.
 final class LeafIssuer: Sendable {
     private struct Ready {
         let leaves: LeafCertificates
@@ -18,7 +18,7 @@ final class LeafIssuer: Sendable {
     private let environment: [String: String]
     private let logger: Logger
     private let ready = Mutex<Ready?>(nil)
-    /// Names a host in 32 bytes: a ticket for one host opens nothing at another.
+    /// A digest of the host, 32 bytes long: a ticket for one host is invalid for another.
     private let scopes = KeyedDigest()
 
     init(
@@ -31,15 +31,15 @@ final class LeafIssuer: Sendable {
         self.logger = logger
     }
 
-    /// Gets the authority and everything that is made once.
-    /// - Throws: Why there is none, in words for people.
+    /// Loads the CA and everything that is made once.
+    /// - Throws: Why there is no CA, as text for people.
     func prepare(wallSeconds: Int64) throws(LupinError) {
         _ = try load(wallSeconds)
     }
 
     /// The server's side of TLS for a client that expects `host`.
     ///
-    /// HTTP/2 is offered where the client may speak it.
+    /// HTTP/2 is offered when the client may use it.
     func filter(
         for host: Host,
         offersHTTP2: Bool,
@@ -66,7 +66,7 @@ final class LeafIssuer: Sendable {
         return TLSFilter(session, isClient: false)
     }
 
-    /// The certificate of the authority; nil while there is none, and none is made.
+    /// The certificate of the CA; nil when there is none; never creates one.
     var authority: Certificate? {
         guard let files = try? AuthorityFiles(settings, environment: environment) else {
             return nil

@@ -2,15 +2,15 @@
 import LupinCore
 import LupinTLS
 
-/// What a listener shows to its clients.
+/// The certificate and TLS context of a listener.
 final class ListenerTLS: Sendable {
     private let context: TLSContext
     private let identity: TLSIdentity
     private let protocols: [String]
-    /// Tickets of one listener are good at none of the others.
+    /// Tickets of one listener are invalid at every other.
     private let scope: [UInt8]
 
-    /// - Throws: What is wrong with the files.
+    /// - Throws: The problem with the files.
     init(
         _ files: CertificateFiles,
         _ protocols: ListenProtocols,
@@ -26,7 +26,7 @@ final class ListenerTLS: Sendable {
         }
     }
 
-    /// The server's side for a new connection.
+    /// The server's side of TLS for a new connection.
     func filter() throws(TLSFailure) -> TLSFilter {
         let session = try TLSSession.server(
             context,
@@ -40,14 +40,14 @@ final class ListenerTLS: Sendable {
 }
 
 extension ListenProtocols {
-    /// What ALPN calls them, the preferred first.
+    /// Their ALPN names, the preferred one first.
     fileprivate var names: [String] {
         (contains(.http2) ? ["h2"] : []) + (contains(.http1) ? ["http/1.1"] : [])
     }
 }
 
 extension TicketKeys {
-    /// Keys that count their age from now.
+    /// Keys whose age counts from now.
     static func fresh() -> TicketKeys {
         let start = ContinuousClock.now
         return TicketKeys { ContinuousClock.now - start }

@@ -1,14 +1,14 @@
-// TLS with an origin: the handshake, and what is thought of the certificates in the middle of it.
+// TLS with an origin: the handshake, and the verdict on the certificates in its midst.
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// Judges one server's certificates; remembers the verdict for the record.
+/// Judges one server's certificates; keeps the verdict for the record.
 final class TrustJudge {
     private let security: OriginSecurity
     private let host: Host
     private let wallSeconds: Int64
-    /// What was found out about withdrawn certificates.
+    /// The revocation answers fetched so far.
     var evidence = RevocationEvidence()
     private(set) var verdict: TrustVerdict?
     private var leaf: CertificateFacts?
@@ -35,17 +35,17 @@ final class TrustJudge {
         return verdict.passed ? .accepted : .refused(verdict.problem?.refusal ?? .badCertificate)
     }
 
-    /// What the record says of it.
+    /// The verdict for the record.
     var record: TrustRecord {
         TrustRecord(policy: security.trust.name, verdict: verdict, leaf: leaf)
     }
 }
 
 extension Exchange {
-    /// Makes TLS with `host` on a connected channel.
+    /// Performs the TLS handshake with `host` on a connected channel.
     ///
-    /// `hop` is the way that the connection stands for: what it leaves to resume is kept there.
-    /// `protocols` are offered by ALPN, nil for those of the settings.
+    /// `hop` is the connection's key: its session ticket is kept under it. `protocols` are offered
+    /// by ALPN, nil for those of the settings.
     func shakeHands(
         _ channel: Channel,
         _ security: OriginSecurity,
@@ -89,8 +89,8 @@ extension Exchange {
         )
         try await run(handshake, judge, with: host)
         while filter.wantsVerdict {
-            // Beside those of the rounds before: the store may have dropped one, and asking for it
-            // again would not end.
+            // Merged with the answers of earlier rounds: the store may have dropped one, and
+            // fetching it again would not end.
             let pending = judge.verdict?.pending ?? []
             let answers = try await revocationAnswers(to: pending, until: handshake.deadline)
             judge.evidence.answers.merge(answers) { $1 }
@@ -152,7 +152,7 @@ extension Exchange {
 }
 
 extension LupinError {
-    /// What TLS with an upstream came to.
+    /// The error for a TLS failure with an upstream.
     init(_ failure: TLSFailure, host: String) {
         switch failure.kind {
         case .alertReceived, .peerRejectedOurCertificate:

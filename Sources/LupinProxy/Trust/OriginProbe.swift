@@ -1,26 +1,26 @@
-// Which certificates an origin shows: one handshake, nothing sent over it, nothing judged.
+// Fetches the certificates that an origin presents, by one handshake without a verdict.
 package import LupinCore
 package import LupinIO
 package import LupinTLS
 
-/// Why nothing was shown, in a sentence for people.
+/// Why no certificates were received, as a sentence for people.
 package struct OriginProbeFailure: Error, Sendable {
     package let sentence: String
 }
 
-/// Asks an origin for its certificates, directly: no parent proxy, no rules.
+/// Fetches an origin's certificates directly: without parent proxy or rules.
 package enum OriginProbe {
-    /// Connects, shakes hands and hangs up.
+    /// Connects, performs the handshake and closes.
     ///
     /// Must be called on the executor's loop.
     /// - Parameters:
-    ///   - host: Whom to ask, and the name that the handshake tells (SNI).
-    ///   - port: Where it listens.
+    ///   - host: The host to connect to, and the server name of the handshake (SNI).
+    ///   - port: The port that it listens on.
     ///   - settings: `upstream.tls`, for versions.
-    ///   - timeout: For the look-up, the connection and the handshake each.
-    ///   - executor: Runs the loop of the caller.
-    /// - Returns: What was shown, good or bad.
-    /// - Throws: Why there is nothing.
+    ///   - timeout: The time limit for the look-up, the connection and the handshake each.
+    ///   - executor: The executor of the caller's loop.
+    /// - Returns: The certificates that were presented, valid or not.
+    /// - Throws: Why there are none.
     package static func certificates(
         of host: Host,
         port: UInt16,
@@ -64,12 +64,12 @@ package enum OriginProbe {
         )
         var failure: HandshakeFailure?
         do throws(HandshakeFailure) { try await handshake.run() } catch { failure = error }
-        // A server that wants a certificate of ours has shown its own before it refuses.
+        // A server that demands a client certificate has sent its own before it refuses.
         if let certificates = shown.certificates { return certificates }
         throw OriginProbeFailure(sentence: sentence(failure, host))
     }
 
-    /// What the check was asked about.
+    /// The certificates that the verification callback received.
     private final class Shown {
         var certificates: PeerCertificates?
     }

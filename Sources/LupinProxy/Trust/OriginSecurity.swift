@@ -1,26 +1,26 @@
-// How TLS with an origin is made: what settings and rules say together, ready for use.
+// The TLS parameters for an origin: settings and rules combined, ready for use.
 import LupinCore
 import LupinIO
 import LupinTLS
 import Synchronization
 
-/// What decides about TLS with an origin besides its name.
+/// The parameters of TLS with an origin, apart from its name.
 struct SecurityDemand: Hashable, Sendable {
     var trust = NamedTrustPolicy.system
     var clientCertificate: CertificateFiles?
     var tls = TLSOverrides()
 }
 
-/// A demand made ready: OpenSSL's context, and who judges the certificates.
+/// A demand with its OpenSSL context, trust policy and anchors.
 ///
-/// Connections are pooled and resumed by its identity, so what one policy accepted never serves
-/// another.
+/// Connections are pooled and resumed by this object's identity, so a connection that one policy
+/// accepted never serves another.
 final class OriginSecurity: Hashable, Sendable {
     let trust: NamedTrustPolicy
     let context: TLSContext
     let anchors: TrustAnchors
     let closeNotify: TLSOverrides.CloseNotify
-    /// What lupin shows, where the origin asks.
+    /// The certificate that lupin sends when the origin asks for one.
     let clientCertificate: CertificateFiles?
 
     init(
@@ -42,7 +42,7 @@ final class OriginSecurity: Hashable, Sendable {
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// The demands that were met so far under one snapshot.
+/// The demands prepared so far under one snapshot.
 final class OriginSecurities: Sendable {
     private let settings: UpstreamTLSSettings
     private let anchors: SharedAnchors
@@ -53,8 +53,8 @@ final class OriginSecurities: Sendable {
         self.anchors = anchors
     }
 
-    /// The security that a rule's demand comes to.
-    /// - Throws: `proxy_configuration_error` where a file that it needs is unusable.
+    /// The security for a rule's demand.
+    /// - Throws: `proxy_configuration_error` when a file that it needs is unusable.
     func security(_ demand: SecurityDemand) throws(LupinError) -> OriginSecurity {
         if let known = ready.withLock({ $0[demand] }) { return known }
         let made = OriginSecurity(

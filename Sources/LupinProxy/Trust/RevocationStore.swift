@@ -1,10 +1,10 @@
-// Answers about withdrawn certificates, kept as long as they hold.
+// Answers about revoked certificates, kept for as long as they are valid.
 import LupinCore
 import LupinIO
 import LupinTLS
 import Synchronization
 
-/// What OCSP responders and issuers of lists said lately, for all workers.
+/// Recent OCSP responses and revocation lists, for all workers.
 final class RevocationStore: Sendable {
     private struct Entry {
         var answer: RevocationAnswer
@@ -12,12 +12,12 @@ final class RevocationStore: Sendable {
         var validUntil: Int64
     }
 
-    /// Answers kept, and their bytes; beyond either those that end first go.
+    /// Limits of the answers' number and bytes; beyond either, those that expire first are dropped.
     private static let countMax = 256
     private static let bytesMax = 32 << 20
-    /// How long a failed question is not asked again, and an answer without an end is kept.
+    /// How long a failure is not retried, and how long an answer without an end is kept.
     static let retrySeconds: Int64 = 60
-    /// Lists are read anew at every handshake; those of large issuers come in smaller parts.
+    /// Lists are parsed at every handshake; large CAs publish theirs in smaller parts.
     static let answerBytesMax = 4 << 20
 
     private struct Answers {
@@ -32,7 +32,7 @@ final class RevocationStore: Sendable {
 
     private let answers = Mutex(Answers())
 
-    /// What is known at a time, in seconds since 1970; nil when somebody must be asked.
+    /// The known answer at a time in seconds since 1970; nil when it must be fetched.
     func answer(to query: RevocationQuery, at now: Int64) -> RevocationAnswer? {
         answers.withLock { answers in
             guard let entry = answers.entries[query], entry.validUntil > now else { return nil }
@@ -56,9 +56,9 @@ final class RevocationStore: Sendable {
 }
 
 extension Exchange {
-    /// Asks what a trust policy wants to know.
+    /// Fetches the answers that a trust policy needs.
     ///
-    /// - Throws: What ended the exchange meanwhile: it says nothing of the certificate.
+    /// - Throws: The error that ended the exchange; it says nothing about the certificate.
     func revocationAnswers(
         to queries: [RevocationQuery],
         until deadline: UInt64
@@ -85,7 +85,7 @@ extension Exchange {
         _ query: RevocationQuery,
         until deadline: UInt64
     ) async throws(LupinError) -> RevocationAnswer {
-        // An https URL would need its own answer first.
+        // An https URL would need a revocation answer of its own first.
         guard let (origin, path) = Origin.parse(httpURL: query.url) else {
             return RevocationAnswer(encoding: nil, failure: "\(query.url) is no http URL")
         }
@@ -108,7 +108,7 @@ extension Exchange {
             }
             return RevocationAnswer(encoding: answer.body)
         } catch {
-            // Kept for all, it would be an answer that a client could give by leaving.
+            // If kept for all, one client could cause this answer by leaving.
             if error == .clientGone || error == .stopping { throw error }
             return RevocationAnswer(encoding: nil, failure: error.detail)
         }

@@ -1,13 +1,13 @@
-// What is known of TLS with an origin once it stands.
+// The state of an established TLS connection with an origin.
 import LupinCore
 import LupinTLS
 
-/// TLS with an origin or a parent proxy, as long as its connection lives.
+/// TLS with an origin or a parent proxy; lives as long as its connection.
 final class SecuredConnection {
     let filter: TLSFilter
-    /// What was thought of the certificates.
+    /// The verdict on the certificates.
     let trust: TrustRecord
-    /// When that was, in seconds since 1970: on resumption nobody is asked again.
+    /// The time of the verdict, in seconds since 1970: a resumed session is not judged again.
     let judgedAt: Int64
     private var keptTicket: TLSTicket?
 
@@ -17,7 +17,7 @@ final class SecuredConnection {
         self.judgedAt = judgedAt
     }
 
-    /// A ticket to resume with, if one came since the last time.
+    /// A ticket for resumption; nil when no new one came since the last call.
     func takeTicket() -> TLSTicket? {
         guard let ticket = filter.session.newTicket, ticket !== keptTicket else { return nil }
         keptTicket = ticket

@@ -4,10 +4,10 @@ import LupinIO
 import LupinTLS
 import Synchronization
 
-/// Anchors that are loaded by whoever needs them first.
+/// Anchors that are loaded on first use.
 ///
-/// The store of a system has some 150 certificates: reading it takes longer than the start of
-/// lupin may.
+/// A system's store has some 150 certificates: reading it takes longer than lupin's whole start may
+/// take.
 final class SharedAnchors: Sendable {
     private let settings: TrustAnchorSettings
     private let environment: [String: String]
@@ -18,7 +18,7 @@ final class SharedAnchors: Sendable {
         self.environment = environment
     }
 
-    /// - Throws: `proxy_configuration_error` where a file is missing or holds no certificate.
+    /// - Throws: `proxy_configuration_error` when a file is missing or holds no certificate.
     func load() throws(LupinError) -> TrustAnchors {
         let result = loaded.withLock { loaded in
             if let loaded { return loaded }

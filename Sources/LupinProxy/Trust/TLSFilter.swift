@@ -4,19 +4,18 @@ import LupinTLS
 
 /// Puts a TLS session between a channel's socket and its users.
 ///
-/// The handshake runs by itself as bytes come; `isEstablished` and `wantsVerdict` say how far it
-/// is.
+/// The handshake proceeds as bytes come; `isEstablished` and `wantsVerdict` report its state.
 final class TLSFilter: ChannelFilter {
     let session: TLSSession
     private(set) var isEstablished = false
-    /// The handshake stands still until the peer's certificates have been judged.
+    /// The handshake is suspended until the peer's certificates have been judged.
     private(set) var wantsVerdict = false
-    /// Why the session ended badly.
+    /// The error that ended the session.
     private(set) var failure: TLSFailure?
     private(set) var hasEnded = false
-    /// Something can be done without ciphertext: a client begins the handshake.
+    /// The session can proceed without ciphertext: a client begins the handshake.
     private var isDue: Bool
-    /// The peer may end without close_notify.
+    /// The peer may close without close_notify.
     let mayEndUnannounced: Bool
 
     init(_ session: TLSSession, isClient: Bool, mayEndUnannounced: Bool = false) {
@@ -25,13 +24,13 @@ final class TLSFilter: ChannelFilter {
         isDue = isClient
     }
 
-    /// Goes on with a handshake that waited for a verdict.
+    /// Resumes a handshake that waited for a verdict.
     func resume() {
         wantsVerdict = false
         isDue = true
     }
 
-    /// OpenSSL takes the part of a record that has come.
+    /// OpenSSL has consumed part of a record.
     var isWithinRecord: Bool { !session.isBetweenRecords }
 
     var holdsPlain: Bool { isDue || (isEstablished && session.holdsPlaintext) }

@@ -1,12 +1,12 @@
-// What earlier TLS connections left, so that the next one to the same hop is cheaper.
+// TLS sessions that earlier connections left, so that the next one to the same hop is cheaper.
 import LupinCore
 import LupinTLS
 import Synchronization
 
 /// Resumable TLS connections to origins, for all workers.
 final class TicketStore: Sendable {
-    /// A ticket with what was thought of the certificates when it was made: on resumption nobody
-    /// is asked again.
+    /// A ticket with the verdict on the certificates of its session: a resumed session is not
+    /// judged again.
     struct Entry: Sendable {
         let ticket: TLSTicket
         let trust: TrustRecord
@@ -14,20 +14,20 @@ final class TicketStore: Sendable {
         let judgedAt: Int64
     }
 
-    /// How old a judgement may be: then certificates are looked at again, withdrawn ones too.
+    /// The maximum age of a verdict: after it, certificates are checked again, for revocation too.
     private static let judgementSecondsMax: Int64 = 86_400
 
-    /// Hops with a ticket; beyond it an arbitrary one goes.
+    /// The maximum number of hops with a ticket; beyond it an arbitrary one is dropped.
     private static let countMax = 1024
 
     private let entries = Mutex<[NextHop: Entry]>([:])
 
-    /// A ticket for one connection to `hop`; one that must not be used twice is taken out.
+    /// Returns a ticket for one connection to `hop`, and removes it when it is for one use.
     func take(for hop: NextHop, now: Int64) -> Entry? {
         entries.withLock { entries in
             guard let entry = entries[hop] else { return nil }
             if entry.ticket.isForOneUse { entries[hop] = nil }
-            // On resumption nobody would notice that the certificate has ended meanwhile.
+            // A resumed session would not reveal that the certificate has expired meanwhile.
             guard entry.ticket.isUsable, entry.ticket.validUntil > now,
                 entry.trust.notAfter ?? .max > now, now - entry.judgedAt < Self.judgementSecondsMax
             else {
@@ -49,7 +49,7 @@ final class TicketStore: Sendable {
 }
 
 extension TicketStore {
-    /// Keeps what the origin gave to resume its TLS with, if it gave something new.
+    /// Keeps the origin's session ticket if a new one came.
     func keepTicket(of secured: SecuredConnection, for hop: NextHop) {
         guard let ticket = secured.takeTicket() else { return }
         keep(

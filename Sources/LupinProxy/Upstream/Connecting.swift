@@ -4,9 +4,9 @@ import LupinIO
 import LupinTLS
 import LupinWire
 
-/// What making a connection took, as far as it went.
+/// What a connection attempt measured, as far as it got.
 ///
-/// An object, since the way leads through several waits.
+/// A class, since several asynchronous steps write to it.
 final class ConnectionNotes {
     var timing = Timing()
     var peer: SocketAddress?
@@ -24,14 +24,14 @@ extension AttemptRecord {
     }
 }
 
-/// A new connection, by the version of HTTP that both ends agreed upon.
+/// A new connection, by the version of HTTP that ALPN chose.
 enum Connected {
     case http1(UpstreamHTTP1)
     case http2(UpstreamHTTP2)
 }
 
 extension Exchange {
-    /// Makes a connection to `hop` on which HTTP/1.1 is spoken, or nothing that we know.
+    /// Makes a connection to `hop` for HTTP/1.1 or for bytes of unknown protocol.
     func connectHTTP1(
         to hop: NextHop,
         isHostFromFile: Bool,
@@ -51,9 +51,9 @@ extension Exchange {
         return connection
     }
 
-    /// Makes a connection to `hop`, and notes what it took.
+    /// Makes a connection to `hop`, and fills `notes`.
     ///
-    /// `isHostFromFile` says that the host stands literally in the rules file; `protocols` are
+    /// `isHostFromFile` means that the host stands literally in the rules file; `protocols` are
     /// offered by ALPN, nil for those of the settings.
     func connect(
         to hop: NextHop,
@@ -71,7 +71,7 @@ extension Exchange {
                 noting: notes
             )
         } catch {
-            // Asked once more, with an answer to what the parent proxy asked.
+            // Tried once more, with an answer to the parent proxy's challenge.
             guard error.error == .parentAsks else { throw error }
         }
         return try await connectOnce(
@@ -158,7 +158,7 @@ extension Exchange {
         return .http2(connection)
     }
 
-    /// Asks a parent proxy for a tunnel to the origin.
+    /// Opens a tunnel to the origin through a parent proxy, by CONNECT.
     private func openPassage(
         _ channel: Channel,
         to origin: Origin,
@@ -177,7 +177,7 @@ extension Exchange {
             method: .connect,
             uri: origin.hostAndPort
         )
-        // A chain of proxies that leads back here is found by it.
+        // Via lets a chain of proxies detect that it leads back here.
         options.via = snapshot.via(
             received: request.version,
             pseudonym: resources.shared.pseudonym
@@ -207,7 +207,7 @@ extension Exchange {
                     host: origin.hostAndPort,
                     detail: "The parent proxy \(parent.proxy.host.text) answered CONNECT with "
                         + "\(response.head.status).",
-                    // Asking again would get the same refusal, and lock an account in the end.
+                    // A retry would get the same refusal, and could lock the account.
                     retry: response.head.status < 500 ? .never : nil,
                     status: 502
                 )
@@ -230,7 +230,7 @@ extension Exchange {
 }
 
 extension LupinError {
-    /// A parent proxy wants Digest, and has said with what; never seen outside of this file.
+    /// A parent proxy sent a Digest challenge; never seen outside of this file.
     fileprivate static let parentAsks = LupinError(
         .destinationUnavailable,
         detail: "The parent proxy asks for credentials.",

@@ -27,10 +27,10 @@ struct Dialer {
         self.client = client
     }
 
-    /// A connection to `hop`, and how long `dns` and `tcp` took.
+    /// Connects to `hop`; returns the connection and the times that `dns` and `tcp` took.
     ///
     /// `deadline` is the exchange's own, besides `timeouts.dns` and `timeouts.connect`;
-    /// `interruptions` end the attempt: nobody connects for nobody.
+    /// `interruptions` end the attempt, since no connection is made for a client that left.
     func dial(
         _ hop: NextHop,
         waits: Waits,
@@ -109,8 +109,8 @@ struct Dialer {
         }
     }
 
-    /// Every address is checked after DNS, and a checked one is connected to: a name that resolves
-    /// anew in between can't lead elsewhere.
+    /// Checks every address after DNS resolution; only checked addresses are connected to, which
+    /// prevents DNS rebinding.
     private func check(
         _ addresses: [IPAddress],
         _ hop: NextHop,
@@ -165,8 +165,8 @@ struct Dialer {
         )
     }
 
-    /// Every address of this machine leads to a wildcard listener, and the kernel takes such an
-    /// address for our side of the connection too.
+    /// Whether the connection leads to a wildcard listener, which every address of this machine
+    /// reaches: the kernel then uses the same address on both ends.
     private func isOwnListener(_ channel: Channel, _ hop: NextHop) -> Bool {
         guard snapshot.access.hasWildcardListener(onPort: hop.port) else { return false }
         return channel.localAddress?.address == channel.peer?.address

@@ -1,27 +1,27 @@
-// A request of lupin's own, made in the middle of an exchange: small, bounded, and in memory.
+// A request that lupin itself makes within an exchange: small, bounded, and in memory.
 import LupinCore
 import LupinIO
 import LupinWire
 
-/// What lupin asks a server for its own sake, such as whether a certificate was withdrawn.
+/// A request that lupin makes for itself, such as a certificate's revocation check.
 ///
-/// No rule applies to it and nothing of it is stored; access lists and the parent proxy do apply.
+/// No rule applies and the response is not stored; access lists and the parent proxy do apply.
 struct Fetch {
     var origin: Origin
     /// Path and query, beginning with `/`.
     var path: String
     var method = Method.get
     var contentType: String?
-    /// Further fields.
+    /// Additional fields.
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
-    /// A longer answer is an error.
+    /// The maximum length of the response's body; a longer one is an error.
     var answerBytesMax: Int
-    /// In microseconds of the loop's clock.
+    /// The deadline, in microseconds of the loop's clock.
     var deadline: UInt64
 }
 
-/// What came of it.
+/// The response to a fetch.
 struct FetchAnswer {
     var status: UInt16
     var body: [UInt8]
@@ -136,7 +136,7 @@ extension Exchange {
         }
     }
 
-    /// Interim responses to a request of lupin's own: more of them would keep the loop.
+    /// The maximum number of interim responses to such a request; more could occupy the loop.
     static let interimsMax = 16
 
     private func wait(until deadline: UInt64, for origin: Origin?) async throws(LupinError) {

@@ -1,10 +1,10 @@
-// Who waits until the machine has a network again.
+// The exchanges that wait until the machine has a network again.
 import LupinCore
 import LupinIO
 
-/// The exchanges of one worker that wait for a network: all of them are woken together.
+/// The exchanges of one worker that wait for a network; all of them are woken together.
 ///
-/// The kernel is listened to only while somebody waits.
+/// The kernel's network events are watched only while an exchange waits.
 final class NetworkWaiters {
     private let loop: EventLoop
     private var slots: [ObjectIdentifier: ParkingSlot] = [:]
@@ -15,7 +15,7 @@ final class NetworkWaiters {
     func add(_ slot: ParkingSlot) {
         slots[ObjectIdentifier(slot)] = slot
         guard watch == nil else { return }
-        // Without it they wait to their end and fail with what they failed with before.
+        // Without a watch they wait until their deadline and fail with their former error.
         watch = try? NetworkWatch(on: loop) { [weak self] in self?.wakeAll() }
     }
 

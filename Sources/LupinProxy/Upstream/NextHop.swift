@@ -1,15 +1,15 @@
-// Where a connection must lead: the origin itself, or a parent proxy on the way.
+// The peer that a connection leads to: the origin itself, or a parent proxy.
 import LupinCore
 
 /// The next hop of a request; connections are pooled by it.
 enum NextHop: Hashable, Sendable {
-    /// The origin, in clear; or the target of a tunnel, whatever flows through it.
+    /// The origin in clear text, or the target of a tunnel, whatever protocol flows through it.
     case origin(Origin)
-    /// A parent proxy that gets the request itself.
+    /// A parent proxy that receives the request itself.
     ///
-    /// Boxed, as the next one, so that a hop is one reference.
+    /// Indirect, as is the next case, so that a hop is one reference.
     indirect case parent(ParentHop)
-    /// The origin under TLS, straight or through a tunnel of a parent proxy.
+    /// The origin under TLS, directly or through a tunnel of a parent proxy.
     indirect case secure(Origin, OriginSecurity, through: ParentHop?)
 
     /// The name or address to connect to.
@@ -27,7 +27,7 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
-    /// `host:port` of whoever answers, for errors.
+    /// `host:port` of the peer that answers, for errors.
     var text: String {
         switch self {
         case .origin(let origin), .secure(let origin, _, _): origin.hostAndPort
@@ -35,12 +35,12 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
-    /// Whether TLS with the origin is lupin's.
+    /// Whether lupin itself speaks TLS with the origin.
     var isSecure: Bool {
         if case .secure = self { true } else { false }
     }
 
-    /// The parent proxy that is spoken to.
+    /// The parent proxy that receives requests; nil when it only tunnels.
     var parent: ParentProxy? {
         switch self {
         case .origin, .secure: nil
@@ -48,7 +48,7 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
-    /// The parent proxy that is connected to, whether it is spoken to or only leads on.
+    /// The parent proxy that is connected to, whether it receives requests or only tunnels.
     var connectedParent: ParentHop? {
         switch self {
         case .origin: nil
@@ -59,8 +59,8 @@ enum NextHop: Hashable, Sendable {
 }
 
 extension NextHop {
-    /// Whether connections and TLS sessions are kept apart by what is attached, where they must be:
-    /// where it says who the sender is for the whole connection.
+    /// Returns false when what is attached identifies the sender of a whole connection, and
+    /// connections and TLS sessions to this hop are not kept separate by it.
     func isApart(by attached: Attached) -> Bool {
         switch attached {
         case .clientCertificate(let files):
@@ -70,17 +70,17 @@ extension NextHop {
                 false
             }
         case .parentIdentity(let proxy): connectedParent?.proxy == proxy
-        // Every message says it by itself.
+        // Every message carries it by itself.
         case .token, .secret, .cookies: true
-        // Nothing of it is sent.
+        // It sends nothing.
         case .privateResponses, .followedRedirect: true
         }
     }
 }
 
-/// A parent proxy and how it is reached.
+/// A parent proxy and how to reach it.
 struct ParentHop: Hashable, Sendable {
     let proxy: ParentProxy
-    /// How TLS with the proxy is made; nil when it is reached in clear.
+    /// The TLS context for the proxy; nil when it is reached in clear text.
     let security: OriginSecurity?
 }

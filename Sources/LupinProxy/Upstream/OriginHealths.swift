@@ -1,33 +1,33 @@
-// How the origins fared that retry policies count for.
+// The health of origins, which retry policies count by.
 import LupinCore
 import LupinIO
 import Synchronization
 
-/// How every origin fared lately.
+/// The recent health of every origin.
 ///
-/// Retries for its budget, failures in a row, times to a response: all workers share it, so a
-/// hundred tools have one budget.
+/// It counts retries for the retry budget, consecutive failures and times to a response. All
+/// workers share it, so a hundred clients have one budget.
 final class OriginHealths: Sendable {
-    /// One origin's.
+    /// The health of one origin.
     final class Record: Sendable {
         private let state: Mutex<OriginHealth>
-        /// False once it was dropped, so that whoever keeps it looks again.
+        /// False once the record was dropped, so that holders look it up again.
         fileprivate let isListed = Atomic<Bool>(true)
 
         fileprivate init(now: UInt64) { state = Mutex(OriginHealth(now: now)) }
 
-        /// Asks or notes something, while nobody else does.
+        /// Reads or changes the health under its lock.
         func use<Answer: Sendable>(_ body: (inout OriginHealth) -> Answer) -> Answer {
             state.withLock { body(&$0) }
         }
     }
 
-    /// More origins than this nobody talks to at a time.
+    /// The maximum number of records.
     private static let recordsMax = 4096
 
     private let records = Mutex<[Origin: Record]>([:])
 
-    /// What is known of `origin`.
+    /// The record of `origin`; made when there is none.
     func record(of origin: Origin, now: UInt64) -> Record {
         records.withLock { records in
             if let record = records[origin] { return record }
@@ -43,7 +43,7 @@ final class OriginHealths: Sendable {
             record.isListed.store(false, ordering: .relaxed)
             records[origin] = nil
         }
-        // All busy: what was learnt is learnt anew.
+        // All are busy: all records are dropped, and health is learnt again.
         guard records.count >= recordsMax else { return }
         for record in records.values { record.isListed.store(false, ordering: .relaxed) }
         records = [:]
@@ -51,7 +51,7 @@ final class OriginHealths: Sendable {
 }
 
 extension KnownTarget {
-    /// What is known of the target's origin.
+    /// The health record of the target's origin.
     func health(in healths: OriginHealths, now: UInt64) -> OriginHealths.Record {
         if let healthRecord, healthRecord.isListed.load(ordering: .relaxed) { return healthRecord }
         let record = healths.record(of: origin, now: now)

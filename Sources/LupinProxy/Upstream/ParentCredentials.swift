@@ -1,4 +1,4 @@
-// What lupin says to a parent proxy that wants to know who asks: Basic at once, Digest when asked.
+// Credentials for a parent proxy: Basic without a challenge, Digest after one.
 import LupinCore
 import LupinTLS
 import LupinWire
@@ -10,7 +10,7 @@ final class ParentCredentials: Sendable {
 
     /// The value of Proxy-Authorization for a request; nil where the rules file has no credentials.
     ///
-    /// `uri` is the target as it is sent: a URL, or `host:port` of a CONNECT.
+    /// `uri` is the request target as sent: a URL, or `host:port` of a CONNECT.
     func field(for parent: ParentProxy, method: Method, uri: String) -> String? {
         guard let userinfo = parent.userinfo else { return nil }
         let digest = sessions.withLock { sessions -> String? in
@@ -28,7 +28,7 @@ final class ParentCredentials: Sendable {
         return digest ?? BasicCredentials.field(userinfo)
     }
 
-    /// Takes the challenges of a 407; false where sending the request again would not help.
+    /// Takes the challenges of a 407; returns false when sending the request again would not help.
     func challenged(by parent: ParentProxy, _ response: ResponseHead) -> Bool {
         guard parent.userinfo != nil else { return false }
         let challenges = AuthenticationChallenge.challenges(
@@ -56,14 +56,14 @@ final class ParentCredentials: Sendable {
 }
 
 extension MessageDigest {
-    /// What Digest authentication wants of a digest.
+    /// The hash function that Digest authentication uses.
     static func digest(_ function: DigestAlgorithm.Hash, _ bytes: [UInt8]) -> [UInt8] {
         function == .md5 ? md5(bytes.span) : sha256(bytes.span)
     }
 }
 
 extension Exchange {
-    /// Whether a parent proxy's 407 can be answered: once in an exchange.
+    /// Whether a parent proxy's 407 can be answered; at most once per exchange.
     func answersParent(_ response: ParsedResponse, _ attempt: Attempt) -> Bool {
         guard response.status == 407, !hasAnsweredParent, attempt.isReplayable,
             let parent = attempt.adapted.hop.parent,

@@ -1,16 +1,16 @@
-// Who may use a connection that was made for somebody else.
+// Which clients may use a connection that was made for another one.
 
-/// Whom the access rules let use a connection that was made for somebody.
+/// Which clients the access rules let use a connection that was made for another client.
 struct Reach {
-    /// The number of the snapshot whose access rules these are; 0 where nobody has looked.
+    /// The number of the snapshot whose access rules were checked; 0 before any check.
     var judgedBy = 0
-    /// The access rules don't let everybody there.
+    /// The access rules deny the peer to some clients.
     var isRestricted = false
-    /// But they do let clients on this machine.
+    /// The access rules allow the peer to clients on this machine.
     var isOpenToLocalClients = false
 
-    /// Whether a client may use it, by that very snapshot, without being looked at; `isLocal` says
-    /// that it is here.
+    /// Returns true when a client may use the connection without another check, under exactly that
+    /// snapshot; `isLocal` means that the client is on this machine.
     func isOpen(toLocal isLocal: Bool, by snapshot: Snapshot) -> Bool {
         judgedBy == snapshot.number && (!isRestricted || (isOpenToLocalClients && isLocal))
     }

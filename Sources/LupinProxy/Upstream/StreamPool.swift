@@ -1,33 +1,33 @@
-// Which HTTP/2 connection carries the next request, and who waits for one that is being made.
+// Chooses the HTTP/2 connection for the next request, and lets exchanges wait for one being made.
 import LupinCore
 import LupinIO
 
 /// One worker's HTTP/2 connections to origins.
 ///
-/// A hop has one, and another only when the first takes no more streams. Requests never share a
-/// connection across origins, even where a certificate would allow it (RFC 9113 §9.1.1): each
-/// origin has its own rules and trust policy, and the hop says both.
+/// A hop has one connection, and gets another only when the first takes no more streams. Requests
+/// never share a connection across origins, even where a certificate would allow it (RFC 9113
+/// §9.1.1): each origin has its own rules and trust policy, and the hop identifies both.
 final class StreamPool {
     /// The connections to one hop.
     private final class Shelf {
         var connections: [UpstreamHTTP2] = []
 
-        /// The first one with room for one more stream.
+        /// The first connection with room for one more stream.
         var withRoom: UpstreamHTTP2? { connections.first { $0.streamsLeft > 0 } }
     }
 
     private let loop: EventLoop
     private let tickets: TicketStore
     private var shelves: [NextHop: Shelf] = [:]
-    /// Hops to which somebody makes a connection that others may share.
+    /// Hops to which a connection is being made that other exchanges may share.
     private var dialled: Set<NextHop> = []
     private var failed: [NextHop: Int] = [:]
-    /// Who waits for such a connection, or for a word on one.
+    /// The slots of exchanges that wait for such a connection, or for room on one.
     private var waiting: [NextHop: [ParkingSlot]] = [:]
-    /// Hops that are known not to speak HTTP/2; true where they said so in a stream.
+    /// Hops known not to speak HTTP/2; true where the origin reset a stream with HTTP_1_1_REQUIRED.
     private var speakHTTP1: [NextHop: Bool] = [:]
 
-    /// Hops of which it is remembered what they speak.
+    /// The maximum number of hops whose protocol or failures are remembered.
     private static let memoriesMax = 4096
 
     init(on loop: EventLoop, tickets: TicketStore) {
@@ -35,7 +35,7 @@ final class StreamPool {
         self.tickets = tickets
     }
 
-    /// Whether a connection to the hop can be shared, as far as is known.
+    /// Whether a connection to the hop can be shared, as far as known.
     func mayShare(_ hop: NextHop) -> Bool {
         hop.isSecure && speakHTTP1[hop] == nil
     }
@@ -77,7 +77,7 @@ final class StreamPool {
         roomChanged(at: connection.hop)
     }
 
-    /// A stream ended, or an answer came: those who wait look again.
+    /// Wakes waiting exchanges after a stream ended, or settings came.
     func roomChanged(at hop: NextHop) {
         guard !waiting.isEmpty else { return }
         for slot in waiting[hop] ?? [] { slot.wake(.answered) }
@@ -87,7 +87,7 @@ final class StreamPool {
         tickets.keepTicket(of: secured, for: hop)
     }
 
-    /// Closes what has been idle for too long, in microseconds.
+    /// Closes connections idle for longer than the lifetime, in microseconds.
     func sweep(idleLifetime: UInt64) {
         for connection in shelves.values.flatMap(\.connections) {
             guard !connection.link.hasStreams,
@@ -103,18 +103,19 @@ final class StreamPool {
 
     // MARK: Dialling
 
-    /// Whether somebody makes a connection to the hop.
+    /// Whether a connection to the hop is being made.
     ///
-    /// So it is while the origin has not said yet how many streams it takes.
+    /// Also true until the origin's SETTINGS say how many streams it takes.
     func isDialing(_ hop: NextHop) -> Bool {
         dialled.contains(hop)
             || shelves[hop]?.connections.contains { !$0.link.hasSettings } ?? false
     }
 
-    /// How often making a connection to the hop has failed.
+    /// How often connecting to the hop has failed.
     func failures(at hop: NextHop) -> Int { failed[hop] ?? 0 }
 
-    /// Notes that a connection is being made which others may share; false where they can't.
+    /// Notes that a shareable connection is being made; returns false when it can't be shared, or
+    /// one is being made already.
     func beginDial(_ hop: NextHop, wants protocols: [String]?) -> Bool {
         guard protocols == nil, mayShare(hop) else { return false }
         return dialled.insert(hop).inserted

@@ -5,30 +5,30 @@ import LupinWire
 
 /// An upstream connection.
 ///
-/// It carries one exchange at a time and outlives it when both sides agree.
+/// It carries one exchange at a time and stays open afterwards when both sides allow it.
 final class UpstreamHTTP1: Upstream {
     let channel: Channel
     let hop: NextHop
-    /// TLS with the origin; nil in clear.
+    /// TLS with the origin; nil in clear text.
     let secured: SecuredConnection?
     /// Whether an earlier exchange used the connection.
     var isReused = false
     var reach = Reach()
-    /// Where the pool keeps it, once it was kept, and what lies below it there.
+    /// The pool's shelf for it, once it was kept, and the next connection below it on that shelf.
     var shelf: UpstreamPool.Shelf?
     var below: UpstreamHTTP1?
     /// When it became idle, in microseconds of the loop's clock.
     private(set) var idleSince: UInt64 = 0
 
-    // The channel's, kept here: reaching it through the channel costs a retain and a release.
+    // The channel's, stored here: access through the channel costs a retain and a release.
     private let input: InputBuffer
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
     private let limits: HTTP1Limits
-    // A tunnel's connection needs none.
+    // Lazy, since a tunnel's connection needs none.
     private lazy var parser = ResponseParser(limits: limits)
     private var method = Method.get
-    /// The response lets the connection live on.
+    /// The response allows the connection to be kept.
     private(set) var mayPersist = false
     private var responseHasBegun = false
 
@@ -53,7 +53,7 @@ final class UpstreamHTTP1: Upstream {
     var bytesReceived: UInt64 { channel.bytesReceived }
     var requestBody: any BodySink { writer }
     var responseBody: any BodySource { reader }
-    /// Whether any byte of the final response, or of an interim one, has come.
+    /// Whether any byte of a response, final or interim, has come.
     var hasAnswered: Bool { responseHasBegun }
 
     func attach(_ slot: ParkingSlot, _ pump: any ChannelPump) {
@@ -63,14 +63,14 @@ final class UpstreamHTTP1: Upstream {
         channel.writableReason = .upstreamWritable
     }
 
-    /// Nobody uses it for now; `pump` hears of what comes all the same.
+    /// Marks the connection idle; `pump` is still called when bytes come.
     func rest(with pump: any ChannelPump, since now: UInt64) {
         idleSince = now
         channel.slot = nil
         channel.pump = pump
     }
 
-    /// Whether it is as quiet as it must be while it rests.
+    /// Whether the idle connection has nothing to read and is not closed.
     func isQuiet(asksKernel: Bool) -> Bool { channel.isQuiet(asksKernel: asksKernel) }
 
     func begin(_ head: RequestHead, _ options: RequestOptions) {
@@ -113,7 +113,7 @@ final class UpstreamHTTP1: Upstream {
 
     func release(to pool: UpstreamPool) {
         channel.pump = nil
-        // Of connections that close, above all: the next one will be a new one.
+        // Above all for connections that close: the next request needs a new one.
         if let secured { pool.keepTicket(of: secured, for: hop) }
         if mayPersist, reader.isComplete, input.isEmpty, !channel.hasStaged,
             !channel.hasHungUp
@@ -126,8 +126,8 @@ final class UpstreamHTTP1: Upstream {
 
     func recycle(_ fields: consuming FieldSection) { parser.recycle(fields) }
 
-    /// With RST: a FIN would wait behind all that the peer has not read yet, and to the other end
-    /// of a tunnel it would look like the proper end.
+    /// Closes with RST: a FIN would wait behind all bytes that the peer has not read yet, and the
+    /// other end of a tunnel would take it for a regular end.
     func abort() { channel.close(reset: true) }
 
     private func feed() throws(LupinError) -> Int {
@@ -145,7 +145,7 @@ final class UpstreamHTTP1: Upstream {
         } catch {
             // Before the end of a head it makes no difference how the connection was closed.
             if error == .unannouncedEnd { return .end }
-            // In TLS 1.3 an origin says only behind the handshake that it misses a certificate.
+            // In TLS 1.3 an origin reports a missing client certificate only after the handshake.
             if let failure = secured?.filter.failure { throw LupinError(failure, host: hop.text) }
             throw Side.upstream.readFailure(error)
         }

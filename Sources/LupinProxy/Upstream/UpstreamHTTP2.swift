@@ -1,4 +1,4 @@
-// One HTTP/2 connection to an origin: which requests it can carry beside those it carries.
+// One HTTP/2 connection to an origin, and how many more requests it can carry.
 import LupinCore
 import LupinIO
 import LupinWire
@@ -10,9 +10,9 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     let peer: SocketAddress?
     let link: HTTP2Link
     var reach = Reach()
-    /// Streams that `upstream.pool.streams` allows.
+    /// The number of streams that `upstream.pool.streams` allows.
     private let streamsMax: Int
-    /// Whom to tell that the connection is over, or takes requests again.
+    /// The pool to notify when the connection has ended, or takes requests again.
     var pool: StreamPool?
     /// Whether an earlier exchange used the connection.
     private var hasServed = false
@@ -39,10 +39,10 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
 
     func start() { link.start() }
 
-    /// Streams that may be opened beside those that are.
+    /// How many more streams may be opened.
     var streamsLeft: Int {
         guard link.isOpen, !isLeaving, link.goAway == nil else { return 0 }
-        // More than one could be more than the origin is going to allow.
+        // Before the origin's SETTINGS, more than one stream could exceed its limit.
         guard link.hasSettings else { return link.streamCount == 0 ? 1 : 0 }
         return min(link.connection.streamsLeft, streamsMax - link.streamCount)
     }
@@ -50,33 +50,33 @@ final class UpstreamHTTP2: HTTP2LinkOwner {
     /// Whether a WebSocket can begin on a stream (RFC 8441 §3).
     var takesExtendedConnect: Bool { link.connection.takesExtendedConnect }
 
-    /// Whether nobody has heard of the origin for so long that it should be asked first.
+    /// Whether the origin has been silent for so long that a PING should check it first.
     var isDoubtful: Bool {
         link.loop.now &- link.lastReceived >= Self.silence && !link.hasStreams
     }
 
-    /// How long a connection is silent before it is doubted, in microseconds.
+    /// How long a connection may be silent before it is doubted, in microseconds.
     private static let silence: UInt64 = 15_000_000
 
-    /// A hold on the connection for one exchange.
+    /// Leases the connection to one exchange.
     func lease() -> UpstreamStream {
         defer { hasServed = true }
         return UpstreamStream(on: self, isReused: hasServed)
     }
 
-    /// Takes no more requests, and closes when those that run have ended.
+    /// Takes no more requests, and closes when the running ones have ended.
     func leave() {
         guard !isLeaving else { return }
         isLeaving = true
         link.leave()
     }
 
-    /// Ends at once: the peer gives no sign of life.
+    /// Ends at once: the peer does not answer.
     func giveUp() { link.cut() }
 
-    // MARK: The link's news
+    // MARK: Events of the link
 
-    // A server can't ask: nghttp2 has answered such frames with a connection error.
+    // A server can't send requests: nghttp2 has answered such frames with a connection error.
     func linkReceived(_ request: ParsedRequest, on stream: HTTP2Stream, named: String?) {}
     func linkRefused(_ problem: MessageProblem, on stream: HTTP2Stream) {}
     func linkRejected(_ stream: HTTP2Stream) {}

@@ -1,13 +1,13 @@
-// Which idle connection serves the next request, and how long one is kept.
+// Chooses the idle connection for the next request, and limits how long one is kept.
 import LupinCore
 import LupinIO
 
 /// One worker's idle upstream connections.
 ///
-/// `upstream.pool.per_host` bounds what stays idle, not what is open: a request never waits for
-/// another one's connection, as a tool's hundred parallel downloads would otherwise hang here. And
-/// it bounds what *stays*: a burst that ends at once would close connections that its next wave
-/// opens again, so the surplus goes when the pool is swept.
+/// `upstream.pool.per_host` limits idle connections, not open ones: a request never waits for
+/// another request's connection, since a client with a hundred parallel downloads would otherwise
+/// hang here. The limit applies at the sweep only: a burst that ends at once would close
+/// connections that the next burst opens again.
 final class UpstreamPool {
     /// The idle connections to one hop: a stack, the one used last on top.
     final class Shelf {
@@ -16,12 +16,12 @@ final class UpstreamPool {
         fileprivate var isListed = true
     }
 
-    /// The connections that several requests use at a time.
+    /// The HTTP/2 connections, which several requests use at a time.
     let streams: StreamPool
     private let loop: EventLoop
     private let tickets: TicketStore
     private var shelves: [NextHop: Shelf] = [:]
-    /// How many connections to one host are kept; this worker's share.
+    /// How many idle connections to one host are kept; this worker's share.
     var idlePerHostMax: Int
     var idleLifetime: Duration
 
@@ -38,11 +38,11 @@ final class UpstreamPool {
         self.idleLifetime = idleLifetime
     }
 
-    /// The connection that was used last, if it is still as quiet as it must be.
+    /// Leases the connection used last, if it is open and has nothing to read.
     ///
-    /// `target` is the one whose direct way `hop` is, if that is known: it spares a look-up. With
-    /// `asksKernel` the socket itself is asked and not only the events that were seen: for requests
-    /// that can't be sent again once they were lost.
+    /// `target` is the one whose direct way `hop` is, if known: it saves a look-up. With
+    /// `asksKernel` the socket itself is read, and not only seen events count: for requests that
+    /// can't be sent again once they were lost.
     func lease(
         for hop: NextHop,
         known target: KnownTarget?,
@@ -53,7 +53,7 @@ final class UpstreamPool {
     }
 
     private func lease(from shelf: Shelf, asksKernel: Bool) -> UpstreamHTTP1? {
-        // Who leases a connection attaches himself as its pump, before he waits for anything.
+        // The caller attaches itself as the connection's pump before it waits for anything.
         while let connection = shelf.top.take() {
             shelf.top = connection.below.take()
             if connection.isQuiet(asksKernel: asksKernel) {
@@ -93,7 +93,7 @@ final class UpstreamPool {
         tickets.keepTicket(of: secured, for: hop)
     }
 
-    /// Closes what has been idle for too long and what is too much; called about once a second.
+    /// Closes connections idle for too long, and surplus ones; called about once a second.
     func sweep() {
         let now = loop.now
         let lifetime = idleLifetime.microseconds
@@ -115,16 +115,16 @@ final class UpstreamPool {
 
     /// How long the surplus of a burst may stay, in microseconds.
     private static let surplusLifetime: UInt64 = 1_000_000
-    /// Hosts remembered without a connection to them.
+    /// The maximum number of hosts remembered without a connection.
     private static let shelvesMax = 1024
 
-    /// Closes everything.
+    /// Closes all connections.
     func closeAll() {
         streams.closeAll()
         for shelf in shelves.values { filter(shelf) { _ in false } }
     }
 
-    /// Closes the connections of a shelf that are not wanted; the others keep their order.
+    /// Closes the connections of a shelf that `isWanted` rejects; the others keep their order.
     private func filter(_ shelf: Shelf, _ isWanted: (UpstreamHTTP1) -> Bool) {
         var wanted: [UpstreamHTTP1] = []
         var next = shelf.top
@@ -153,7 +153,7 @@ final class UpstreamPool {
 }
 
 extension UpstreamPool: ChannelPump {
-    /// An idle connection has no reason to speak: it was closed, or what it says answers nothing.
+    /// An idle connection has nothing to send: it was closed, or its bytes answer no request.
     func channelIsReady(_ channel: Channel) {
         guard channel.isOpen, !channel.isQuiet(asksKernel: false) else { return }
         for shelf in shelves.values { filter(shelf) { $0.channel !== channel } }

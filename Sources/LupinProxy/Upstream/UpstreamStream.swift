@@ -10,7 +10,7 @@ final class UpstreamStream: Upstream {
     private var stream: HTTP2Stream?
     private var waiter: (slot: ParkingSlot, pump: any ChannelPump)?
     private var responseHasBegun = false
-    /// The key of the WebSocket that was asked for.
+    /// The key of the requested WebSocket.
     private var webSocketKey: String?
 
     init(on connection: UpstreamHTTP2, isReused: Bool) {
@@ -88,7 +88,7 @@ final class UpstreamStream: Upstream {
         return nil
     }
 
-    /// The 2xx with which a WebSocket begins, as HTTP/1.1 says it.
+    /// Turns the 2xx with which a WebSocket begins into HTTP/1.1's 101.
     private func switched(_ response: ParsedResponse) -> ParsedResponse {
         guard response.status / 100 == 2, let webSocketKey else { return response }
         var head = response.takeHead()
@@ -122,13 +122,13 @@ final class UpstreamStream: Upstream {
         stream.pump = nil
         stream.slot = nil
         waiter = nil
-        // An answer that came before all of the request: the rest is not sent.
+        // The response came before the whole request was sent: the rest is not sent.
         if !stream.isClosed, !(stream.hasPeerEnded && stream.hasSentAll) { stream.abort(.cancel) }
     }
 }
 
 extension LupinError {
-    /// The same, with the host that it happened at.
+    /// A copy of the error that names the host where it occurred.
     fileprivate func at(_ host: String) -> LupinError {
         var error = self
         if error.host == nil { error.host = host }
