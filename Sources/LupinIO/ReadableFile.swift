@@ -35,7 +35,7 @@ package struct ReadableFile: ~Copyable {
 
     /// Opens what `names` lead to below `folder`; symbolic links count as long as they stay there.
     ///
-    /// - Parameter names: Without slashes and NUL, none of them `..`; none is the folder itself.
+    /// `names` have no slash and no NUL, and none of them is `..`; without any it is the folder.
     /// - Throws: What open(2) or openat2(2) said: EXDEV where a link leads out.
     package init(_ names: [String], below folder: String) throws(SystemError) {
         let root = try SystemCall.check {

@@ -181,7 +181,7 @@ struct DocumentTests {
         #expect(result.errors.report() == "")
         let rules = try #require(result.configuration).rules.rules
         #expect(rules.first?.timeouts.total == .some(.some(.seconds(90))))
-        #expect(rules.last?.respond?.body == "not\nhere")
+        #expect(rules.last?.respond?.content == .text(Template("not\nhere")))
     }
 
     @Test(arguments: [

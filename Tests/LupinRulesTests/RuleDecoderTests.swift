@@ -42,7 +42,7 @@ struct RuleDecoderTests {
         #expect(rule.steps.map(\.summary) == ["set x-a"])
         #expect(rule.respond?.status == 451)
         #expect(rule.respond?.fields.map(\.name) == ["Content-Type"])
-        #expect(rule.respond?.body == "no\n")
+        #expect(rule.respond?.content == .text(Template("no\n")))
         #expect(rule.timeouts.minRateBytesPerSecond == .some(.none))
         #expect(rule.timeouts.expect == .seconds(2))
         #expect(rule.timeouts.dns == .seconds(1))

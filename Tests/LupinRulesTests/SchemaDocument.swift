@@ -171,6 +171,8 @@ enum SchemaDocument {
                 ("status", integer(200...599)),
                 ("headers", .object([("type", "object")])),
                 ("body", .object([("type", "string")])),
+                ("file", .object([("type", "string")])),
+                ("folder", .object([("type", "string")])),
             ]),
             "timeouts": closed(perRule("timeouts")),
             "log": [either(.object(closed(perRule("log"))), ["off"])],

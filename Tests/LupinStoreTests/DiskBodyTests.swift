@@ -36,8 +36,8 @@ struct DiskBodyTests {
     @Test func `the descriptor is for reading and closed on exec`() throws {
         let store = try folder.open()
         let body = try #require(try store.open(try store.put("a", pattern(10))))
-        #expect(fcntl(body.descriptor, F_GETFD) == FD_CLOEXEC)
-        #expect(fcntl(body.descriptor, F_GETFL) & O_ACCMODE == O_RDONLY)
+        #expect(fcntl(body.file.descriptor, F_GETFD) == FD_CLOEXEC)
+        #expect(fcntl(body.file.descriptor, F_GETFL) & O_ACCMODE == O_RDONLY)
     }
 
     @Test(arguments: [true, false])

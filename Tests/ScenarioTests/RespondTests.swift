@@ -27,6 +27,15 @@ struct RespondTests {
         }
     }
 
+    @Test func `a body quotes the request`() async throws {
+        let rule = rules("{status: 200, body: \"${query:q} ${header:X-A} ${query:none}.\"}")
+        try await ProxyFixture.run(rule) { proxy in
+            let client = try proxy.client()
+            let response = try client.get("http://a.example/x?q=1%202", "X-A: b")
+            #expect(response.bodyText == "1 2 b .")
+        }
+    }
+
     @Test func `the body of a request that a rule answers is not taken for a request`()
         async throws
     {

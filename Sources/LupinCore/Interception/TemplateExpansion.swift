@@ -67,7 +67,8 @@ struct TemplateValues {
         let line = original.fields.lines.first {
             original.fields.nameEquals($0, name.utf8.span)
         }
-        return line.map { [UInt8](copying: original.fields.storage.span.extracting($0.value.range)) }
+        let storage = original.fields.storage
+        return line.map { [UInt8](copying: storage.span.extracting($0.value.range)) }
     }
 
     /// The first value of a parameter of the request's query.

@@ -69,7 +69,7 @@ package struct FolderPath: Sendable, Equatable {
         let path = normal.rewritten ?? [UInt8](copying: target.extracting(0..<normal.pathCount))
         guard path.first == 0x2F else { return nil }
         var segments = path.dropFirst().split(separator: 0x2F, omittingEmptySubsequences: false)
-        isFolder = segments.count <= skipped || segments.last?.isEmpty != false
+        isFolder = segments.last?.isEmpty != false
         if segments.last?.isEmpty == true { segments.removeLast() }
         var names: [String] = []
         for segment in segments.dropFirst(skipped) {

@@ -113,7 +113,8 @@ extension RuleKey {
         case .respond:
             (
                 "{status: 403}",
-                "lupin answers itself; on a CONNECT too if the match tests nothing in clear"
+                "lupin answers itself, with a body, a file or a folder: {folder: mock}; on a CONNECT "
+                    + "too if it only refuses and the match tests nothing in clear"
             )
         case .redirect:
             ("pass", "who follows redirects: pass, or {follow: true, max, deny, cross_origin}")

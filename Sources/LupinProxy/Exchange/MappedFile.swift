@@ -13,7 +13,7 @@ private enum MappedFile: Sendable {
     /// Why there is nothing to be had, by the kernel's words.
     case nothing(SystemError)
 
-    /// Opens the file at a path. It blocks.
+    /// Opens the file at a path, which may block.
     init(path: String) {
         do throws(SystemError) {
             try self.init(try ReadableFile(path: path), name: path, isFolder: false)
@@ -22,7 +22,7 @@ private enum MappedFile: Sendable {
         }
     }
 
-    /// Opens what a path below a folder names, or the folder's index. It blocks.
+    /// Opens the file that a path below a folder names, or an index, which may block.
     init(_ path: FolderPath, below folder: String) {
         do throws(SystemError) {
             let found = try ReadableFile(path.names, below: folder)

@@ -65,7 +65,7 @@ import Testing
             "respond with a body",
             {
                 $0.respond = CannedResponse(status: 403)
-                $0.respond?.body = "no"
+                $0.respond?.content = .text(Template("no"))
             }, true, false
         ),
         ("respond with 200", { $0.respond = CannedResponse(status: 200) }, true, false),

@@ -1,0 +1,131 @@
+// Rules that answer with a file or a folder: as a web server does, and with nothing else.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct MappedFileTests {
+    private static let long = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    private static let files: [String: [UInt8]] = [
+        "users.json": Array("[1,2]".utf8), "secret.txt": Array("outside".utf8), "long.bin": long,
+    ]
+
+    private func run(
+        _ rule: String,
+        _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
+    ) async throws {
+        try await ProxyFixture.run("rules: [\(rule)]", files: Self.files) { proxy in
+            let folder = "\(proxy.directory)/mock"
+            for path in ["js", ".git", "empty"] {
+                try FileManager.default.createDirectory(
+                    atPath: "\(folder)/\(path)",
+                    withIntermediateDirectories: true
+                )
+            }
+            for (name, text) in [
+                ("index.html", "<p>home"), ("js/main.js", "run()"), (".git/config", "hidden"),
+            ] {
+                try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            }
+            for (name, target) in [("out", "../secret.txt"), ("within", "js/main.js")] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(folder)/\(name)",
+                    withDestinationPath: target
+                )
+            }
+            try await body(proxy)
+        }
+    }
+
+    @Test func `a file is the body, of its type, as it is now`() async throws {
+        try await run("{match: {host: a.example}, respond: {file: DIR/users.json}}") { proxy in
+            let client = try proxy.client()
+            let first = try client.get("http://a.example/any")
+            #expect(first.status == 200 && first.bodyText == "[1,2]")
+            #expect(first["Content-Type"] == "application/json")
+            #expect(first["Proxy-Status"]?.contains("answered by the rule") == true)
+            #expect(first["Age"] == nil)
+            let path = "\(proxy.directory)/users.json"
+            try Data("[1,2,3]".utf8).write(to: URL(fileURLWithPath: path))
+            let second = try client.get("http://a.example/any")
+            #expect(second.bodyText == "[1,2,3]" && second["ETag"] != first["ETag"])
+            try client.send("POST", "http://a.example/any", body: "x")
+            #expect(try client.response().bodyText == "[1,2,3]")
+            try FileManager.default.removeItem(atPath: path)
+            let none = try client.get("http://a.example/any")
+            #expect(none.status == 502 && none.bodyText.contains("No such file"))
+            #expect(!none.bodyText.contains(proxy.directory))
+            #expect(try proxy.records(4)[3]["error.type"] == "proxy_internal_error")
+        }
+    }
+
+    @Test func `conditions and ranges hold as on a server`() async throws {
+        try await run("{match: {host: a.example}, respond: {file: DIR/long.bin}}") { proxy in
+            let client = try proxy.client()
+            let url = "http://a.example/"
+            let whole = try client.get(url)
+            #expect(whole.body == Self.long && whole["Accept-Ranges"] == "bytes")
+            let tag = try #require(whole["ETag"])
+            let date = try #require(whole["Last-Modified"])
+            #expect(try client.get(url, "If-None-Match: \(tag)").status == 304)
+            #expect(try client.get(url, "If-Modified-Since: \(date)").status == 304)
+            #expect(try client.get(url, "If-Match: \"other\"").status == 412)
+            #expect(try client.get(url, "If-Match: \(tag)").status == 200)
+            let part = try client.get(url, "Range: bytes=100000-200000", "If-Range: \(tag)")
+            #expect(part.status == 206 && part.body == Array(Self.long[100_000...200_000]))
+            #expect(part["Content-Range"] == "bytes 100000-200000/300000")
+            #expect(try client.get(url, "Range: bytes=400000-").status == 416)
+            let several = try client.get(url, "Range: bytes=0-0,299999-299999")
+            #expect(several["Content-Type"]?.hasPrefix("multipart/byteranges") == true)
+            try client.send("HEAD", url)
+            let head = try client.response(to: "HEAD")
+            #expect(head["Content-Length"] == "300000" && head.body.isEmpty)
+        }
+    }
+
+    @Test func `a status of the rule's own is kept, and ranges don't change it`() async throws {
+        let rule = "{match: {host: a.example}, respond: {status: 503, file: DIR/users.json}}"
+        try await run(rule) { proxy in
+            let response = try proxy.client().get("http://a.example/", "Range: bytes=0-1")
+            #expect(response.status == 503 && response.bodyText == "[1,2]")
+            #expect(response["ETag"] == nil)
+        }
+    }
+
+    private static let folder =
+        "{match: {host: a.example, path: /app/**}, respond: {folder: DIR/mock}}"
+
+    @Test(arguments: [
+        ("/app/js/main.js", 200, "run()"), ("/app/", 200, "<p>home"), ("/app", 301, ""),
+        ("/app/within", 200, "run()"), ("/app/js", 301, ""), ("/app/empty/", 404, ""),
+        ("/app/none", 404, ""), ("/app/js/main.js/", 404, ""), ("/app/out", 404, ""),
+        ("/app/.git/config", 404, ""), ("/app/..%2fsecret.txt", 404, ""),
+        ("/app/js/main.js/x", 404, ""), ("/app/%00", 404, ""),
+    ])
+    func `the path behind the rule's own names the file`(
+        path: String,
+        status: Int,
+        body: String
+    ) async throws {
+        try await run(Self.folder) { proxy in
+            let response = try proxy.client().get("http://a.example\(path)")
+            #expect(response.status == status)
+            if status == 200 { #expect(response.bodyText == body) }
+            if status == 301 { #expect(response["Location"] == "\(path)/") }
+            #expect(!response.bodyText.contains("outside"))
+            #expect(!response.bodyText.contains("hidden"))
+        }
+    }
+
+    @Test func `a folder is only read, and comes inside https too`() async throws {
+        try await run(Self.folder) { proxy in
+            let client = try proxy.client()
+            try client.send("POST", "http://a.example/app/", body: "x")
+            let refused = try client.response()
+            #expect(refused.status == 405 && refused["Allow"] == "GET, HEAD")
+            let inside = try proxy.client().connectSecurely("a.example:443")
+            let page = try inside.get("https://a.example/app/")
+            #expect(page.bodyText == "<p>home")
+            #expect(page["Content-Type"] == "text/html; charset=utf-8")
+        }
+    }
+}
