@@ -18,19 +18,17 @@ public struct Hooks: Sendable {
     public init() {}
 }
 
-extension HelperThread {
-    /// The thread that runs credential programs and writes rotated tokens.
-    static func forTokens() throws(SystemError) -> HelperThread { try named("lupin-tokens", 256) }
+/// The threads for work that blocks and belongs to no other part.
+struct HelperThreads {
+    /// Runs credential programs and writes rotated tokens.
+    let tokens: HelperThread
+    /// Reads the files of `respond` and edits bodies.
+    let bodies: HelperThread
 
-    /// The thread that reads the files of `respond` and edits bodies.
-    static func forBodies() throws(SystemError) -> HelperThread { try named("lupin-bodies", 1024) }
-
-    private static func named(
-        _ name: String,
-        _ capacity: Int
-    ) throws(SystemError) -> HelperThread {
-        do throws(CannotStart) {
-            return try HelperThread(name: name, capacity: capacity)
+    init() throws(SystemError) {
+        do throws(HelperThread.CannotStart) {
+            tokens = try HelperThread(name: "lupin-tokens", capacity: 256)
+            bodies = try HelperThread(name: "lupin-bodies", capacity: 1024)
         } catch {
             throw SystemError(code: error.code)
         }

@@ -90,8 +90,7 @@ public final class Proxy: Sendable {
                 records: records,
                 resolver: try ResolverThreads(asking: resolve),
                 processes: try ProcessLookup(asking: identify),
-                tokenThread: try HelperThread.forTokens(),
-                bodyThread: try HelperThread.forBodies(),
+                threads: try HelperThreads(),
                 environment: environment,
                 siblingFolders: siblingFolders,
                 hooks: hooks

@@ -85,8 +85,7 @@ final class Shared: Sendable {
         records: RecordWriter,
         resolver: ResolverThreads,
         processes: ProcessLookup,
-        tokenThread: HelperThread,
-        bodyThread: HelperThread,
+        threads: HelperThreads,
         environment: [String: String],
         siblingFolders: [String],
         hooks: Hooks
@@ -99,8 +98,8 @@ final class Shared: Sendable {
         self.records = records
         self.resolver = resolver
         self.processes = processes
-        self.tokenThread = tokenThread
-        self.bodyThread = bodyThread
+        tokenThread = threads.tokens
+        bodyThread = threads.bodies
         self.environment = environment
         spillFolder = SpillFile.folder(environment)
         interceptor = hooks.interceptor
@@ -109,7 +108,7 @@ final class Shared: Sendable {
         eventMonitors = hooks.eventMonitors
         responses = ResponseStore(bytesMax: snapshot.settings.cacheStore.memoryBytes)
         responses.adopt(snapshot.settings.cacheStore, environment, logger)
-        cookieJars = CookieJars(on: tokenThread, logger: logger)
+        cookieJars = CookieJars(on: threads.tokens, logger: logger)
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
         history = ExchangeHistory(snapshot.settings.admin)

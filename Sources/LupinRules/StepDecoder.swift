@@ -19,7 +19,11 @@ struct StepDecoder {
         }
     }
     private var keys: [DocumentedKey] {
-        side == .request ? RuleKeyTable.step : RuleKeyTable.responseStep
+        switch side {
+        case .request: RuleKeyTable.step
+        case .response: RuleKeyTable.responseStep
+        case .modify: RuleKeyTable.fieldStep
+        }
     }
 
     /// The steps of `request:` or `response:`; what could not be read was told and is left out.
@@ -60,6 +64,8 @@ struct StepDecoder {
         case "query": return query(entry.value).map { [$0] } ?? []
         case "auth": return auth(entry.value).map { [$0] } ?? []
         case "delay": return delay(entry.value).map { [$0] } ?? []
+        case "body", "json":
+            return context.bodyEdit(entry).map { [.edit($0)] } ?? []
         default: return url(entry.value).map { [$0] } ?? []
         }
     }

@@ -363,8 +363,8 @@ struct RuleDecoderTests {
             "3:48: `Content-Length` frames the message  [E-HEADER]"
         ),
         (
-            "{match: {}, respond: {status: 200, body: \"${id}\"}}",
-            "3:45: \"${id}\" is not allowed here  [E-TYPE]"
+            "{match: {}, respond: {status: 200, body: \"${token:t}\"}}",
+            "3:45: \"${token:t}\" is not allowed here  [E-TYPE]"
         ),
         ("{match: {}, timeouts: {drain: 1s}}", "3:26: a rule cannot set \"drain\"  [E-KEY]"),
         (

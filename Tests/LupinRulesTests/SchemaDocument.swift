@@ -253,6 +253,8 @@ enum SchemaDocument {
                 ("min", .object([either(0, unit("B|KiB|MiB|GiB|TiB", or: nil))])),
                 ("if_encoded", .object([("enum", .array(["skip", "error"]))])),
             ]),
+            "body": closed([("replace", .object(closed([("from", text), ("to", text)])))]),
+            "json": closed([("set", .object(map)), ("remove", .object(oneOrMany(text)))]),
         ]
         var schema = closed(properties(RuleKeyTable.step, forms))
         schema.append(("maxProperties", 1))

@@ -92,7 +92,7 @@ enum DeltaSeconds {
 
     /// Parses digits; returns nil for anything else.
     static func parse(_ text: Span<UInt8>) -> Int64? {
-        // Bounded by 2^31.
+        // Bounded: by 2^31.
         NumberReader.saturated(text, at: UInt64(max)).map { Int64($0) }
     }
 }

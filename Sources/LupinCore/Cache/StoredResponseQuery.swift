@@ -52,7 +52,7 @@ package struct StoredResponseQuery: Sendable {
 extension QueryParameters {
     /// The number of results that a parameter asks for; a number too large counts as all.
     package static func count(_ text: some StringProtocol) -> Int? {
-        // Bounded by 2^31.
+        // Bounded: by 2^31.
         NumberReader.saturated(Array(text.utf8).span, at: 1 << 31).map { Int($0) }
     }
 }

@@ -150,7 +150,7 @@ private struct StructuredReader {
         guard (1...15).contains(digits.count),
             let number = NumberReader.unsigned(bytes[digits].span)
         else { return nil }
-        // Bounded by 15 digits.
+        // Bounded: by 15 digits.
         let value = isNegative ? -Int64(number) : Int64(number)
         guard take(0x2E) else { return .integer(value) }
         skip(\.isASCIIDigit)

@@ -118,7 +118,7 @@ struct JSONReader {
     /// Deeper nesting is refused, so that brackets of a peer cost no stack.
     static let depthMax = 64
 
-    private var position: Int
+    private(set) var position: Int
 
     /// A byte order mark at the beginning is passed over, which RFC 8259 §8.1 allows.
     init(_ bytes: Span<UInt8>) {
@@ -169,7 +169,7 @@ struct JSONReader {
         return name
     }
 
-    private mutating func skipWhitespace(_ bytes: Span<UInt8>) {
+    mutating func skipWhitespace(_ bytes: Span<UInt8>) {
         while position < bytes.count {
             switch bytes[position] {
             case 0x20, 0x09, 0x0A, 0x0D: position += 1

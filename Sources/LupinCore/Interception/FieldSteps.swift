@@ -29,7 +29,7 @@ extension FieldSection {
             return true
         case .rewrite(let name, let pattern, let replacement):
             return try rewrite(name, pattern, replacement)
-        case .remove, .query, .url, .compress, .auth, .delay: return false
+        case .remove, .query, .url, .compress, .auth, .delay, .edit: return false
         }
     }
 
@@ -45,7 +45,7 @@ extension FieldSection {
         case .default:
             if mayBeThere, hasLine(planned.name) { return false }
             lines.append(makeLine(planned))
-        case .remove, .rewrite, .query, .url, .compress, .auth, .delay: return false
+        case .remove, .rewrite, .query, .url, .compress, .auth, .delay, .edit: return false
         }
         return true
     }

@@ -113,6 +113,12 @@ package struct RequestPreview: Sendable {
 
     private mutating func note(_ plan: Plan) {
         if let jar = plan.cookieJar { notes.append("Cookie has the matching cookies of \(jar)") }
+        for edit in plan.bodyEdits {
+            notes.append("a body is edited (\(edit.summary)) where it is no longer than 1 MiB")
+        }
+        if plan.readsResponses {
+            notes.append("Accept-Encoding has only codings that lupin can undo")
+        }
         if let step = plan.compress {
             notes.append("a body is sent with \(step.summary) where its size and coding allow")
         }
@@ -248,7 +254,7 @@ extension RequestStep {
                 remove: remove
             )
         case .url(let step): .url(step.labelled(&labels))
-        case .remove, .rewrite, .compress, .auth, .delay: self
+        case .remove, .rewrite, .compress, .auth, .delay, .edit: self
         }
     }
 }

@@ -34,7 +34,7 @@ package struct AppliedSteps: Sendable {
             if url.host != nil { isHostFromFile = true }
             if isChanged { isTargetChanged = true }
         case .query: if isChanged { isTargetChanged = true }
-        case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay: break
+        case .set, .add, .default, .remove, .rewrite, .compress, .auth, .delay, .edit: break
         }
     }
 
@@ -108,7 +108,7 @@ extension RequestHead {
         case .set, .add, .default, .remove, .rewrite: return try fields.apply(planned, values)
         // A credential is for the origin at the end of all steps, a body follows its head, and a
         // wait is no change.
-        case .compress, .auth, .delay: return false
+        case .compress, .auth, .delay, .edit: return false
         case .query(let set, let remove): return try changeQuery(set: set, remove: remove, values)
         case .url(let step):
             let before = origin

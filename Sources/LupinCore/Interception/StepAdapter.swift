@@ -4,11 +4,15 @@
 package struct StepAdapter: RequestAdapter {
     private let steps: [PlannedStep]
     private let summaries: [String]?
+    private let readsResponses: Bool
+    private let editsResponses: Bool
 
     /// The steps of a plan; nil has none.
     package init(_ plan: Plan?) {
         steps = plan?.steps ?? []
         summaries = plan?.summaries
+        readsResponses = plan?.readsResponses ?? false
+        editsResponses = plan?.responseEdits.isEmpty == false
     }
 
     /// - Throws: `StepProblem`.
@@ -41,6 +45,40 @@ package struct StepAdapter: RequestAdapter {
             tokens: tokens,
             origin: &request.origin
         )
+        if readsResponses { request.head.fields.keepKnownCodings() }
+        if editsResponses {
+            // A part of a body can't be edited, and would not fit to what was edited.
+            request.head.fields.remove(name: "Range")
+            request.head.fields.remove(name: "If-Range")
+        }
         return request
+    }
+}
+
+extension FieldSection {
+    /// Leaves in Accept-Encoding (RFC 9110 §12.5.3) only what lupin can undo.
+    ///
+    /// Without the field it stays absent; where nothing is left it becomes `identity`.
+    mutating func keepKnownCodings() {
+        guard first(.acceptEncoding) != nil else { return }
+        var kept: [String] = []
+        forEachMember(of: .acceptEncoding) { member in
+            let text = String(copying: member)
+            let name = text.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+            if ContentCoding(name) != nil || name.lowercased() == "identity" { kept.append(text) }
+        }
+        let value = kept.isEmpty ? "identity" : kept.joined(separator: ", ")
+        set(name: "Accept-Encoding", value: value)
+    }
+
+    /// Makes the fields of a response fit to content that was edited: another representation, whose
+    /// validator is weak (RFC 9110 §8.8.1), which has no digest any more, and no ranges.
+    package mutating func noteEditedContent() {
+        removeDigests()
+        remove(name: "Accept-Ranges")
+        remove(name: "Content-Length")
+        if let tag = value(of: "ETag"), !tag.hasPrefix("W/") {
+            set(name: "ETag", value: "W/\(tag)")
+        }
     }
 }

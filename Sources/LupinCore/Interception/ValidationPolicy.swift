@@ -260,11 +260,14 @@ extension ResponseHead {
         return media
     }
 
+}
+
+extension FieldSection {
     /// The content codings in the order in which they were applied, without `identity`
     /// (RFC 9110 §8.4).
     package var contentCodings: [String] {
         var codings: [String] = []
-        fields.forEachMember(of: .contentEncoding) { member in
+        forEachMember(of: .contentEncoding) { member in
             let isCoded = !member.equalsIgnoringCase("identity".utf8.span)
             if isCoded { codings.append(String(copying: member)) }
         }

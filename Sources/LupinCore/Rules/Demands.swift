@@ -55,6 +55,7 @@ extension StepTraits {
         }
         // A server that refuses the coding is asked again without.
         if compress != nil { demands.formUnion([.recoding, .repeating, .judging]) }
+        if editsBody { demands.insert(.recoding) }
         return demands
     }
 }
@@ -74,7 +75,9 @@ extension ValidationPolicy {
     var demands: Demands {
         if isEmpty { return [] }
         // The body has to be there before it can be looked into.
-        let looking: Demands = needsBody || size != nil ? .judging : .validating
+        // In a coding that lupin can undo, which the request has to ask for.
+        let looking: Demands =
+            needsBody ? [.judging, .adapting] : size != nil ? .judging : .validating
         return action == .retry ? looking.union(.repeating) : looking
     }
 }

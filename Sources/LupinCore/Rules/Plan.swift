@@ -46,6 +46,10 @@ package final class Plan: Sendable {
     package let throttleRule: String?
     /// The steps for the response, in file order.
     package let responseSteps: [PlannedStep]
+    /// Those of ``steps`` that change the body.
+    package let bodyEdits: [PlannedStep]
+    /// Those of ``responseSteps`` that change the body.
+    package let responseEdits: [PlannedStep]
     /// The answer of the last matching rule that has one.
     package let respond: CannedResponse?
     /// The rule that has it, for people.
@@ -79,10 +83,7 @@ package final class Plan: Sendable {
         timeouts = rules.reduce(into: TimeoutOverrides()) { $0.merge($1.timeouts) }
         log = rules.reduce(into: LogOverrides()) { $0.merge($1.log) }
         proxy = rules.last { $0.proxy != nil }?.proxy
-        respondingIndex = matched.last { index in
-            let rule = set.rules[index]
-            return rule.respond != nil && (!isConnect || rule.answersConnect)
-        }
+        respondingIndex = matched.last { set.rules[$0].responds(isConnect: isConnect) }
         let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond
         respondingRule = responding?.reference
@@ -96,9 +97,7 @@ package final class Plan: Sendable {
         steps = isConnect ? [] : matched.flatMap { set.steps[$0] }
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
-        namedTokens = traits.flatMap(\.namedTokens).reduce(into: []) { names, name in
-            if !names.contains(name) { names.append(name) }
-        }
+        namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
         let attachments = RuleKey.allAttachments(of: acting)
         self.attachments = attachments
         isForOwner = attachments.contains { $0.gate == .owner }
@@ -114,16 +113,13 @@ package final class Plan: Sendable {
         self.retry = retry
         hedge = retry.hedge
         perTry = retry.perTry
-        countsAttempts =
-            (retry.budget != nil || retry.circuit != nil)
-            && (retry.limit > 0 || retry.hedge != nil)
+        countsAttempts = retry.countsAttempts
         cache = acting.last { $0.cache != nil }?.cache ?? nil
         resumes = acting.last { $0.resume != nil }?.resume ?? false
         responseSteps = isConnect ? [] : matched.flatMap { set.responseSteps[$0] }
-        trust = acting.reduce(nil) { trust, rule in
-            guard let next = rule.trust?.policy, next.mayFollow(trust) else { return trust }
-            return next
-        }
+        bodyEdits = steps.filter(\.editsBody)
+        responseEdits = responseSteps.filter(\.editsBody)
+        trust = Self.trust(of: acting)
         clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
@@ -132,7 +128,9 @@ package final class Plan: Sendable {
             switch key {
             // They say whom it concerns, which way it goes and how it is told of.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy: break
-            case .trust, .clientCert, .tls, .response: break
+            case .trust, .clientCert, .tls: break
+            // The request asks for the whole body, in a coding that can be undone.
+            case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
             case .request: for steps in traits { demands.formUnion(steps.demands) }
             case .retry: demands.formUnion(retry.demands)
             case .cache: if cache != nil { demands.insert(.storing) }
@@ -146,6 +144,16 @@ package final class Plan: Sendable {
         }
         self.demands = demands
     }
+
+    private static func trust(of rules: [Rule]) -> NamedTrustPolicy? {
+        rules.reduce(nil) { trust, rule in
+            guard let next = rule.trust?.policy, next.mayFollow(trust) else { return trust }
+            return next
+        }
+    }
+
+    /// Whether lupin reads bodies of responses, so that it has to know their codings.
+    package var readsResponses: Bool { !responseEdits.isEmpty || validation?.needsBody == true }
 
     /// Whether no adapter changes the request.
     package var isPassive: Bool { !demands.contains(.adapting) }
@@ -163,4 +171,18 @@ package final class Plan: Sendable {
 
     /// Whether somebody looks at every response, whatever its status is.
     package var judgesResponses: Bool { !demands.isDisjoint(with: .lookAtResponses) }
+}
+
+extension Rule {
+    /// Whether it answers a request that it matches.
+    fileprivate func responds(isConnect: Bool) -> Bool {
+        respond != nil && (!isConnect || answersConnect)
+    }
+}
+
+extension RetryPolicy {
+    /// Whether the outcomes of attempts matter to a budget or a circuit.
+    fileprivate var countsAttempts: Bool {
+        (budget != nil || circuit != nil) && (limit > 0 || hedge != nil)
+    }
 }

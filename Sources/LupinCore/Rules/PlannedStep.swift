@@ -14,6 +14,11 @@ package final class PlannedStep: Sendable {
     /// Which fields a step removes.
     let removal: PlannedRemoval?
 
+    /// Whether it changes the body.
+    package var editsBody: Bool {
+        if case .edit = step { true } else { false }
+    }
+
     /// A step of a request, or of the response to it.
     package init(rule: Int, step: RequestStep, isOfResponse: Bool = false) {
         self.rule = rule
@@ -52,7 +57,7 @@ struct PlannedLine: Sendable {
         case .set(let field, let template), .add(let field, let template),
             .default(let field, let template):
             (name, value) = (field, template)
-        case .remove, .rewrite, .query, .url, .compress, .auth, .delay: return nil
+        case .remove, .rewrite, .query, .url, .compress, .auth, .delay, .edit: return nil
         }
         var text = ""
         for part in value.parts {

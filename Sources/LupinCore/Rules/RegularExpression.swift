@@ -31,7 +31,14 @@ package struct RegularExpression: Sendable, Equatable {
 
     /// Whether it matches anywhere in `bytes`.
     package func matches(_ bytes: Span<UInt8>) -> Bool {
-        RegularExpressionMachine.run(program, over: bytes, wantsSlots: false) != nil
+        var budget = Int.max
+        return RegularExpressionMachine.run(
+            program,
+            over: bytes,
+            from: 0,
+            wantsSlots: false,
+            budget: &budget
+        ) != nil
     }
 
     /// The leftmost match and its groups, or nil.
@@ -41,8 +48,23 @@ package struct RegularExpression: Sendable, Equatable {
     /// Among the matches at the leftmost position the preferences are those of Perl: earlier
     /// alternatives first, greedy repetitions long and lazy ones short.
     package func captures(in bytes: Span<UInt8>) -> [Range<Int>?]? {
-        guard let slots = RegularExpressionMachine.run(program, over: bytes, wantsSlots: true)
-        else { return nil }
+        var budget = Int.max
+        return captures(in: bytes, from: 0, budget: &budget)
+    }
+
+    /// The leftmost match that begins at or after `start`; nil also when `budget` is used up.
+    ///
+    /// `^` and `\b` see the bytes before `start` too. `budget` is how many bytes the search may
+    /// look at: what it looked at is taken off, and below zero it has stopped early.
+    func captures(in bytes: Span<UInt8>, from start: Int, budget: inout Int) -> [Range<Int>?]? {
+        let slots = RegularExpressionMachine.run(
+            program,
+            over: bytes,
+            from: start,
+            wantsSlots: true,
+            budget: &budget
+        )
+        guard let slots else { return nil }
         return (0...groupCount).map { group in
             let (start, end) = (slots[2 * group], slots[2 * group + 1])
             return start >= 0 && end >= start ? start..<end : nil

@@ -68,15 +68,20 @@ struct RegularExpressionMachine {
     /// The slots of the leftmost match, or nil.
     ///
     /// With `wantsSlots: false` an empty array.
+    ///
+    /// The match begins at or after `start`. `budget` is taken off by the bytes that are looked at;
+    /// below zero the search stops without a result.
     static func run(
         _ program: RegularExpressionProgram,
         over bytes: Span<UInt8>,
-        wantsSlots: Bool
+        from start: Int,
+        wantsSlots: Bool,
+        budget: inout Int
     ) -> [Int]? {
         // Most inputs do not match, and most of those lack even a first byte.
-        guard candidate(program, in: bytes, from: 0) != nil else { return nil }
+        guard candidate(program, in: bytes, from: start) != nil else { return nil }
         var machine = Self(program, slotCount: wantsSlots ? program.slotCount : 0)
-        return machine.search(bytes)
+        return machine.search(bytes, from: start, &budget)
     }
 
     /// The first position at or after `from`, where a unit begins, at which a match may begin.
@@ -95,11 +100,17 @@ struct RegularExpressionMachine {
         return nil
     }
 
-    private mutating func search(_ bytes: Span<UInt8>) -> [Int]? {
-        var at = 0
+    private mutating func search(
+        _ bytes: Span<UInt8>,
+        from start: Int,
+        _ budget: inout Int
+    ) -> [Int]? {
+        var at = start
         // A match begins where a character does, never inside one.
-        var nextUnit = 0
+        var nextUnit = start
         while true {
+            budget -= 1
+            if budget < 0 { return nil }
             if following.instructions.isEmpty {
                 if best != nil { return best }
                 guard let start = Self.candidate(program, in: bytes, from: nextUnit) else {

@@ -151,6 +151,8 @@ package enum RequestStep: Sendable, Equatable {
     case auth(token: String)
     /// A wait before every attempt.
     case delay(Duration)
+    /// A change of the body.
+    case edit(BodyEdit)
 
     /// The step as the record names it, such as `set x-request-id`.
     package var summary: String {
@@ -166,6 +168,7 @@ package enum RequestStep: Sendable, Equatable {
         case .compress(let step): step.summary
         case .auth(let token): "auth \(token)"
         case .delay(let time): "delay \(UnitText.duration(time.milliseconds))"
+        case .edit(let edit): edit.summary
         }
     }
 
@@ -182,6 +185,7 @@ package enum RequestStep: Sendable, Equatable {
         case (.compress(let a), .compress(let b)): a == b
         case (.auth(let a), .auth(let b)): a == b
         case (.delay(let a), .delay(let b)): a == b
+        case (.edit(let a), .edit(let b)): a == b
         default: false
         }
     }

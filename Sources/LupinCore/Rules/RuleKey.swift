@@ -62,7 +62,7 @@ extension RequestStep {
         case .query(let set, let remove):
             remove.isEmpty ? set.map(\.value.clearTextNeed).max() ?? .convenience : .demand
         case .compress, .delay: .convenience
-        case .remove, .rewrite, .url, .auth: .demand
+        case .remove, .rewrite, .url, .auth, .edit: .demand
         }
     }
 }

@@ -10,6 +10,8 @@ struct StepTraits: Sendable {
     var holdsPlainSecret = false
     var delay: Duration?
     var compress: CompressStep?
+    /// A step changes the body.
+    var editsBody = false
 
     init(_ steps: [RequestStep]) {
         isEmpty = steps.isEmpty
@@ -23,6 +25,7 @@ struct StepTraits: Sendable {
             case .query(let set, _): for parameter in set { note(parameter.value) }
             case .url(let url):
                 if case .literal(let path)? = url.path { note(path) }
+            case .edit: editsBody = true
             case .remove, .rewrite: break
             }
         }

@@ -114,7 +114,7 @@ package enum CacheKeyTable {
         case .remove(let pattern):
             let glob = ValueGlob(pattern)
             return vital.first { glob.matches($0.utf8.span, ignoringCase: true) }
-        case .query, .url, .compress, .auth, .delay: return nil
+        case .query, .url, .compress, .auth, .delay, .edit: return nil
         }
     }
 

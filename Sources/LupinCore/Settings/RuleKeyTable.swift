@@ -62,12 +62,26 @@ package enum RuleKeyTable {
             sentence: "compresses the body: gzip or deflate"
         ),
         DocumentedKey(key: "delay", form: "0s", sentence: "waits before every attempt"),
+        DocumentedKey(
+            key: "body",
+            form: "{replace: {from: /staging\\.example/, to: localhost}}",
+            sentence: "replaces every match in a body up to 1 MiB"
+        ),
+        DocumentedKey(
+            key: "json",
+            form: "{set: {/flags/new: true}, remove: [/debug]}",
+            sentence: "sets and removes values of a JSON body up to 1 MiB, by pointers"
+        ),
     ]
 
-    /// The steps of `response:`: those that are about fields.
-    package static let responseStep: [DocumentedKey] = step.filter {
+    /// The steps that are about fields, which `cache.modify` may have.
+    package static let fieldStep: [DocumentedKey] = step.filter {
         ["set", "add", "default", "remove", "rewrite"].contains($0.key)
     }
+
+    /// The steps of `response:`.
+    package static let responseStep: [DocumentedKey] =
+        fieldStep + step.filter { ["body", "json"].contains($0.key) }
 }
 
 extension RuleKey {
@@ -86,7 +100,10 @@ extension RuleKey {
         case .request:
             ("list of steps", "what changes in the request")
         case .response:
-            ("list of steps", "what changes in the response: set, add, default, remove, rewrite")
+            (
+                "list of steps",
+                "what changes in the response: set, add, default, remove, rewrite, body, json"
+            )
         case .retry:
             (
                 "standard",
@@ -113,8 +130,8 @@ extension RuleKey {
         case .respond:
             (
                 "{status: 403}",
-                "lupin answers itself, with a body, a file or a folder: {folder: mock}; on a CONNECT "
-                    + "too if it only refuses and the match tests nothing in clear"
+                "lupin answers itself, with a body, a file or a folder: {folder: mock}; on a "
+                    + "CONNECT too if it only refuses and the match tests nothing in clear"
             )
         case .redirect:
             ("pass", "who follows redirects: pass, or {follow: true, max, deny, cross_origin}")

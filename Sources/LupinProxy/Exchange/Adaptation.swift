@@ -35,6 +35,13 @@ final class AdaptedRequest {
         return AdaptedRequest(partial, hop: hop, known: known)
     }
 
+    /// A copy without digests of content that is sent otherwise.
+    func withoutDigests() -> AdaptedRequest {
+        var changed = request
+        changed.head.fields.removeDigests()
+        return AdaptedRequest(changed, hop: hop, known: known)
+    }
+
     var head: RequestHead { request.head }
     var origin: Origin { request.origin }
     /// The host stands literally in the rules file.

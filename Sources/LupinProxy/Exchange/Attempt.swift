@@ -233,7 +233,7 @@ final class Attempt {
         if exchange.framing.isEmpty, try upstream.requestBody.flush() { return }
         // A client that sends its body at once does not wait, even with Expect.
         if exchange.expectsContinue, !exchange.framing.isEmpty, earlier == nil,
-            !exchange.downstream.hasBodyWaiting
+            exchange.editedUpload == nil, !exchange.downstream.hasBodyWaiting
         {
             _ = try upstream.requestBody.flush()
             return
@@ -242,7 +242,7 @@ final class Attempt {
     }
 
     private func beginUpload(to upstream: any Upstream) throws(LupinError) {
-        var source = exchange.downstream.requestBody
+        var source = exchange.requestBody
         if let earlier { source = ReplayedBody(earlier, then: source) }
         if let coding = adapted.request.coding, !exchange.framing.isEmpty {
             let body = try CompressedBody(source, coding) { [exchange] in

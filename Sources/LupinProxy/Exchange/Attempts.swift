@@ -174,6 +174,8 @@ extension Exchange {
         } else {
             adapted = try await adaptInTurn(for: next.target)
         }
+        try await editUpload()
+        if editedUpload?.isChanged == true { adapted = adapted.withoutDigests() }
         if let conditions = caching?.conditions, !hasMoved {
             adapted = adapted.with(conditions)
         }

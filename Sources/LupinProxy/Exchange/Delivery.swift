@@ -58,6 +58,15 @@ extension Exchange {
             head.fields.add(name: "Cache-Status", value: status)
         }
         if let steps = plan?.responseSteps, !steps.isEmpty { try change(&head, by: steps) }
+        if let sink = editingSink(&head, body) { return sink }
+        if request.method == .head, plan?.responseEdits.isEmpty == false {
+            body.contentLength = nil
+        }
+        return stage(head, body)
+    }
+
+    /// Begins the response for the client.
+    func stage(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         record.response = head
         return throttled(downstream.begin(head, body), .down)
     }

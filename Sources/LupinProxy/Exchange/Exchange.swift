@@ -86,6 +86,8 @@ final class Exchange: Rostered {
     var upload: BodyRelay?
     var download: BodyRelay?
     var compressedUpload: CompressedBody?
+    /// The request's body once `body` and `json` steps have read it; nil before, and without any.
+    var editedUpload: EditedUpload?
     /// The user that a private response of the cache belongs to.
     var cacheOwner = ClientUser.unknown
     /// The use of the cache; nil when there is none.
@@ -415,9 +417,14 @@ extension Exchange: ChannelPump {
         if isUploadResting && isFillingResting && isDownloadResting { return }
         // No event will announce bytes that have come already. Relays that have ended rest.
         slot.loop.later { [self] in
-            pumpBodies()
-            if isUnattended { goOn() }
+            resumeBodies()
         }
+    }
+
+    /// Moves bodies that waited for another thread.
+    func resumeBodies() {
+        pumpBodies()
+        if isUnattended { goOn() }
     }
 }
 

@@ -27,6 +27,7 @@ final class PrefixedBody: BodySource {
         let isLast = rest.knownLength == UInt64(bytes.count)
         let payload = bytes.span.extracting(position..<bytes.count)
         let taken = try sink.push(payload, isLast: isLast)
+        replay?.append(bytes.span.extracting(position..<(position + taken)))
         position += taken
         let isAllTaken = position == bytes.count
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)
@@ -61,6 +62,7 @@ final class BytesBody: BodySource {
         // Trailers are sent by `finish`.
         let isLast = trailers.isEmpty
         let taken = try sink.push(bytes.span.extracting(position..<bytes.count), isLast: isLast)
+        replay?.append(bytes.span.extracting(position..<(position + taken)))
         position += taken
         let isAllTaken = position == bytes.count
         return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: isAllTaken && isLast)

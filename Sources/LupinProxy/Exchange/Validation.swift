@@ -81,7 +81,7 @@ extension Exchange {
         )
         if failure != nil || !policy.needsBody { return (failure, "") }
         do throws(ValidationFailure) {
-            let bytes = try decoded(whole, from: head.contentCodings)
+            let bytes = try decoded(whole, from: head.fields.contentCodings)
             return (policy.check(body: bytes.span, head: head), "")
         } catch {
             return (error, "")
@@ -93,24 +93,22 @@ extension Exchange {
         _ body: [UInt8],
         from codings: [String]
     ) throws(ValidationFailure) -> [UInt8] {
-        var body = body
-        for name in codings.reversed() {
-            guard let coding = ContentCoding(name) else {
+        do throws(WholeBody.Problem) {
+            return try WholeBody.decoded(
+                body,
+                from: codings,
+                bytesMax: ValidationPolicy.inspectedBytesMax
+            )
+        } catch {
+            switch error {
+            case .unknown(let name):
                 let shown = resources.redactor.cleaned(String(name.prefix(40)))
                 throw .unreadable("the body is coded with \(shown), which lupin can't undo")
+            case .tooLong: throw .tooLong
+            case .coding(let problem):
+                throw .unreadable("the body can't be decoded: \(problem.sentence)")
             }
-            var plain: [UInt8] = []
-            var decoder = ContentDecoder(coding, bytesMax: ValidationPolicy.inspectedBytesMax)
-            do throws(CodingProblem) {
-                try decoder.decode(body.span, isLast: true, into: &plain)
-            } catch .tooLong {
-                throw .tooLong
-            } catch {
-                throw .unreadable("the body can't be decoded: \(error.sentence)")
-            }
-            body = plain
         }
-        return body
     }
 
     private func decide(

@@ -149,6 +149,9 @@ private final class PagePlace {
         for found in text.matches(of: /{file: ([^}]+)}/) {
             try write(block.text.contains("basic:") ? Self.password : "a.example", found.output.1)
         }
+        for found in text.matches(of: /{folder: ([^}]+)}/) {
+            try write("<p>", "\(found.output.1)/index.html")
+        }
         let identity = try TestAuthority.identityFiles("a.example")
         for found in text.matches(of: /[\w\/.-]+\.(?:pem|key)/) {
             let bytes = found.output.hasSuffix("key") ? identity.key : identity.pem

@@ -1,0 +1,79 @@
+// A request's body that is edited as a whole before anything is sent.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// The body that attempts send in place of the one that the client is sending.
+struct EditedUpload {
+    /// One source for all attempts: a repetition sends what was kept, and then the rest of it.
+    let source: any BodySource
+    let isChanged: Bool
+}
+
+extension Exchange {
+    /// The request's body as attempts send it.
+    var requestBody: any BodySource { editedUpload?.source ?? downstream.requestBody }
+
+    /// Reads and edits the request's body, before the first attempt.
+    func editUpload() async throws(LupinError) {
+        guard let steps = plan?.bodyEdits, !steps.isEmpty, editedUpload == nil, !framing.isEmpty,
+            request.method != .connect, wishes.upgrade == nil
+        else { return }
+        let editing = BodyEditing(steps, codings: request.fields.contentCodings)
+        let source = downstream.requestBody
+        if let problem = BodyEditing.problem(request.fields, length: framing.knownLength) {
+            note(steps: editing.dropped(problem).notes)
+            editedUpload = EditedUpload(source: source, isChanged: false)
+            return
+        }
+        if expectsContinue, !downstream.hasBodyWaiting {
+            try downstream.sendInterim(ResponseHead(status: 100))
+        }
+        let collected = CollectedBody(bytesMax: BodyEdit.bytesMax + 1)
+        let isWhole = try await collect(source, into: collected)
+        guard isWhole, collected.bytes.count <= BodyEdit.bytesMax else {
+            note(steps: editing.dropped(.tooLong).notes)
+            let rest = PrefixedBody(collected.bytes, then: source)
+            editedUpload = EditedUpload(source: rest, isChanged: false)
+            return
+        }
+        let bytes = collected.bytes
+        let outcome = try await onBodyThread { editing.run(bytes) } ?? editing.dropped(.busy)
+        note(steps: outcome.notes)
+        let body = outcome.body ?? bytes
+        let trailers = source.trailers
+        if trailers.isEmpty { framing = .length(UInt64(body.count)) }
+        editedUpload = EditedUpload(
+            source: BytesBody(body, trailers: trailers),
+            isChanged: outcome.body != nil
+        )
+    }
+
+    /// Takes a body into memory; returns false when there is more of it than fits.
+    private func collect(
+        _ source: any BodySource,
+        into collected: CollectedBody
+    ) async throws(LupinError) -> Bool {
+        var idleDeadline = slot.loop.now &+ waits.idle
+        while true {
+            switch try source.pull() {
+            case .end: return true
+            case .payload:
+                idleDeadline = slot.loop.now &+ waits.idle
+                let offer = try source.offer(to: collected, keeping: nil)
+                if offer.isEnd { return true }
+                if !offer.isAllTaken { return false }
+            case .blocked:
+                try await park(
+                    for: .downstreamReadable,
+                    until: min(idleDeadline, totalDeadline)
+                )
+                if slot.loop.now >= totalDeadline { throw .totalTimeIsOver(record.origin) }
+                if slot.loop.now >= idleDeadline {
+                    let detail = "The request body stood still for timeouts.idle."
+                    throw .request(status: 408, detail: detail)
+                }
+            }
+        }
+    }
+}
