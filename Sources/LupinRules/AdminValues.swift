@@ -3,22 +3,8 @@
 import LupinCore
 
 extension DecodingContext {
-    /// Takes one key of `admin`.
-    func decode(_ node: YAMLNode, _ setting: Setting, into admin: inout AdminSettings) {
-        switch setting.key {
-        case "socket": set(&admin.socket, adminSocket(node))
-        case "history": set(&admin.history, number(node, setting))
-        case "http":
-            if case .scalar("off", _) = node.content {
-                admin.http = nil
-            } else {
-                set(&admin.http, adminHTTP(node))
-            }
-        default: break
-        }
-    }
-
-    private func adminSocket(_ node: YAMLNode) -> AdminSettings.Socket? {
+    /// `admin.socket`; nil when a problem was told.
+    func adminSocket(_ node: YAMLNode) -> AdminSettings.Socket? {
         guard let text = text(node, expected: "auto, off or a path", example: "auto") else {
             return nil
         }
@@ -29,7 +15,9 @@ extension DecodingContext {
         }
     }
 
-    private func adminHTTP(_ node: YAMLNode) -> AdminHTTPSettings? {
+    /// `off`, as `.some(nil)`, or a map; nil when a problem was told.
+    func adminHTTP(_ node: YAMLNode) -> AdminHTTPSettings?? {
+        if case .scalar("off", _) = node.content { return .some(nil) }
         let example = "{address: 127.0.0.1:9090, token: \"${file:admin.token}\"}"
         guard let entries = entries(node, of: "a map", example: example) else { return nil }
         var listener: ListenerSettings?

@@ -99,25 +99,15 @@ struct CacheDecoder {
 // MARK: The store
 
 extension DecodingContext {
-    /// A key of `cache.store`.
-    func decode(_ node: YAMLNode, _ setting: Setting, into store: inout CacheStoreSettings) {
-        switch setting.key {
-        case "memory": if let size = size(node, setting) ?? nil { store.memoryBytes = size }
-        case "disk": if let size = size(node, setting) { store.diskBytes = size ?? 0 }
-        case "path":
-            let text = text(node, expected: "a path", example: setting.defaultText)
-            guard let path = text.flatMap({ path($0, at: node) }) else { return }
-            // The default's place written out is the default.
-            let usual = CacheStoreSettings.defaultFolder(
-                environment: surroundings.environment,
-                home: surroundings.home
-            )
-            store.path = path == usual ? nil : path
-        case "max_object": if let size = size(node, setting) ?? nil { store.objectBytesMax = size }
-        case "disk_max_object":
-            if let size = size(node, setting) ?? nil { store.diskObjectBytesMax = size }
-        default: break
-        }
+    /// `cache.store.path`; nil inside is the usual place, which written out is the default.
+    func cachePath(_ node: YAMLNode, _ setting: Setting) -> String?? {
+        let text = text(node, expected: "a path", example: setting.defaultText)
+        guard let path = text.flatMap({ path($0, at: node) }) else { return nil }
+        let usual = CacheStoreSettings.defaultFolder(
+            environment: surroundings.environment,
+            home: surroundings.home
+        )
+        return .some(path == usual ? nil : path)
     }
 
     /// E-RANGE: a response that is larger than the whole store never fits.

@@ -20,29 +20,34 @@ struct CachePolicyDecoder {
 
     /// Whether the key was understood; else a problem was told.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout CachePolicy) -> Bool {
-        let keys = CacheKeyTable.policy
-        guard let setting = keys.first(where: { $0.key == entry.key }) else {
-            let known = (isOfRule ? ["use"] : []) + keys.map(\.key)
+        let keys = CacheKeyTable.keys
+        guard let key = keys.first(where: { $0.setting.key == entry.key }) else {
+            let known = (isOfRule ? ["use"] : []) + keys.map(\.setting.key)
             context.unknownKey(entry, in: "cache", known: known)
             return false
         }
-        let node = entry.value
-        switch entry.key {
-        case "mode":
-            return set(&policy.mode, context.choice(node, setting).flatMap(CachePolicy.Mode.init))
-        case "heuristic": return set(&policy.heuristic, share(node))
-        case "stale_if_error": return set(&policy.staleIfError, seconds(node, setting))
-        case "stale_while_revalidate":
-            return set(&policy.staleWhileRevalidate, seconds(node, setting))
-        case "collapse": return set(&policy.isCollapsing, context.boolean(node))
-        case "targeted": return set(&policy.targeted, targeted(node, setting))
-        case "ttl": return set(&policy.ttl, lifetime(node))
-        case "ignore": return set(&policy.ignored, ignored(node, setting))
-        case "variants": return set(&policy.variantsMax, context.number(node, setting) ?? nil)
-        case "no_vary_search": return set(&policy.obeysNoVarySearch, context.boolean(node))
-        case "status_header": return set(&policy.statusName, statusName(node))
-        case "modify": return set(&policy.modify, modifications(node))
-        default: return false
+        switch key.place {
+        case .plain(let place):
+            return context.take(entry.value, key.setting, to: place, in: &policy)
+        case .special(let special): return decode(entry.value, key.setting, special, into: &policy)
+        }
+    }
+
+    private func decode(
+        _ node: YAMLNode,
+        _ setting: Setting,
+        _ special: CachePolicy.SpecialKey,
+        into policy: inout CachePolicy
+    ) -> Bool {
+        switch special {
+        case .heuristic: set(&policy.heuristic, share(node))
+        case .staleIfError: set(&policy.staleIfError, seconds(node, setting))
+        case .staleWhileRevalidate: set(&policy.staleWhileRevalidate, seconds(node, setting))
+        case .targeted: set(&policy.targeted, targeted(node, setting))
+        case .ttl: set(&policy.ttl, lifetime(node))
+        case .ignored: set(&policy.ignored, ignored(node, setting))
+        case .statusName: set(&policy.statusName, statusName(node))
+        case .modify: set(&policy.modify, modifications(node))
         }
     }
 

@@ -40,22 +40,3 @@ extension DecodingContext {
         }
     }
 }
-
-// MARK: Limits
-
-extension DecodingContext {
-    /// A key of `limits.h2`; what was wrong was told and changes nothing.
-    func decode(_ node: YAMLNode, _ setting: Setting, into limits: inout HTTP2Limits) {
-        switch setting.key {
-        case "streams": set(&limits.streams, number(node, setting))
-        case "resets": set(&limits.resets, rateLimit(node, setting))
-        case "control": set(&limits.control, rateLimit(node, setting))
-        case "table": set(&limits.tableBytes, size(node, setting))
-        case "window":
-            if let bytes = size(node, setting) {
-                limits.window = bytes.map { .fixed(bytes: $0) } ?? .auto
-            }
-        default: break
-        }
-    }
-}

@@ -40,18 +40,18 @@ extension DecodingContext {
         var tls: CertificateFiles?
         var authentication: ClientAuthentication?
         for entry in entries {
-            switch entry.key {
-            case "address":
+            switch Setting.ListenerKey(rawValue: entry.key) {
+            case .address:
                 address = entry.value
                 listener = listenerAddress(entry.value)
-            case "protocols":
+            case .protocols:
                 protocols = listenProtocols(entry.value)
-            case "auth":
+            case .authentication:
                 // What is wrong was told; that something was meant is enough for the address.
                 authentication = clientAuthentication(entry.value) ?? ClientAuthentication.none
-            case "tls":
+            case .tls:
                 tls = certificateFiles(entry, off: "off") ?? nil
-            default:
+            case nil:
                 unknownKey(entry, in: "listen", known: SettingsTable.keys(in: "listen"))
             }
         }

@@ -22,32 +22,35 @@ struct RetryPolicyDecoder {
 
     /// Whether the key was understood; else a problem was told.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout RetryPolicy) -> Bool {
-        let keys = RetryKeyTable.policy
-        guard let setting = keys.first(where: { $0.key == entry.key }) else {
-            let known = (isOfRule ? ["use"] : []) + keys.map(\.key)
+        let keys = RetryKeyTable.keys
+        guard let key = keys.first(where: { $0.setting.key == entry.key }) else {
+            let known = (isOfRule ? ["use"] : []) + keys.map(\.setting.key)
             context.unknownKey(entry, in: "retry", known: known)
             return false
         }
+        switch key.place {
+        case .plain(let place):
+            return context.take(entry.value, key.setting, to: place, in: &policy)
+        case .special(let special): return decode(entry, key.setting, special, into: &policy)
+        }
+    }
+
+    private func decode(
+        _ entry: YAMLNode.Entry,
+        _ setting: Setting,
+        _ special: RetryPolicy.SpecialKey,
+        into policy: inout RetryPolicy
+    ) -> Bool {
         let node = entry.value
-        switch entry.key {
-        case "limit": return set(&policy.limit, context.number(node, setting))
-        case "methods": return set(&policy.methods, all(node, setting, context.method))
-        case "status": return set(&policy.status, statuses(node, setting))
-        case "errors": return set(&policy.errors, all(node, setting, failure))
-        case "backoff": return set(&policy.backoff, backoff(entry))
-        case "retry_after": return set(&policy.retryAfter, retryAfter(entry))
-        case "non_idempotent":
-            let word = context.choice(node, setting)
-            return set(&policy.nonIdempotent, word.flatMap(RetryPolicy.NonIdempotent.init))
-        case "replay_body": return set(&policy.replayBodyBytes, context.size(node, setting))
-        case "replay_spill": return set(&policy.replaySpillBytes, context.size(node, setting))
-        case "per_try": return set(&policy.perTry, context.duration(node, setting))
-        case "hold": return set(&policy.holdBytes, context.size(node, setting))
-        case "hedge": return set(&policy.hedge, hedge(entry))
-        case "offline_wait": return set(&policy.offlineWait, context.duration(node, setting))
-        case "budget": return set(&policy.budget, budget(entry))
-        case "circuit": return set(&policy.circuit, circuit(entry))
-        default: return false
+        return switch special {
+        case .methods: set(&policy.methods, all(node, setting, context.method))
+        case .status: set(&policy.status, statuses(node, setting))
+        case .errors: set(&policy.errors, all(node, setting, failure))
+        case .backoff: set(&policy.backoff, backoff(entry))
+        case .retryAfter: set(&policy.retryAfter, retryAfter(entry))
+        case .hedge: set(&policy.hedge, hedge(entry))
+        case .budget: set(&policy.budget, budget(entry))
+        case .circuit: set(&policy.circuit, circuit(entry))
         }
     }
 

@@ -31,6 +31,12 @@ extension DecodingContext {
         return .users(names)
     }
 
+    /// `any`, as `.some(nil)`, or ports; nil when a problem was told.
+    func connectPorts(_ node: YAMLNode) -> PortSet?? {
+        if case .scalar("any", _) = node.content { return .some(nil) }
+        return ports(node).map { .some($0) }
+    }
+
     func deniedTargets(_ node: YAMLNode) -> [DeniedTarget]? {
         let words: [String: DeniedTarget] = [
             "link-local": .linkLocal, "self": .own, "private": .privateNetwork,
@@ -65,6 +71,11 @@ extension DecodingContext {
 // MARK: The log
 
 extension DecodingContext {
+    /// Globs over field names, which have no case.
+    func redactedHeaders(_ node: YAMLNode) -> [String]? {
+        texts(node, expected: "a field name", example: "[\"*-token\"]")?.map { $0.lowercased() }
+    }
+
     func logDestination(_ node: YAMLNode) -> LogSettings.Destination? {
         guard let text = text(node, expected: "a destination", example: "stdout") else {
             return nil
@@ -118,11 +129,6 @@ extension DecodingContext {
 
     /// `exchange`, `attempt` or `event`.
     func logLevel(_ node: YAMLNode, _ setting: Setting) -> LogSettings.Level? {
-        switch choice(node, setting) {
-        case "exchange": .exchange
-        case "attempt": .attempt
-        case "event": .event
-        default: nil
-        }
+        word(node, setting)
     }
 }

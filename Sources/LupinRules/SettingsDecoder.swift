@@ -81,13 +81,6 @@ struct SettingsDecoder {
             settings.log.to = .off
             return
         }
-        if name == "intercept.client_rejects" {
-            let example = "client_rejects: {then: fail}"
-            let inside = context.entries(entry.value, of: "a map", example: example)
-            for entry in inside ?? [] { lines["\(name).\(entry.key)"] = entry.keyPlace.line }
-            context.rejection(inside ?? [], into: &settings.intercept)
-            return
-        }
         let keys = SettingsTable.keys(in: name).prefix(2).map { "\($0): …" }
         let example = "\(entry.key): {\(keys.joined(separator: ", "))}"
         guard let inside = context.entries(entry.value, of: "a map", example: example) else {
@@ -117,136 +110,62 @@ struct SettingsDecoder {
             }
             return
         }
-        let node = entry.value
-        switch setting.section {
-        case "timeouts": decodeTimeout(node, setting)
-        case "limits": decodeLimit(node, setting)
-        case "limits.h2": context.decode(node, setting, into: &settings.limits.http2)
-        case "log", "log.rotate", "log.redact": decodeLog(node, setting)
-        case "access": decodeAccess(node, setting)
-        case "admin": context.decode(node, setting, into: &settings.admin)
-        case "cache.store": context.decode(node, setting, into: &settings.cacheStore)
-        case "upstream.tls": context.decode(entry, setting, into: &settings.upstream.tls)
-        case "intercept", "intercept.ca":
-            context.decode(node, setting, into: &settings.intercept)
-        default: decodeOther(node, setting)
+        switch setting.place {
+        case .plain(let place): context.take(entry.value, setting, to: place, in: &settings)
+        case .special(let special): decode(entry, setting, special)
+        // Listeners and policies are read whole.
+        case .listener, .nowhere: break
         }
     }
 
-    // MARK: Applying
+    // MARK: Values that are more than a number or a word
 
-    private mutating func decodeOther(_ node: YAMLNode, _ setting: Setting) {
-        switch setting.name {
-        case "workers": set(&settings.workers, context.number(node, setting))
-        case "upstream.proxy":
+    private mutating func decode(
+        _ entry: YAMLNode.Entry,
+        _ setting: Setting,
+        _ special: Setting.Special
+    ) {
+        let node = entry.value
+        switch special {
+        // It was read before all others.
+        case .version: break
+        case .clients: set(&settings.access.clients, context.networks(node))
+        case .credentials: set(&settings.access.credentials, context.credentialAccess(node))
+        case .connectPorts: set(&settings.access.connectPorts, context.connectPorts(node))
+        case .denyTargets: set(&settings.access.denyTargets, context.deniedTargets(node))
+        case .upstreamProxy:
             guard let proxy = context.proxy(node) else { return }
             settings.upstream.proxy = proxy
             proxyNode = node
-        case "upstream.no_proxy": set(&settings.upstream.noProxy, context.noProxy(node))
-        case "upstream.pool.per_host":
-            set(&settings.upstream.poolPerHost, context.number(node, setting))
-        case "upstream.pool.idle": set(&settings.upstream.poolIdle, context.duration(node, setting))
-        case "upstream.pool.streams":
-            set(&settings.upstream.poolStreams, context.number(node, setting))
-        case "upstream.dns.ttl": set(&settings.upstream.dnsTTL, context.duration(node, setting))
-        case "upstream.via": set(&settings.upstream.via, context.boolean(node))
-        case "tokens":
+        case .noProxy: set(&settings.upstream.noProxy, context.noProxy(node))
+        case .offeredProtocols:
+            set(&settings.upstream.tls.protocols, context.offeredProtocols(node))
+        case .trustAnchors: set(&settings.upstream.tls.roots, context.trustAnchors(node))
+        case .clientCertificate:
+            let files = context.certificateFiles(entry, off: "none")
+            set(&settings.upstream.tls.clientCertificate, files)
+        case .neverDecrypted:
+            set(&settings.intercept.except, context.all(node, context.hostPattern))
+        case .authorityCertificate:
+            context.placeCertificate(node, in: &settings.intercept.authority)
+        case .authorityKey: context.placeKey(node, in: &settings.intercept.authority)
+        case .tokens:
             let decoder = TokenDecoder(context: context)
             settings.tokens = decoder.definitions(node)
             context.tokenNames = decoder.names(node)
-        case "retry":
+        case .retry:
             retry = RetryDecoder(context: context).definitions(node)
             settings.retry = retry.all.compactMap(\.policy)
-        case "trust":
-            trust = TrustDecoder(context: context).definitions(node)
-        default:
-            break
-        }
-    }
-
-    private mutating func decodeAccess(_ node: YAMLNode, _ setting: Setting) {
-        switch setting.key {
-        case "clients": set(&settings.access.clients, context.networks(node))
-        case "credentials": set(&settings.access.credentials, context.credentialAccess(node))
-        case "connect_ports":
-            if case .scalar("any", _) = node.content {
-                settings.access.connectPorts = nil
-            } else if let value = context.ports(node) {
-                settings.access.connectPorts = value
-            }
-        case "deny_targets": set(&settings.access.denyTargets, context.deniedTargets(node))
-        default:
-            break
-        }
-    }
-
-    private mutating func decodeTimeout(_ node: YAMLNode, _ setting: Setting) {
-        if setting.key == "min_rate" {
-            set(&settings.timeouts.minRateBytesPerSecond, context.rate(node))
-            return
-        }
-        let value = context.duration(node, setting)
-        switch setting.key {
-        case "client_idle": set(&settings.timeouts.clientIdle, value)
-        case "client_header": set(&settings.timeouts.clientHeader, value)
-        case "sniff": set(&settings.timeouts.sniff, value)
-        case "expect": set(&settings.timeouts.expect, value)
-        case "dns": set(&settings.timeouts.dns, value)
-        case "connect": set(&settings.timeouts.connect, value)
-        case "tls": set(&settings.timeouts.tls, value)
-        case "response_header": set(&settings.timeouts.responseHeader, value)
-        case "idle": set(&settings.timeouts.idle, value)
-        case "tunnel_idle": set(&settings.timeouts.tunnelIdle, value)
-        case "drain": set(&settings.timeouts.drain, value)
-        case "total": set(&settings.timeouts.total, value)
-        default: break
-        }
-    }
-
-    private mutating func decodeLimit(_ node: YAMLNode, _ setting: Setting) {
-        let value: Int??
-        if case .number = setting.kind {
-            value = context.number(node, setting)
-        } else {
-            value = context.size(node, setting)
-        }
-        switch setting.key {
-        case "connections": set(&settings.limits.connections, value)
-        case "client_connections": set(&settings.limits.clientConnections, value)
-        case "request_line": set(&settings.limits.requestLineBytes, value)
-        case "header_bytes": set(&settings.limits.headerBytes, value)
-        case "header_fields": set(&settings.limits.headerFields, value)
-        case "trailer_bytes": set(&settings.limits.trailerBytes, value)
-        case "body": set(&settings.limits.bodyBytes, value)
-        case "stream_buffer": set(&settings.limits.streamBufferBytes, value)
-        case "replay_memory": set(&settings.limits.replayMemoryBytes, value)
-        default: break
-        }
-    }
-
-    private mutating func decodeLog(_ node: YAMLNode, _ setting: Setting) {
-        switch setting.name {
-        case "log.to": set(&settings.log.to, context.logDestination(node))
-        case "log.format":
-            switch context.choice(node, setting) {
-            case "json": settings.log.format = .json
-            case "text": settings.log.format = .text
-            case "auto": settings.log.format = .auto
-            default: break
-            }
-        case "log.level": set(&settings.log.level, context.logLevel(node, setting))
-        case "log.headers": set(&settings.log.headers, context.loggedHeaders(node))
-        case "log.redact.headers":
-            let value = context.texts(node, expected: "a field name", example: "[\"*-token\"]")
-            if let value { settings.log.redact.headers = value.map { $0.lowercased() } }
-        case "log.redact.query":
-            let value = context.texts(node, expected: "a parameter", example: "[code]")
-            if let value { settings.log.redact.query = value }
-        case "log.rotate.size": set(&settings.log.rotateBytes, context.size(node, setting))
-        case "log.rotate.keep": set(&settings.log.rotateKeep, context.number(node, setting))
-        case "log.program": set(&settings.log.program, context.boolean(node))
-        default:
-            break
+        case .trust: trust = TrustDecoder(context: context).definitions(node)
+        case .cachePath: set(&settings.cacheStore.path, context.cachePath(node, setting))
+        case .logDestination: set(&settings.log.to, context.logDestination(node))
+        case .logHeaders: set(&settings.log.headers, context.loggedHeaders(node))
+        case .redactedHeaders: set(&settings.log.redact.headers, context.redactedHeaders(node))
+        case .redactedParameters:
+            let names = context.texts(node, expected: "a parameter", example: "[code]")
+            set(&settings.log.redact.query, names)
+        case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
+        case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }
     }
 }

@@ -5,23 +5,6 @@ import LupinCore
 // MARK: Towards origins
 
 extension DecodingContext {
-    /// A key of `upstream.tls`; what was wrong was told and changes nothing.
-    func decode(
-        _ entry: YAMLNode.Entry,
-        _ setting: Setting,
-        into tls: inout UpstreamTLSSettings
-    ) {
-        let node = entry.value
-        switch setting.key {
-        case "min": set(&tls.minimum, tlsVersion(node))
-        case "alpn": set(&tls.protocols, offeredProtocols(node))
-        case "roots": set(&tls.roots, trustAnchors(node))
-        case "client_cert": set(&tls.clientCertificate, certificateFiles(entry, off: "none"))
-        case "require_trust_rule": set(&tls.demandsTrustRule, boolean(node))
-        default: break
-        }
-    }
-
     /// `tls:` of a rule.
     func tlsOverrides(_ node: YAMLNode) -> TLSOverrides {
         var overrides = TLSOverrides()
@@ -47,10 +30,11 @@ extension DecodingContext {
 
     private func tlsVersion(_ node: YAMLNode) -> TLSVersion? {
         guard let setting = SettingsTable.setting("upstream.tls.min") else { return nil }
-        return choice(node, setting).map { $0 == "1.3" ? .tls13 : .tls12 }
+        return word(node, setting)
     }
 
-    private func trustAnchors(_ node: YAMLNode) -> TrustAnchorSettings? {
+    /// `upstream.tls.roots`; nil when a problem was told.
+    func trustAnchors(_ node: YAMLNode) -> TrustAnchorSettings? {
         if items(node).isEmpty {
             let message = "without trust anchors no origin passes"
             return refuse(.range, message, at: node, hint: "write [system]")
@@ -95,50 +79,21 @@ extension DecodingContext {
 // MARK: Interception
 
 extension DecodingContext {
-    /// A key of `intercept`, `intercept.client_rejects` or `intercept.ca`.
-    func decode(_ node: YAMLNode, _ setting: Setting, into intercept: inout InterceptSettings) {
-        switch setting.name {
-        case "intercept.mode":
-            set(&intercept.mode, choice(node, setting).flatMap(InterceptSettings.Mode.init))
-        case "intercept.except": set(&intercept.except, all(node, hostPattern))
-        case "intercept.ca.cert":
-            if let path = authorityPath(node) { place(certificate: path, in: &intercept.authority) }
-        case "intercept.ca.key":
-            if let path = authorityPath(node) {
-                if let contents = try? surroundings.readFile(path) {
-                    warnOfOpenKey(contents, path, at: node)
-                }
-                place(key: path, in: &intercept.authority)
-            }
-        case "intercept.ca.leaf":
-            set(&intercept.authority.leafLifetime, duration(node, setting))
-        case "intercept.ca.key_type":
-            let type = choice(node, setting)
-            set(&intercept.authority.keyType, type.flatMap { .init(rawValue: $0) })
-        default:
-            break
-        }
+    /// `intercept.ca.cert`.
+    func placeCertificate(_ node: YAMLNode, in authority: inout CertificateAuthoritySettings) {
+        guard let path = authorityPath(node) else { return }
+        let files = authority.files ?? defaultAuthority
+        authority.files = normal(CertificateFiles(certificate: path, key: files?.key ?? ""))
     }
 
-    /// `intercept.client_rejects`, whose keys mean something together only.
-    func rejection(_ entries: [YAMLNode.Entry], into intercept: inout InterceptSettings) {
-        let known = SettingsTable.keys(in: "intercept.client_rejects")
-        for entry in entries {
-            guard let setting = SettingsTable.setting("intercept.client_rejects.\(entry.key)")
-            else {
-                unknownKey(entry, in: "client_rejects", known: known)
-                continue
-            }
-            if setting.key == "for", let time = duration(entry.value, setting) ?? nil {
-                intercept.tunnelsRejecting = time
-            }
+    /// `intercept.ca.key`.
+    func placeKey(_ node: YAMLNode, in authority: inout CertificateAuthoritySettings) {
+        guard let path = authorityPath(node) else { return }
+        if let contents = try? surroundings.readFile(path) {
+            warnOfOpenKey(contents, path, at: node)
         }
-        for entry in entries where entry.key == "then" {
-            guard let setting = SettingsTable.setting("intercept.client_rejects.then") else {
-                continue
-            }
-            if choice(entry.value, setting) == "fail" { intercept.tunnelsRejecting = nil }
-        }
+        let files = authority.files ?? defaultAuthority
+        authority.files = normal(CertificateFiles(certificate: files?.certificate ?? "", key: path))
     }
 
     /// Files that need not be there: the authority is made when it is first needed.
@@ -146,16 +101,6 @@ extension DecodingContext {
         text(node, expected: "a path", example: "~/.config/lupin/ca.pem").flatMap {
             path($0, at: node)
         }
-    }
-
-    private func place(certificate: String, in authority: inout CertificateAuthoritySettings) {
-        let files = authority.files ?? defaultAuthority
-        authority.files = normal(CertificateFiles(certificate: certificate, key: files?.key ?? ""))
-    }
-
-    private func place(key: String, in authority: inout CertificateAuthoritySettings) {
-        let files = authority.files ?? defaultAuthority
-        authority.files = normal(CertificateFiles(certificate: files?.certificate ?? "", key: key))
     }
 
     /// Tells a key or certificate whose other half has no place.

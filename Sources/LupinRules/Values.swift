@@ -284,6 +284,11 @@ extension DecodingContext {
         return unknownWord(node, text, for: "value", known: words)
     }
 
+    /// The value that one of the setting's words stands for.
+    func word<Word: SettingWord>(_ node: YAMLNode, _ setting: Setting) -> Word? {
+        choice(node, setting).flatMap(Word.init(word:))
+    }
+
     /// What `read` says; nil when its problem was told.
     func units<Value>(
         _ node: YAMLNode,

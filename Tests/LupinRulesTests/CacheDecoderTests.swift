@@ -224,10 +224,6 @@ struct CacheDecoderTests {
             let text = "{\(setting.key): \(setting.defaultText)}"
             #expect(try policy(text) == standard, "\(setting.key)")
         }
-        for setting in CacheKeyTable.store {
-            let text = "{\(setting.key): \(setting.defaultText)}"
-            #expect(try store(text) == CacheStoreSettings(), "\(setting.key)")
-        }
     }
 
     // MARK: Rules

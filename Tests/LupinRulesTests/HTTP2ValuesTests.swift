@@ -71,29 +71,7 @@ struct HTTP2ValuesTests {
         #expect(limits.tableBytes == 0)
         #expect(limits.window == .fixed(bytes: 1 << 20))
         #expect(limits.window.initialBytes == 1 << 20)
-    }
-
-    @Test(arguments: [
-        "streams: 100", "resets: 1000/30s", "control: 1000/10s", "control: 1000/10000ms",
-        "table: 4KiB", "window: auto", "",
-    ])
-    func `a default that is written is the default`(keys: String) throws {
-        #expect(try limits(keys) == HTTP2Limits())
         #expect(HTTP2Limits().window.initialBytes == 256 << 10)
-    }
-
-    @Test(arguments: [
-        "streams: 1", "streams: 65535", "resets: 1/1s", "resets: 1000000/1h", "table: 64KiB",
-        "window: 64KiB", "window: 16MiB",
-    ])
-    func `the ends of a range are in it`(keys: String) throws {
-        #expect(try limits(keys) != HTTP2Limits())
-    }
-
-    @Test func `streams of a connection upstream are counted`() throws {
-        let upstream = try configuration("upstream: {pool: {streams: 65535}}").settings.upstream
-        #expect(upstream.poolStreams == 65535)
-        #expect(UpstreamSettings().poolStreams == 100)
     }
 
     // MARK: Problems

@@ -207,11 +207,12 @@ struct TLSValuesTests {
         ),
         (
             "client_rejects: {fro: 1h}",
-            "2:30: unknown key \"fro\" in \"client_rejects\"  [E-KEY]", "did you mean \"for\"?"
+            "2:30: unknown key \"fro\" in \"intercept.client_rejects\"  [E-KEY]",
+            "did you mean \"for\"?"
         ),
         (
             "client_rejects: fail", "2:29: expected a map, found \"fail\"  [E-TYPE]",
-            "write client_rejects: {then: fail}"
+            "write client_rejects: {then: …, for: …}"
         ),
         ("ca: {leaf: 10y}", "2:24: leaf 10y is out of range  [E-RANGE]", "allowed: 1h to 397d"),
         ("ca: {leaf: 1y}", "2:24: \"1y\" has an unknown unit  [E-TYPE]", "units: ms s m h d"),

@@ -3,7 +3,7 @@
 /// How responses are stored and reused; a policy under `cache:`.
 package struct CachePolicy: Sendable, Equatable {
     /// Whose responses the cache may hold (RFC 9111 §1).
-    package enum Mode: String, Sendable, CaseIterable {
+    package enum Mode: String, SettingWord {
         /// For many users: holds no response that is meant for one of them.
         case shared
         /// For one user.

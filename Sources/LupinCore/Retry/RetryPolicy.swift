@@ -3,7 +3,7 @@
 /// When a failed request may be sent again; Alamofire's `RetryPolicy`.
 package struct RetryPolicy: Sendable, Equatable {
     /// Whether non-idempotent methods may be repeated after bytes of them were sent.
-    package enum NonIdempotent: String, Sendable, CaseIterable {
+    package enum NonIdempotent: String, SettingWord {
         case never
         /// POST and PATCH with `Idempotency-Key`, whatever `methods` contains.
         case withIdempotencyKey = "with-idempotency-key"

@@ -4,101 +4,122 @@
 /// The keys of the store and those of a cache policy, with the values of `standard`.
 package enum CacheKeyTable {
     package static let store: [Setting] = [
-        row("store.memory", .size(0...1 << 40), "64MiB", "all that is kept in memory; 0: nothing"),
-        row("store.disk", .size(0...1 << 44, or: "off"), "off", "all that is kept on disk, or off"),
-        row(
-            "store.path",
+        .size(
+            "cache.store.memory",
+            \.cacheStore.memoryBytes,
+            0...1 << 40,
+            "all that is kept in memory; 0: nothing"
+        ),
+        .size(
+            "cache.store.disk",
+            \.cacheStore.diskBytes,
+            0...1 << 44,
+            zero: "off",
+            "all that is kept on disk, or off"
+        ),
+        .special(
+            .cachePath,
             .text("a path"),
             "~/.cache/lupin",
             "of the disk part; below $XDG_CACHE_HOME where that is set"
         ),
-        row(
-            "store.max_object",
-            .size(1 << 10...4 << 30),
-            "8MiB",
+        .size(
+            "cache.store.max_object",
+            \.cacheStore.objectBytesMax,
+            1 << 10...4 << 30,
             "a larger response is not kept in memory"
         ),
-        row(
-            "store.disk_max_object",
-            .size(1 << 10...1 << 40),
-            "1GiB",
+        .size(
+            "cache.store.disk_max_object",
+            \.cacheStore.diskObjectBytesMax,
+            1 << 10...1 << 40,
             "a larger response is not kept on disk"
         ),
     ]
 
     /// The keys of a policy, in the order of the documentation.
-    package static let policy: [Setting] = [
-        row(
-            "standard.mode",
-            .choice(CachePolicy.Mode.allCases.map(\.rawValue)),
-            "shared",
+    package static let keys: [PolicyKey<CachePolicy>] = [
+        .choice(
+            "cache.standard.mode",
+            \.mode,
             "shared: nothing that is meant for one user; private: apart for each user"
         ),
-        row(
-            "standard.heuristic",
+        .special(
+            .heuristic,
             .text("0% to 100%"),
             "10%",
             "of the time since Last-Modified, where no lifetime is given; at most 24h; 0: never"
         ),
-        row(
-            "standard.stale_if_error",
+        .special(
+            .staleIfError,
             .duration(0...year),
             "0s",
             "past its end a response may stand in for an error, where the origin allows less"
         ),
-        row(
-            "standard.stale_while_revalidate",
+        .special(
+            .staleWhileRevalidate,
             .duration(0...year),
             "0s",
             "past its end it may be served while it is validated, where the origin allows less"
         ),
-        row(
-            "standard.collapse",
-            .boolean,
-            "true",
+        .boolean(
+            "cache.standard.collapse",
+            \.isCollapsing,
             "identical requests that come while one is fetched wait for its response"
         ),
-        row(
-            "standard.targeted",
+        .special(
+            .targeted,
             .list("field names"),
             "[lupin-cache-control]",
             "fields honoured in the place of Cache-Control (RFC 9213), first wins"
         ),
-        row(
-            "standard.ttl",
+        .special(
+            .ttl,
             .text("origin or a duration"),
             "origin",
             "origin, or a duration that overrides what the origin says"
         ),
-        row(
-            "standard.ignore",
+        .special(
+            .ignored,
             .list(CachePolicy.Ignored.words.map(\.word).joined(separator: ", ")),
             "[]",
             "no-store, private, cookies, vary: what of the origin's word is overridden"
         ),
-        row("standard.variants", .number(1...1000), "16", "responses kept for one URL, by Vary"),
-        row(
-            "standard.no_vary_search",
-            .boolean,
-            "false",
+        .number(
+            "cache.standard.variants",
+            \.variantsMax,
+            1...1000,
+            "responses kept for one URL, by Vary"
+        ),
+        .boolean(
+            "cache.standard.no_vary_search",
+            \.obeysNoVarySearch,
             "a response is also for the URLs that its No-Vary-Search calls equivalent"
         ),
-        row(
-            "standard.status_header",
+        .special(
+            .statusName,
             .text("a name or off"),
             "lupin",
             "who speaks in Cache-Status (RFC 9211), or off"
         ),
-        row(
-            "standard.modify",
+        .special(
+            .modify,
             .map("{set, add, default, remove, rewrite} or a list of such steps"),
             "{}",
             "what changes in the fields of a response before it is stored"
         ),
     ]
 
+    /// What is known of them, without their places.
+    package static let policy = keys.map(\.setting)
+
     /// A lifetime behind `ttl`, where it is not the word.
-    package static let lifetime = row("standard.ttl", .duration(0...year), "1h", "")
+    package static let lifetime = Setting(
+        name: CachePolicy.SpecialKey.ttl.rawValue,
+        kind: .duration(0...year),
+        defaultText: "1h",
+        sentence: ""
+    )
 
     /// Fields that a cache lives by: what `modify` made of them would not be true of the content.
     package static let vital: [String] = [
@@ -119,13 +140,17 @@ package enum CacheKeyTable {
     }
 
     private static let year: Int64 = 365 * 86_400_000
+}
 
-    private static func row(
-        _ name: String,
-        _ kind: Setting.Kind,
-        _ defaultText: String,
-        _ sentence: String
-    ) -> Setting {
-        Setting(name: "cache.\(name)", kind: kind, defaultText: defaultText, sentence: sentence)
+extension CachePolicy: TabledPolicy {
+    package enum SpecialKey: String, CaseIterable, Sendable {
+        case heuristic = "cache.standard.heuristic"
+        case staleIfError = "cache.standard.stale_if_error"
+        case staleWhileRevalidate = "cache.standard.stale_while_revalidate"
+        case targeted = "cache.standard.targeted"
+        case ttl = "cache.standard.ttl"
+        case ignored = "cache.standard.ignore"
+        case statusName = "cache.standard.status_header"
+        case modify = "cache.standard.modify"
     }
 }

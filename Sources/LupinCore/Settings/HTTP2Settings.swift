@@ -60,6 +60,15 @@ package enum HTTP2Window: Sendable, Hashable {
         case .fixed(let bytes): bytes
         }
     }
+
+    /// What is written of `fixed`; nil is `auto`.
+    package var fixedBytes: Int? {
+        get {
+            guard case .fixed(let bytes) = self else { return nil }
+            return bytes
+        }
+        set { self = newValue.map { .fixed(bytes: $0) } ?? .auto }
+    }
 }
 
 /// So many of something in so much time, written `1000/30s`.

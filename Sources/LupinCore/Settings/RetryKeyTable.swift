@@ -4,88 +4,95 @@
 /// The keys of a retry policy, with the values of the policy called `standard`.
 package enum RetryKeyTable {
     /// The keys of a policy, in the order of the documentation.
-    package static let policy: [Setting] = [
-        row("limit", .number(0...10), "2", "attempts after the first"),
-        row(
-            "methods",
+    package static let keys: [PolicyKey<RetryPolicy>] = [
+        .number("limit", \.limit, 0...10, "attempts after the first"),
+        .special(
+            .methods,
             .list("methods"),
             "[DELETE, GET, HEAD, OPTIONS, PUT, TRACE]",
             "that are sent again once bytes of them were sent; before that any method is"
         ),
-        row(
-            "status",
+        .special(
+            .status,
             .list("statuses and ranges from 400 to 599"),
             "[408, 500, 502, 503, 504]",
             "responses that are failures"
         ),
-        row(
-            "errors",
+        .special(
+            .errors,
             .list(words.joined(separator: ", ")),
             "[\(words.joined(separator: ", "))]",
             "failures without a response"
         ),
-        row(
-            "backoff",
+        .special(
+            .backoff,
             .map("none or {base, scale, max, jitter}"),
             "{base: 2, scale: 500ms, max: 10s, jitter: full}",
             "waits: scale, then base times the one before, at most max; or none"
         ),
-        row(
-            "retry_after",
+        .special(
+            .retryAfter,
             .map("{honour, max}"),
             "{honour: true, max: 30s}",
             "what Retry-After asks for; adds 429 where it stands; a longer one is delivered"
         ),
-        row(
+        .choice(
             "non_idempotent",
-            .choice(RetryPolicy.NonIdempotent.allCases.map(\.rawValue)),
-            "never",
+            \.nonIdempotent,
             "never | with-idempotency-key | always: POST and its like (RFC 9110 §9.2.2)"
         ),
-        row(
+        .size(
             "replay_body",
-            .size(0...64 << 20),
-            "256KiB",
+            \.replayBodyBytes,
+            0...64 << 20,
             "of a body kept in memory; a larger one is sent again only if nothing of it was sent"
         ),
-        row("replay_spill", .size(0...16 << 30), "64MiB", "beyond it, in a file without a name"),
-        row(
+        .size(
+            "replay_spill",
+            \.replaySpillBytes,
+            0...16 << 30,
+            "beyond it, in a file without a name"
+        ),
+        .durationOrNone(
             "per_try",
-            .duration(10...7 * 86_400_000, orNone: true),
-            "none",
+            \.perTry,
+            10...7 * 86_400_000,
             "from an attempt's start to the head of its response"
         ),
-        row(
+        .size(
             "hold",
-            .size(0...16 << 20),
-            "0",
+            \.holdBytes,
+            0...16 << 20,
             "of a response held back, so that an early break is repaired unseen"
         ),
-        row(
-            "hedge",
+        .special(
+            .hedge,
             .map("none or {after, max}"),
             "none",
             "none | {after: 200ms | p95, max: 1}: attempts beside a slow one; first answer wins"
         ),
-        row(
+        .duration(
             "offline_wait",
-            .duration(0...5 * minute),
-            "0s",
+            \.offlineWait,
+            0...5 * minute,
             "for a network, where there is none"
         ),
-        row(
-            "budget",
+        .special(
+            .budget,
             .map("none or {ratio, floor, window, per}"),
             "{ratio: 20%, floor: 10, window: 10s, per: host}",
             "retries in a window: ratio of its requests, but floor at least; or none"
         ),
-        row(
-            "circuit",
+        .special(
+            .circuit,
             .map("off or {failures, open}"),
             "{failures: 10, open: 10s}",
             "no retries for so long after so many failures in a row, of all requests; or off"
         ),
     ]
+
+    /// What is known of them, without their places.
+    package static let policy = keys.map(\.setting)
 
     /// The keys of the maps in a policy, such as `backoff.base`.
     private static let inside: [Setting] = [
@@ -127,5 +134,13 @@ package enum RetryKeyTable {
         _ sentence: String
     ) -> Setting {
         Setting(name: name, kind: kind, defaultText: defaultText, sentence: sentence)
+    }
+}
+
+extension RetryPolicy: TabledPolicy {
+    package enum SpecialKey: String, CaseIterable, Sendable {
+        case methods, status, errors, backoff
+        case retryAfter = "retry_after"
+        case hedge, budget, circuit
     }
 }

@@ -45,6 +45,7 @@ package struct Setting: Sendable {
     package var offValues: [String] = []
     /// Whether a rule may have the key too, below the same section.
     package var isPerRule = false
+    package var place = Place.nowhere
 
     /// The part behind the last dot.
     package var key: String {

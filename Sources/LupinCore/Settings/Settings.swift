@@ -175,15 +175,23 @@ package struct Limits: Sendable, Equatable {
 /// Where exchange records go and what they hold.
 package struct LogSettings: Sendable, Equatable {
     package enum Destination: Sendable, Equatable { case off, stdout, stderr, file(String) }
-    package enum Format: Sendable, Equatable { case auto, json, text }
+    package enum Format: String, SettingWord { case auto, json, text }
     package enum Headers: Sendable, Equatable { case none, names, all, listed([String]) }
     /// What gets a line of its own, besides what the levels before get.
-    package enum Level: Int, Sendable, Comparable {
+    package enum Level: Int, SettingWord, Comparable {
         case exchange, attempt
         /// Every stage of an exchange.
         case event
 
         package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+        package var word: String {
+            switch self {
+            case .exchange: "exchange"
+            case .attempt: "attempt"
+            case .event: "event"
+            }
+        }
     }
 
     package var to = Destination.stdout

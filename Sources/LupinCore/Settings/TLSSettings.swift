@@ -19,10 +19,17 @@ package enum ClientAuthentication: Sendable, Hashable {
 }
 
 /// The TLS versions that lupin speaks.
-package enum TLSVersion: UInt8, Sendable, Hashable, Comparable {
+package enum TLSVersion: UInt8, SettingWord, Hashable, Comparable {
     case tls12, tls13
 
     package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+    package var word: String {
+        switch self {
+        case .tls12: "1.2"
+        case .tls13: "1.3"
+        }
+    }
 }
 
 /// `upstream.tls`.
@@ -68,21 +75,27 @@ package struct TLSOverrides: Sendable, Hashable {
 
 /// `intercept`.
 package struct InterceptSettings: Sendable, Equatable {
-    package enum Mode: String, Sendable { case auto, all, none }
+    package enum Mode: String, SettingWord { case auto, all, none }
+    /// What becomes of a client that refused our certificate, when it comes again.
+    package enum Rejection: String, SettingWord { case tunnel, fail }
 
     package var mode = Mode.auto
     /// Never decrypted.
     package var except: [HostPattern] = []
-    /// How long a refusal of our certificate counts at most; nil fails such a client.
-    package var tunnelsRejecting: Duration? = .seconds(3600)
+    package var rejection = Rejection.tunnel
+    /// How long a refusal counts at most, where it leads to a tunnel.
+    package var rejectionTime = Duration.seconds(3600)
     package var authority = CertificateAuthoritySettings()
 
     package init() {}
+
+    /// How long a refusal of our certificate counts at most; nil fails such a client.
+    package var tunnelsRejecting: Duration? { rejection == .tunnel ? rejectionTime : nil }
 }
 
 /// `intercept.ca`.
 package struct CertificateAuthoritySettings: Sendable, Hashable {
-    package enum KeyType: String, Sendable, Hashable { case p256, rsa2048 }
+    package enum KeyType: String, SettingWord, Hashable { case p256, rsa2048 }
 
     /// Where the authority lies; nil is the place in the user's configuration directory.
     package var files: CertificateFiles?

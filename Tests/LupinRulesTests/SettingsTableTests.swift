@@ -1,0 +1,271 @@
+// Every row of the settings table: its default, its words, the ends of its range and what lies
+// beyond, and the place that its value goes to.
+
+import LupinCore
+import LupinRules
+import Testing
+
+struct SettingsTableTests {
+    private typealias Plain = (setting: Setting, place: ValuePlace<Settings>)
+
+    /// What lies at a place.
+    private enum Value: Equatable {
+        case duration(Duration), number(Int), truth(Bool), count(RateLimit), word(String), nothing
+    }
+
+    private static let available = SettingsTable.settings.filter(\.isAvailable)
+
+    private static let plain: [Plain] = available.compactMap { setting in
+        guard case .plain(let place) = setting.place else { return nil }
+        return (setting, place)
+    }
+
+    /// The rules file in which `name` has that value, with more in its section.
+    private func body(_ name: String, _ value: String, beside company: String = "") -> String {
+        var parts = name.split(separator: ".").map(String.init)
+        let last = parts.removeLast()
+        guard let first = parts.first else { return "\(last): \(value)" }
+        let inner = "{\(company)\(last): \(value)}"
+        return "\(first): " + parts.dropFirst().reversed().reduce(inner) { "{\($1): \($0)}" }
+    }
+
+    // MARK: Values
+
+    private func value<Root>(at place: ValuePlace<Root>, in root: Root) -> Value {
+        switch place {
+        case .duration(let path): .duration(root[keyPath: path])
+        case .durationOrWord(let path): root[keyPath: path].map { .duration($0) } ?? .nothing
+        case .number(let path): .number(root[keyPath: path])
+        case .numberOrWord(let path): root[keyPath: path].map { .number($0) } ?? .nothing
+        case .boolean(let path): .truth(root[keyPath: path])
+        case .count(let path): .count(root[keyPath: path])
+        case .choice(let read, _): .word(read(root))
+        }
+    }
+
+    private func restore<Root>(
+        _ place: ValuePlace<Root>,
+        in root: inout Root,
+        from defaults: Root
+    ) {
+        switch place {
+        case .duration(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .durationOrWord(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .number(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .numberOrWord(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .boolean(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .count(let path): root[keyPath: path] = defaults[keyPath: path]
+        case .choice(let read, let write): write(&root, read(defaults))
+        }
+    }
+
+    /// The ends of the range and all words, with what they mean.
+    private func samples<Root>(
+        _ setting: Setting,
+        _ place: ValuePlace<Root>
+    ) -> [(text: String, value: Value)] {
+        var nothing = Value.nothing
+        if case .number = place { nothing = .number(0) }
+        switch setting.kind {
+        case .duration(let range, let orNone):
+            return [range.lowerBound, range.upperBound].map {
+                (UnitText.duration($0), .duration(.milliseconds($0)))
+            } + (orNone ? [("none", nothing)] : [])
+        case .size(let range, let word):
+            return [range.lowerBound, range.upperBound].map { (UnitText.size($0), .number($0)) }
+                + (word.map { [($0, nothing)] } ?? [])
+        case .number(let range, let word):
+            return [range.lowerBound, range.upperBound].map { ("\($0)", .number($0)) }
+                + (word.map { [($0, nothing)] } ?? [])
+        case .boolean:
+            return [("true", .truth(true)), ("false", .truth(false))]
+        case .choice(let words):
+            return words.map { ("\"\($0)\"", .word($0)) }
+        case .rate:
+            return [("1/s", .number(1)), ("5MiB/s", .number(5 << 20)), ("none", nothing)]
+        case .count(let counts, let times):
+            return [
+                (counts.lowerBound, times.lowerBound), (counts.upperBound, times.upperBound),
+            ].map { count, time in
+                let limit = RateLimit(count: count, per: .milliseconds(time))
+                return ("\(count)/\(UnitText.duration(time))", .count(limit))
+            }
+        case .text, .list, .map:
+            Issue.record("\(setting.name) is no plain setting")
+            return []
+        }
+    }
+
+    /// What the setting refuses, with the code of the problem.
+    private func refused(_ kind: Setting.Kind) -> [(text: String, code: Diagnostic.Code)] {
+        var texts: [String] = []
+        switch kind {
+        case .duration(let range, _):
+            texts = [range.lowerBound - 1, range.upperBound + 1].map { "\($0)ms" }
+        case .size(let range, _):
+            // One unit more: the largest have no room for a byte more.
+            let most = UnitText.size(range.upperBound)
+            let digits = most.prefix(while: \.isNumber)
+            let more = (Int(digits) ?? 0) + 1
+            texts = ["\(range.lowerBound - 1)B", "\(more)\(most[digits.endIndex...])"]
+        case .number(let range, _):
+            texts = [range.lowerBound - 1, range.upperBound + 1].map { "\($0)" }
+        case .count(let counts, let times):
+            texts =
+                [counts.lowerBound - 1, counts.upperBound + 1].map { "\($0)/10s" }
+                + [times.lowerBound - 1, times.upperBound + 1].map { "10/\($0)ms" }
+        case .boolean: return [("yes", .type), ("0", .type)]
+        case .choice: return [("nonsense", .name)]
+        case .rate: return [("0/s", .type), ("64", .type)]
+        case .text, .list, .map: return []
+        }
+        return texts.map { ($0, $0 == "-1B" || $0 == "-1ms" ? .type : .range) }
+    }
+
+    // MARK: Rows
+
+    @Test func `a default that is written is the default`() throws {
+        for setting in Self.available where setting.name != Setting.Special.version.rawValue {
+            let settings = try configuration(body(setting.name, setting.defaultText)).settings
+            #expect(settings == Settings(), "\(setting.name)")
+        }
+    }
+
+    @Test func `every plain value arrives at its place, and nowhere else`() throws {
+        #expect(Self.plain.count >= 50)
+        for row in Self.plain {
+            // A response is no larger than the whole store.
+            let company = row.setting.name == "cache.store.max_object" ? "memory: 1TiB, " : ""
+            for sample in samples(row.setting, row.place) {
+                let text = body(row.setting.name, sample.text, beside: company)
+                var settings = try configuration(text).settings
+                #expect(value(at: row.place, in: settings) == sample.value, "\(text)")
+                restore(row.place, in: &settings, from: Settings())
+                settings.cacheStore.memoryBytes = CacheStoreSettings().memoryBytes
+                #expect(settings == Settings(), "\(text)")
+            }
+        }
+    }
+
+    @Test func `every plain value of a retry policy arrives at its place`() throws {
+        for key in RetryKeyTable.keys {
+            guard case .plain(let place) = key.place else { continue }
+            for sample in samples(key.setting, place) {
+                let text = "retry: {mine: {\(key.setting.key): \(sample.text)}}"
+                var policy = try #require(try configuration(text).settings.retry.first)
+                #expect(value(at: place, in: policy) == sample.value, "\(text)")
+                restore(place, in: &policy, from: .standard)
+                #expect(policy == RetryPolicy(name: "mine"), "\(text)")
+            }
+        }
+    }
+
+    @Test func `every plain value of a cache policy arrives at its place`() throws {
+        for key in CacheKeyTable.keys {
+            guard case .plain(let place) = key.place else { continue }
+            for sample in samples(key.setting, place) {
+                let text = "cache: {mine: {\(key.setting.key): \(sample.text)}}"
+                var policy = try #require(try configuration(text).settings.cache.last)
+                #expect(value(at: place, in: policy) == sample.value, "\(text)")
+                restore(place, in: &policy, from: .standard)
+                #expect(policy == CachePolicy(name: "mine"), "\(text)")
+            }
+        }
+    }
+
+    @Test func `what lies beyond a range is refused, and words that are none`() {
+        for row in Self.plain {
+            for sample in refused(row.setting.kind) {
+                let text = body(row.setting.name, sample.text)
+                #expect(decode(text).errors.map(\.code) == [sample.code], "\(text)")
+            }
+        }
+    }
+
+    @Test func `no two rows have one place`() {
+        let paths = Self.plain.compactMap { row -> AnyKeyPath? in
+            switch row.place {
+            case .duration(let path): path
+            case .durationOrWord(let path): path
+            case .number(let path): path
+            case .numberOrWord(let path): path
+            case .boolean(let path): path
+            case .count(let path): path
+            case .choice: nil
+            }
+        }
+        #expect(Set(paths).count == paths.count)
+    }
+
+    @Test func `every key goes somewhere, and every decoder has a key`() {
+        let names = SettingsTable.settings.map(\.name)
+        for special in Setting.Special.allCases {
+            #expect(names.contains(special.rawValue))
+        }
+        for key in Setting.ListenerKey.allCases {
+            #expect(names.contains("listen.\(key.rawValue)"))
+        }
+        for special in RetryPolicy.SpecialKey.allCases {
+            #expect(RetryKeyTable.policy.contains { $0.name == special.rawValue })
+        }
+        for special in CachePolicy.SpecialKey.allCases {
+            #expect(names.contains(special.rawValue))
+        }
+        for setting in Self.available where setting.section != "cache.standard" {
+            if case .nowhere = setting.place { Issue.record("\(setting.name) goes nowhere") }
+        }
+    }
+
+    // MARK: Values with decoders of their own
+
+    /// A value other than the default; nil where settings do not hold it.
+    private func other(_ special: Setting.Special) -> String? {
+        switch special {
+        case .version, .trust: nil
+        case .clients: "[10.0.0.0/8]"
+        case .credentials: "any"
+        case .connectPorts: "[443, 8000-8999]"
+        case .denyTargets, .noProxy: "[]"
+        case .upstreamProxy: "http://p.example:3128"
+        case .offeredProtocols: "[http/1.1]"
+        case .trustAnchors: "cert.pem"
+        case .clientCertificate: "{cert: cert.pem, key: key.pem}"
+        case .neverDecrypted: "[\"*.bank.example\"]"
+        case .authorityCertificate: "/x/ca.pem"
+        case .authorityKey: "/x/ca.key"
+        case .tokens: "{a: {bearer: 12345678}}"
+        case .retry: "{mine: {limit: 1}}"
+        case .cachePath: "/var/cache/x"
+        case .logDestination: "stderr"
+        case .logHeaders: "all"
+        case .redactedHeaders: "[\"*-token\"]"
+        case .redactedParameters: "[code]"
+        case .adminSocket: "off"
+        case .adminHTTP: "{address: 127.0.0.1:9090, token: 0123456789abcdef}"
+        }
+    }
+
+    @Test(arguments: Setting.Special.allCases)
+    func `every other value changes the settings`(special: Setting.Special) throws {
+        guard let value = other(special) else { return }
+        let result = decode(body(special.rawValue, value), files: SampleFile.all)
+        #expect(result.errors.report() == "")
+        #expect(try #require(result.configuration).settings != Settings())
+    }
+
+    private func other(_ key: Setting.ListenerKey) -> String {
+        switch key {
+        case .address: "127.0.0.1:9"
+        case .protocols: "[h1]"
+        case .tls: "{cert: cert.pem, key: key.pem}"
+        case .authentication: "{basic: {file: htpasswd}}"
+        }
+    }
+
+    @Test(arguments: Setting.ListenerKey.allCases)
+    func `every value of a listener changes it`(key: Setting.ListenerKey) throws {
+        let result = decode("listen: [{\(key.rawValue): \(other(key))}]", files: SampleFile.all)
+        #expect(result.errors.report() == "")
+        #expect(try #require(result.configuration).settings != Settings())
+    }
+}
