@@ -1,12 +1,12 @@
-// What `cache:` of a rule says against the rest of the rule: overrides that go too far, caches that
-// nothing gets into.
+// Checks `cache:` of a rule against the rest of the rule: overrides for unnamed hosts, and caches
+// that never store anything.
 
 import LupinCore
 
 struct CacheConsistency {
     let context: DecodingContext
 
-    /// Tells what does not fit in rules; they come with what the file has for them.
+    /// Reports problems in rules, which come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
             guard let policy = rule.cache ?? nil,
@@ -17,7 +17,7 @@ struct CacheConsistency {
         }
     }
 
-    /// A warning: who overrides the word of an origin should have that origin in mind.
+    /// Warns about a policy that overrides origins in a rule that does not name its hosts.
     private func checkOverrides(_ policy: CachePolicy, _ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !policy.overrides.isEmpty, !rule.namesHosts else { return }
         let overrides = policy.overrides.joined(separator: ", ")
@@ -36,7 +36,7 @@ struct CacheConsistency {
         )
     }
 
-    /// A warning: only what GET brings is stored.
+    /// Warns when the rule matches no GET, since only responses to GET are stored.
     private func checkMethods(_ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET) else { return }
         let message = "the rule \"\(rule.name)\" has nothing to cache: it matches no GET"
@@ -46,7 +46,7 @@ struct CacheConsistency {
 }
 
 extension Rule {
-    /// Whether every alternative says in words where its hosts are.
+    /// Whether every alternative has only explicit host patterns.
     var namesHosts: Bool {
         matches.allSatisfy { $0.hosts?.allSatisfy(\.isExplicit) ?? false }
     }

@@ -1,18 +1,17 @@
-// What `cache:` says: the store, named policies, those written in place, and which of them a rule
-// takes.
+// Decodes `cache:`: the store, named policies, policies in place, and the policy of a rule.
 
 import LupinCore
 
-/// `standard` is built in, and the file may change it: what others leave out is as there.
+/// `standard` is built in, and the file may change it; other policies take omitted keys from it.
 typealias CacheDefinitions = PolicyDefinitions<CachePolicy>
 
 extension CacheDefinitions {
     init() { self.init(key: "cache", builtIn: [(CachePolicy.standard.name, .standard)]) }
 
-    /// All that are good.
+    /// All policies without errors.
     var policies: [CachePolicy] { [base] + all.compactMap(\.policy) }
 
-    /// What others leave out is as here.
+    /// The policy from which others take omitted keys.
     fileprivate var base: CachePolicy { builtIn.first?.policy ?? .standard }
 }
 
@@ -23,11 +22,11 @@ struct CacheDecoder {
 
     // MARK: Names
 
-    /// Every key below `cache` but `store`.
+    /// Decodes every key below `cache` except `store`.
     func definitions(_ entries: [YAMLNode.Entry]) -> CacheDefinitions {
         var definitions = CacheDefinitions()
         let standard = CachePolicy.standard.name
-        // First of all, wherever it stands: the others begin from it.
+        // Decoded first, wherever it is in the file: the others begin from it.
         if let entry = entries.first(where: { $0.key == standard }) {
             definitions.builtIn = [(standard, definition(entry, startingFrom: .standard))]
             definitions.change = entry
@@ -55,7 +54,8 @@ struct CacheDecoder {
         }
     }
 
-    /// Tells definitions that no rule uses, and a `standard` that is changed for nobody.
+    /// Warns about definitions that no rule uses, and about a changed `standard` when no rule
+    /// caches.
     func warnOfUnused(_ definitions: CacheDefinitions, by rules: [Rule]) {
         let used = rules.policyNames("cache") { $0.cache??.name }
         context.warnOfUnused(definitions, used: used)
@@ -67,8 +67,8 @@ struct CacheDecoder {
 
     // MARK: Rules
 
-    /// `cache:` of a rule: a name, `{use: NAME, …}`, a policy in place, or `off`; nil when a
-    /// problem was told.
+    /// Decodes `cache:` of a rule: a name, `{use: NAME, …}`, a policy in place, or `off`; returns
+    /// nil after reporting a problem.
     func cache(_ entry: YAMLNode.Entry, _ definitions: CacheDefinitions) -> CachePolicy?? {
         guard case .map(let entries) = entry.value.content else {
             return policy(entry.value, definitions)
@@ -79,14 +79,14 @@ struct CacheDecoder {
         return policy.map { .some($0) }
     }
 
-    /// A name, or `off`.
+    /// Decodes a name, or `off`.
     private func policy(_ node: YAMLNode, _ definitions: CacheDefinitions) -> CachePolicy?? {
         guard let name = context.text(node, expected: "a cache policy", example: "standard") else {
             return nil
         }
         if name == Self.off { return .some(nil) }
         if let policy = definitions.policy(name) { return policy.map { .some($0) } }
-        // How others write it; what it means is clear.
+        // Words of other programs, whose meaning is clear.
         if ["false", "none", "no", "never"].contains(name) {
             let message = "unknown cache policy \"\(name)\""
             return context.refuse(.name, message, at: node, hint: "write off to store nothing")
@@ -99,7 +99,7 @@ struct CacheDecoder {
 // MARK: The store
 
 extension DecodingContext {
-    /// `cache.store.path`; nil inside is the usual place, which written out is the default.
+    /// Decodes `cache.store.path`; nil inside is the default path.
     func cachePath(_ node: YAMLNode, _ setting: Setting) -> String?? {
         let text = text(node, expected: "a path", example: setting.defaultText)
         guard let path = text.flatMap({ path($0, at: node) }) else { return nil }
@@ -110,9 +110,9 @@ extension DecodingContext {
         return .some(path == usual ? nil : path)
     }
 
-    /// E-RANGE: a response that is larger than the whole store never fits.
+    /// E-RANGE: a response larger than the whole store never fits.
     ///
-    /// Where the file does not say how large one may be, the whole store is the bound.
+    /// When the file does not set the maximum of a response, it becomes the size of the store.
     func check(_ store: inout CacheStoreSettings, _ entries: [YAMLNode.Entry]) {
         checkFit("max_object", &store.objectBytesMax, in: "memory", store.memoryBytes, entries)
         let disk = store.diskBytes

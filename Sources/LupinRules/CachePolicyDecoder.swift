@@ -1,14 +1,13 @@
-// The keys of one cache policy: each checked alone, then against the others.
+// Decodes the keys of one cache policy, then checks them against each other.
 
 import LupinCore
 
 struct CachePolicyDecoder {
     let context: DecodingContext
-    /// Whether `use` may stand among the keys.
+    /// Whether `use` is a known key.
     var isOfRule = false
 
-    /// The policy with the values of `entries` in the place of its own; nil when a problem was
-    /// told.
+    /// Overrides values of `base` with those of `entries`; returns nil after reporting a problem.
     func policy(_ entries: [YAMLNode.Entry], startingFrom base: CachePolicy) -> CachePolicy? {
         var policy = base
         var isComplete = true
@@ -18,7 +17,7 @@ struct CachePolicyDecoder {
         return policy
     }
 
-    /// Whether the key was understood; else a problem was told.
+    /// Decodes a key; returns false after reporting a problem.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout CachePolicy) -> Bool {
         let keys = CacheKeyTable.keys
         guard let key = keys.first(where: { $0.setting.key == entry.key }) else {
@@ -53,14 +52,14 @@ struct CachePolicyDecoder {
 
     // MARK: Single values
 
-    /// A share of 0 to 1.
+    /// Decodes a share of 0 to 1.
     private func share(_ node: YAMLNode) -> Double? {
         guard let text = context.text(node, expected: "a share", example: "10%") else { return nil }
         if text == "0" { return 0 }
         return context.share(text, at: node, what: "heuristic", example: "10%")
     }
 
-    /// A time in whole seconds, as RFC 9111 §1.2.2 counts.
+    /// Decodes a time in whole seconds, the unit of RFC 9111 §1.2.2.
     private func seconds(_ node: YAMLNode, _ setting: Setting) -> Duration? {
         guard let time = context.duration(node, setting) ?? nil else { return nil }
         guard time.milliseconds.isMultiple(of: 1000) else {
@@ -71,7 +70,7 @@ struct CachePolicyDecoder {
         return time
     }
 
-    /// `.some(nil)` is `origin`.
+    /// Decodes a lifetime; `.some(nil)` is `origin`.
     private func lifetime(_ node: YAMLNode) -> Duration?? {
         if node.scalarText == "origin" { return .some(nil) }
         let setting = CacheKeyTable.lifetime
@@ -87,7 +86,8 @@ struct CachePolicyDecoder {
         return seconds(node, setting).map { .some($0) }
     }
 
-    /// A name that Cache-Status can have without quotes (RFC 9211 §2); `.some(nil)` is `off`.
+    /// Decodes a name that Cache-Status can have without quotes (RFC 9211 §2); `.some(nil)` is
+    /// `off`.
     private func statusName(_ node: YAMLNode) -> String?? {
         let expected = "a name or off"
         guard let text = context.text(node, expected: expected, example: "lupin") else {
@@ -105,14 +105,14 @@ struct CachePolicyDecoder {
         return .some(text)
     }
 
-    /// Longer ones would only cost bytes.
+    /// Longer names would only waste bytes.
     private static let statusNameBytesMax = 64
 
     // MARK: Lists
 
     private func targeted(_ node: YAMLNode, _ setting: Setting) -> [String]? {
         let names = context.list(node, setting).flatMap { context.all($0, targetedName) }
-        // Of a name that stands there twice the second says nothing.
+        // A repeated name has no effect.
         return names?.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
@@ -150,7 +150,7 @@ struct CachePolicyDecoder {
 
     // MARK: Steps
 
-    /// `{set: {…}, remove: […]}` in the order in which they stand there, or a list of such steps.
+    /// Decodes `{set: {…}, remove: […]}` in the order of the file, or a list of such steps.
     private func modifications(_ node: YAMLNode) -> [RequestStep]? {
         let items: [YAMLNode]
         switch node.content {
@@ -187,7 +187,7 @@ struct CachePolicyDecoder {
 
     // MARK: Keys together
 
-    /// A warning: what binds a shared cache alone need not be ignored by a private one.
+    /// Warns about a private cache that ignores what only restricts a shared one.
     private func warnOfIdle(_ policy: CachePolicy, _ entries: [YAMLNode.Entry]) {
         guard !policy.isShared, let entry = entries.first(where: { $0.key == "ignore" }) else {
             return

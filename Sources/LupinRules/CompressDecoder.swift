@@ -1,9 +1,10 @@
-// What the step `compress:` says: the coding, and which bodies it leaves alone.
+// Decodes the step `compress:`: the coding, and which bodies it leaves unchanged.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `{with, min, if_encoded}`, each with a default; nil when a problem was told.
+    /// Decodes `{with, min, if_encoded}`, each with a default; returns nil after reporting a
+    /// problem.
     func compressStep(_ node: YAMLNode) -> CompressStep? {
         let example = "{with: gzip, min: 1KiB, if_encoded: skip}"
         guard let entries = entries(node, of: "a map", example: example) else { return nil }
@@ -39,7 +40,7 @@ extension DecodingContext {
         case "skip": return .skip
         case "error": return .error
         case "replace":
-            // Alamofire has it.
+            // Alamofire has this value.
             let message = "\"replace\" would undo the client's own coding, and lupin does not"
             return refuse(.name, message, at: node, hint: "write skip or error")
         default: return unknownWord(node, word, for: "value", known: ["skip", "error"])

@@ -1,11 +1,12 @@
-// What `cookies:` of a rule says: no jar, or the file of one.
+// Decodes `cookies:` of a rule: no jar, or the file of one.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `off`, as `.some(nil)`, or the path in `{jar: file}`; nil when a problem was told.
+    /// Decodes `off`, as `.some(nil)`, or the path in `{jar: file}`; returns nil after reporting a
+    /// problem.
     ///
-    /// The file need not be there: lupin makes it when it has something to write.
+    /// The file need not exist: lupin creates it when it has something to write.
     func cookieJar(_ entry: YAMLNode.Entry) -> String?? {
         let node = entry.value
         let example = "{jar: cookies.txt}"
@@ -36,7 +37,7 @@ extension DecodingContext {
             return nil
         }
         guard let path = path(name, at: node) else { return nil }
-        // What is there and can be read holds secrets; the mode is mended with the next writing.
+        // An existing file holds secrets; the next write corrects its mode.
         if let contents = try? surroundings.readFile(path),
             let problem = secrecyProblem(contents, path, at: node)
         {

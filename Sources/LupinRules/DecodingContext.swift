@@ -1,4 +1,4 @@
-// What all decoders share: the file, its surroundings, and the problems found so far.
+// The state that all decoders share: the file, its surroundings, and the problems found so far.
 
 import LupinCore
 
@@ -9,12 +9,12 @@ final class DecodingContext {
     private(set) var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     private(set) var secrets: [String] = []
-    /// The lists of hosts that were named, by their paths, and what came of those that were read.
+    /// The paths of the host lists that the file names.
     var files: [String] = []
     var hostLists: [String: HostList?] = [:]
-    /// Over the content of those lists.
+    /// The hash of the content of those lists.
     var listHash = ContentHash()
-    /// The names under `tokens`, those with a problem too.
+    /// The names under `tokens`, including those with a problem.
     var tokenNames: [String] = []
 
     init(source: SourceFile, surroundings: Surroundings) {
@@ -43,7 +43,7 @@ final class DecodingContext {
         errors.append(source.diagnostic(code, message, at: place, count: 1, hint: hint))
     }
 
-    /// Tells a problem where a value was due: there is none.
+    /// Reports a problem and returns nil as the value.
     func refuse<Value>(
         _ code: Diagnostic.Code,
         _ message: String,
@@ -82,8 +82,8 @@ final class DecodingContext {
         source.diagnostic(code, message, at: place.place, value: place.markedText, hint: hint)
     }
 
-    /// A problem with `count` scalars from `offset` on of a scalar's text; with the whole scalar
-    /// where escapes or line breaks keep the text from lying in the file as it reads.
+    /// Reports a problem at `count` scalars from `offset` in a scalar's text, or at the whole
+    /// scalar when escapes or line breaks make its text differ from the file.
     func error(
         _ code: Diagnostic.Code,
         _ message: String,
@@ -111,9 +111,9 @@ final class DecodingContext {
         )
     }
 
-    /// The problems with stars for the secrets in the lines that they show: reports go to logs too.
+    /// Masks secrets in the excerpts of problems: reports go to logs too.
     func concealed(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
-        // Shorter ones would turn up in innocent words.
+        // Shorter ones would occur in ordinary words.
         let hidden = secrets.filter { $0.count >= 4 }
         return diagnostics.map { diagnostic in
             var diagnostic = diagnostic
@@ -168,7 +168,7 @@ final class DecodingContext {
         return refuse(.name, "unknown \(what) \"\(word)\"", at: node, hint: near + all)
     }
 
-    /// E-TYPE: something else stands where `expected` is due; `example` would do.
+    /// E-TYPE: reports that `expected` was expected; `example` is a valid value.
     func wrongType<Value>(
         _ node: YAMLNode,
         _ expected: String,
@@ -186,7 +186,7 @@ final class DecodingContext {
         "\"\(subject)\" is not available yet: \(what) arrives in a later version"
     }
 
-    /// Whether the value asks for nothing, so that its key may be there before it is available.
+    /// Whether the value requests nothing, so that its key is allowed before it is available.
     func isOff(_ node: YAMLNode, _ offValues: [String]) -> Bool {
         switch node.content {
         case .scalar("", isPlain: true): offValues.contains("{}") || offValues.contains("[]")
@@ -198,9 +198,9 @@ final class DecodingContext {
 
     // MARK: Paths
 
-    /// A path of the file, to be opened from anywhere; nil when a problem was told.
+    /// Resolves a path of the file to an absolute one; returns nil after reporting a problem.
     ///
-    /// `~` is the effective user's home, other relative paths start at the file's directory.
+    /// `~` is the effective user's home; other relative paths start at the file's directory.
     func path(_ text: String, at node: YAMLNode) -> String? {
         if text.hasPrefix("/") { return text }
         if text == "~" || text.hasPrefix("~/") {
@@ -222,23 +222,23 @@ final class DecodingContext {
     }
 }
 
-/// What a file is read in: nothing of it is asked from the system while decoding.
+/// The surroundings of a file: decoding uses the system only through them.
 package struct Surroundings {
     /// lupin's own environment.
     package var environment: [String: String]
-    /// What `~` means; nil where the user has no home.
+    /// The meaning of `~`; nil when the user has no home.
     package var home: String?
-    /// The directory of the rules file, which relative paths start from; `""` leaves them as is.
+    /// The directory of the rules file, for relative paths; `""` leaves them unchanged.
     package var directory: String
-    /// Who could have written the rules file: its own entry, then the directories that it lies in.
+    /// The ownership and modes of the rules file, followed by those of its directories.
     ///
-    /// Empty where there is no file.
+    /// Empty without a file.
     package var standings: [FileStanding]
     /// Whether a path leads to a directory.
     package var isDirectory: (String) -> Bool = { _ in true }
     /// Whether a path leads to a file.
     package var isFile: (String) -> Bool = { _ in true }
-    /// Whether secrets and variables that are not set stand for themselves, by their names.
+    /// Whether secrets and unset variables are replaced by their names.
     package var namesSecrets = false
     /// Reads a file that the rules name.
     package var readFile: (String) throws(FileProblem) -> FileContents

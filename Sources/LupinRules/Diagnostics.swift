@@ -1,8 +1,8 @@
-// How a problem of the rules file is told: place, sentence, code, and the line with carets below.
+// Formats a problem of the rules file: place, sentence, code, and the line with carets below.
 
 /// One problem of a rules file.
 package struct Diagnostic: Sendable, Equatable, Error {
-    /// What kind of problem it is, in a word that people can search for.
+    /// The kind of a problem, as a word to search for.
     package enum Code: String, Sendable, CaseIterable {
         case syntax = "E-SYNTAX"
         case key = "E-KEY"
@@ -17,47 +17,48 @@ package struct Diagnostic: Sendable, Equatable, Error {
         case host = "E-HOST"
         case header = "E-HEADER"
         case intercept = "E-INTERCEPT"
-        /// A list that demands nothing.
+        /// A list without demands.
         case trustEmpty = "E-TRUST-1"
         case trustPin = "E-TRUST-2"
-        /// `self_signed` without the certificates that it speaks of.
+        /// `self_signed` without certificates.
         case trustSelfSigned = "E-TRUST-3"
         /// `disabled` on a rule that does not name its hosts.
         case trustDisabled = "E-TRUST-4"
-        /// A later rule would replace pins without a word.
+        /// A later rule would silently replace pins.
         case trustReplaced = "E-TRUST-5"
-        /// A token server that a credential must not be sent to, or a token that would get lost.
+        /// A token server to which a credential must not be sent, or a token that would be lost.
         case oauth = "E-OAUTH"
-        /// A credential that would go to another machine in clear.
+        /// A credential that would be sent to another machine without TLS.
         case auth = "E-AUTH"
-        /// A retry that could do harm, or that could never be made.
+        /// A retry that could do harm, or that could never happen.
         case retry = "E-RETRY"
-        /// Caching that goes beyond an origin's word, or that stores nothing.
+        /// Caching that overrides an origin, or that stores nothing.
         case cache = "E-CACHE"
         case loop = "E-LOOP"
         case shadow = "E-SHADOW"
         case bind = "E-BIND"
-        /// The key or value belongs to the format and this version of lupin cannot do it yet.
+        /// The key or value belongs to the format, but this version of lupin does not support it
+        /// yet.
         case unavailable = "E-AVAIL"
     }
 
     package var code: Code
-    /// What is wrong, without place and code.
+    /// The problem, without place and code.
     package var message: String
-    /// What to write instead; stands behind the carets.
+    /// The text to write instead; printed after the carets.
     package var hint: String?
     /// The file as the user named it.
     package var file: String
-    /// 1-based; 0 when the problem is the file as a whole.
+    /// 1-based; 0 when the problem is about the whole file.
     package var line: Int
     /// 1-based, in characters.
     package var column: Int
-    /// The line of the file without its indentation; empty when there is none to show.
+    /// The line of the file without its indentation; empty when there is none.
     package var excerpt: String
     /// Characters between the start of `excerpt` and the carets.
     package var caretOffset: Int
     package var caretCount: Int
-    /// It does not keep lupin from starting.
+    /// Whether lupin starts despite the problem.
     package var isWarning = false
 
     /// The problem as `lupin check` prints it: one to three lines without a final line break.
@@ -77,14 +78,15 @@ package struct Diagnostic: Sendable, Equatable, Error {
 }
 
 extension [Diagnostic] {
-    /// All of them as `lupin check` prints them: the first `limit`, then how many more there are.
+    /// Formats problems as `lupin check` prints them: the first `limit`, then the number of the
+    /// rest.
     package func report(limit: Int = 20) -> String {
         var lines = prefix(limit).map(\.text)
         if count > limit { lines.append("… and \(count - limit) more") }
         return lines.joined(separator: "\n")
     }
 
-    /// In the order of the file, each only once: an alias repeats the problems of its anchor.
+    /// Sorts by place and removes duplicates: an alias repeats the problems of its anchor.
     func sortedByPosition() -> [Diagnostic] {
         var result: [Diagnostic] = []
         let sorted = enumerated().sorted {

@@ -1,9 +1,9 @@
-// From YAML text to a tree with places: what of YAML is allowed, and Yams' errors in words that say
-// what to write instead.
+// Parses YAML text to a tree with places: restricts YAML to a subset, and translates Yams' errors
+// to messages that say what to write instead.
 
 import Yams
 
-/// A value of the file and where it stands.
+/// A value of the file with its place.
 struct YAMLNode: Sendable {
     struct Entry: Sendable {
         var key: String
@@ -21,7 +21,7 @@ struct YAMLNode: Sendable {
     var content: Content
     var place: Place
 
-    /// Nothing behind the colon.
+    /// Whether there is no value after the colon.
     var isEmpty: Bool {
         if case .scalar("", isPlain: true) = content { return true }
         return false
@@ -33,13 +33,13 @@ struct YAMLNode: Sendable {
         return nil
     }
 
-    /// What carets stand below: a scalar, or the first key of a map.
+    /// The text above the carets: a scalar, or the first key of a map.
     var markedText: String? {
         if case .map(let entries) = content { return entries.first?.key }
         return scalarText
     }
 
-    /// What kind of thing it is, for sentences.
+    /// The kind of value, for sentences.
     var kindText: String {
         switch content {
         case .scalar("", isPlain: true): "nothing"
@@ -50,10 +50,10 @@ struct YAMLNode: Sendable {
     }
 }
 
-/// Where a problem is shown: at a value, or at the key of an entry.
+/// The place at which a problem is shown: a value, or the key of an entry.
 protocol DiagnosticPlace {
     var place: Place { get }
-    /// What carets stand below.
+    /// The text above the carets.
     var markedText: String? { get }
 }
 
@@ -66,17 +66,17 @@ extension YAMLNode.Entry: DiagnosticPlace {
 
 /// Reads one YAML document.
 struct DocumentReader {
-    /// What aliases may add to the values that stand in the text.
+    /// The number of values that aliases may add to those in the text.
     static let aliasedValuesMax = 100_000
     /// Deeper nesting than this has no meaning in the format.
     static let depthMax = 64
-    /// Duplicate keys that are told; each costs another parse.
+    /// The maximum number of duplicate keys to report; each costs another parse.
     private static let duplicatesMax = 20
 
     let source: SourceFile
     private(set) var problems: [Diagnostic] = []
     private var valuesLeft: Int
-    /// Keys that stand for the second of two equal ones, so that Yams goes on.
+    /// Keys that replace the second of two equal ones, so that Yams continues.
     private var placeholders: Set<String> = []
 
     init(source: SourceFile) {
@@ -84,7 +84,7 @@ struct DocumentReader {
         valuesLeft = DocumentReader.aliasedValuesMax + source.text.utf8.count
     }
 
-    /// The tree of the file, or nil when the text is not YAML that lupin reads or has no value.
+    /// Returns the tree of the file; nil when the text is not supported YAML or has no value.
     mutating func read() -> YAMLNode? {
         if let place = aliasedKey() {
             note("an alias or a collection as a key is not supported", at: place)
@@ -96,7 +96,7 @@ struct DocumentReader {
 
     // MARK: Composing
 
-    /// Yams stops at the first pair of equal keys; the second one is renamed until all are told.
+    /// Yams stops at the first pair of equal keys; the second is renamed until all are reported.
     private mutating func compose() -> Node? {
         var text = source.text
         while true {
@@ -121,8 +121,8 @@ struct DocumentReader {
         }
     }
 
-    /// `text` with the second one of equal keys replaced by private-use scalars of the same count,
-    /// so that all places stay.
+    /// Replaces the second of two equal keys by private-use scalars of the same count, so that all
+    /// places stay.
     private mutating func renamingDuplicate(
         in text: String,
         first: Place,
@@ -212,7 +212,7 @@ struct DocumentReader {
         return result
     }
 
-    /// The place of the value itself, behind an anchor; a tag is told.
+    /// Returns the place of the value itself, after an anchor; reports tags.
     private mutating func valuePlace(_ mark: Place) -> Place {
         var place = mark
         var rest = source.rest(at: mark)
@@ -246,10 +246,10 @@ struct DocumentReader {
         if problems.last != problem { problems.append(problem) }
     }
 
-    /// Where a key looks like a collection or an alias, in a file with many aliases.
+    /// Finds a key that looks like a collection or an alias, in a file with many aliases.
     ///
-    /// Yams compares such a key with its neighbours value by value: with nested aliases that takes
-    /// for ever, so the file must be refused by its look.
+    /// Yams compares such a key with its neighbours value by value, which practically never ends
+    /// with nested aliases; so the file must be refused before it is parsed.
     private func aliasedKey() -> Place? {
         var aliases = 0
         var suspect: Place?
@@ -286,7 +286,7 @@ extension DocumentReader {
         case .scanner(let context, let problem, let mark, _),
             .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
-            // Of a list that is not closed, its beginning tells more than where it was noticed.
+            // For an unclosed list, its beginning is more helpful than the place of detection.
             let isOpen = problem.contains("expected ',' or")
             let place = isOpen ? context?.mark ?? mark : mark
             noteSyntax(problem, at: Place(line: place.line, column: place.column))
@@ -298,7 +298,7 @@ extension DocumentReader {
         }
     }
 
-    /// YAML 1.2 §5.1: what a text may not hold, besides surrogates, which UTF-8 has not.
+    /// The scalars that YAML 1.2 §5.1 forbids, except surrogates, which UTF-8 excludes.
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09, 0x0A, 0x0D, 0x85: false
@@ -351,7 +351,7 @@ extension DocumentReader {
         note("not YAML: \(problem)", at: place, count: 1)
     }
 
-    /// A tab among the leading blanks of the line at `place`, or of the one before it.
+    /// Finds a tab in the indentation of the line at `place`, or of the previous line.
     private func tabIndentation(at place: Place) -> Place? {
         for number in [place.line, place.line - 1] {
             guard let line = source.line(number) else { continue }

@@ -1,12 +1,12 @@
-// Where the second one of two equal keys stands. Yams says only where the first is, so the text is
-// searched: below it in the same column, or further on between the same braces.
+// Finds the second of two equal keys. Yams only reports the first, so the text is searched: below
+// it in the same column, or further on between the same braces.
 
 struct DuplicateFinder {
     private let source: SourceFile
 
     init(_ source: SourceFile) { self.source = source }
 
-    /// The next key of the same map that is written like one of `names` and stands at `first`.
+    /// Finds the next key of the same map with the name of the key at `first`.
     mutating func second(of first: Place, among names: [String]) -> (name: String, place: Place)? {
         guard let name = names.first(where: { isKey($0, at: first) }) else { return nil }
         if let place = inBlock(name, after: first) ?? inFlow(name, after: first) {
@@ -15,7 +15,7 @@ struct DuplicateFinder {
         return nil
     }
 
-    /// The text of the file with `count` scalars at `place` (inside quotes, if any) replaced.
+    /// Returns the text with `count` scalars at `place` (inside quotes, if any) replaced.
     func replacing(
         at place: Place,
         count: Int,
@@ -32,7 +32,7 @@ struct DuplicateFinder {
         return String(scalars)
     }
 
-    /// Whether `name:` is written at `place`, plain or in quotes without escapes.
+    /// Whether `name:` is at `place`, plain or in quotes without escapes.
     private func isKey(_ name: String, at place: Place) -> Bool {
         var rest = source.rest(at: place)
         let quote = rest.first.flatMap { $0 == "\"" || $0 == "'" ? $0 : nil }

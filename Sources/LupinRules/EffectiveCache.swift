@@ -1,12 +1,12 @@
-// `cache:` in the effective file: the store, and policies with all that they leave out.
+// `cache:` in the effective file: the store, and the policies with all omitted keys.
 
 import LupinCore
 
 extension WrittenFile {
     typealias Line = (entry: YAMLNode.Entry, remark: String)
 
-    /// `cache:` at the top of the file; `standard` first of the policies, as the others begin from
-    /// it.
+    /// `cache:` at the top of the file, with `standard` as the first policy, since the others begin
+    /// from it.
     func cacheLines(_ entry: YAMLNode.Entry?) -> [String] {
         let named = Self.entries(of: entry)
         var lines = ["cache:"]
@@ -29,7 +29,7 @@ extension WrittenFile {
         }
     }
 
-    /// A policy of a rule: a name or `off` as it is, a map with all that holds.
+    /// The policy of a rule: a name or `off` unchanged, a map with all effective values.
     func policyLines(
         ofRule entry: YAMLNode.Entry,
         standard: [Line],
@@ -44,7 +44,7 @@ extension WrittenFile {
         let rest = own.filter { $0.key != "use" }
         var base = standard
         if let use = own.first(where: { $0.key == "use" }) {
-            // A name out of the environment stands for no policy that could be shown.
+            // A name from an environment variable can't be resolved here.
             guard let name = use.value.scalarText, let other = named(name) else { return plain }
             lines += WrittenText.lines(use, indentation: inner, remark: Self.remark(use))
             if rest.isEmpty { return lines }
@@ -55,7 +55,7 @@ extension WrittenFile {
 
     // MARK: Values
 
-    /// Every value of the policy called `name`, as a base for others; nil where there is none.
+    /// Every value of the policy called `name`, as a base for others; nil when there is none.
     private func policy(_ name: String) -> [Line]? {
         if name == CachePolicy.standard.name { return standardLines }
         guard let policy = namedPolicies.first(where: { $0.key == name }), name != "store" else {
@@ -68,7 +68,7 @@ extension WrittenFile {
         Self.entries(of: root.first { $0.key == "cache" })
     }
 
-    /// What `standard` says, in the file or by default.
+    /// The values of `standard`, from the file or by default.
     private var standardLines: [Line] {
         let name = CachePolicy.standard.name
         let own = Self.entries(of: namedPolicies.first { $0.key == name })
@@ -82,7 +82,7 @@ extension WrittenFile {
         Self.completed(Self.entries(of: policy), by: standardLines, CacheKeyTable.policy)
     }
 
-    /// `entries` with those of `base` that they leave out, in the order of the table.
+    /// Completes `entries` with those of `base` that they omit, in the order of the table.
     static func completed(
         _ entries: [YAMLNode.Entry],
         by base: [Line],

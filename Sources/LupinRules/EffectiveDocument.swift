@@ -1,12 +1,12 @@
-// A rules file with every value that holds: the author's own with their lines, defaults elsewhere.
+// Writes a rules file with every effective value: the author's with line numbers, and defaults.
 
 import LupinCore
 
 extension WrittenFile {
-    /// A whole rules file that means the same as this one.
+    /// A complete rules file with the same meaning as this one.
     ///
-    /// What the author wrote has its line behind it; the rest are the defaults of this version. A
-    /// rule without a name gets the one that it goes by. Relative paths stay relative.
+    /// The author's values are followed by their line numbers; the rest are the defaults of this
+    /// version. A rule without a name gets its derived name. Relative paths stay relative.
     package var effectiveYAML: String {
         var lines = [
             "# Every value that holds: `line N` is what the rules file says, the rest is default.",
@@ -41,7 +41,7 @@ extension WrittenFile {
             return lines(setting, entry, indentation: indentation)
         }
         if name == "listen" { return listeners(entry) }
-        // `log: off` and its like are no sections.
+        // `log: off` and similar scalars are not sections.
         if let entry, case .scalar(let word, _) = entry.value.content, !word.isEmpty {
             return WrittenText.lines(entry, indentation: indentation, remark: remark(entry))
         }
@@ -68,7 +68,7 @@ extension WrittenFile {
         indentation: String
     ) -> [String] {
         if setting.isAvailable, let entry, !entry.value.isEmpty {
-            // Names and their definitions, each on lines of its own.
+            // Names and their definitions, each on separate lines.
             if setting.section.isEmpty, case .map(let named) = entry.value.content, !named.isEmpty {
                 return ["\(setting.key):"]
                     + named.flatMap {
@@ -89,9 +89,8 @@ extension WrittenFile {
 
     private static let later = "not available yet"
 
-    /// Written out, `auth: none` would let other machines in without a password as soon as somebody
-    /// edits the address; where the authority and the cache lie by default depends on the
-    /// environment.
+    /// An explicit `auth: none` would open lupin to other machines without a password as soon as
+    /// the address is edited; the default places of the CA and the cache depend on the environment.
     private static func isBetterLeftOut(_ name: String) -> Bool {
         ["listen.auth", "intercept.ca.cert", "intercept.ca.key", "cache.store.path"].contains(name)
     }

@@ -1,9 +1,9 @@
-// Retry policies in the effective file: what an author wrote, and all that it leaves out.
+// Retry policies in the effective file: the author's values, and all omitted ones.
 
 import LupinCore
 
 extension WrittenFile {
-    /// `retry:` at the top of the file, with the built-in policies as remarks.
+    /// `retry:` at the top of the file, with the built-in policies as comments.
     func retryLines(_ entry: YAMLNode.Entry?) -> [String] {
         var lines: [String]
         if let entry, case .map(let named) = entry.value.content, !named.isEmpty {
@@ -27,7 +27,7 @@ extension WrittenFile {
         }
     }
 
-    /// Every value of the policy called `name`, as a base for others; nil where there is none.
+    /// Every value of the policy called `name`, as a base for others; nil when there is none.
     private func retryPolicy(_ name: String) -> [Line]? {
         if let policy = RetryPolicy.builtIn.first(where: { $0.name == name }) {
             return Self.base(policy)

@@ -1,27 +1,27 @@
-// Reading the rules file and the secret files it names, and what their owner and mode say.
+// Reads the rules file and the secret files it names, with their owners and modes.
 
 import Glibc
 
-/// A file that was read, and who else could have.
+/// The content of a file, and which other users have access to it.
 package struct FileContents: Sendable {
     package var bytes: [UInt8]
-    /// Group or others may read it.
+    /// Whether group or others may read it.
     package var isOpenToOthers = false
-    /// Root owns it on a read-only file system or a tmpfs, as containers mount secrets.
+    /// Whether root owns it on a read-only file system or a tmpfs, as containers mount secrets.
     package var isMountedByRoot = false
-    /// nil where the bytes come from elsewhere.
+    /// nil when the bytes are not from a file.
     package var standing: FileStanding?
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// Who else could have written a file or changed what lies in a directory.
+/// The owner and mode of a file or directory, which decide who else could have changed it.
 package struct FileStanding: Sendable, Equatable {
     package var path: String
     package var isDirectory: Bool
-    /// The effective user or root owns it.
+    /// Whether the effective user or root owns it.
     package var isOwnedByUserOrRoot: Bool
-    /// Group or others may write to it.
+    /// Whether group or others may write to it.
     package var isWritableByOthers: Bool
 
     package init(
@@ -37,7 +37,7 @@ package struct FileStanding: Sendable, Equatable {
     }
 }
 
-/// Why a file could not be read; the reason completes "cannot read PATH: …".
+/// The reason for which a file could not be read; it completes "cannot read PATH: …".
 package struct FileProblem: Error, Sendable, Equatable {
     package var reason: String
 
@@ -67,20 +67,21 @@ package enum FileAccess {
     private static func wholeFile(
         _ path: String
     ) throws(FileProblem) -> (bytes: [UInt8], status: stat) {
-        // Safety: the string lives through the call, and no flag asks for a third argument.
+        // Safety: the string outlives the call, and no flag requires a third argument.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw problem(with: path) }
         defer { close(descriptor) }
         var status = stat()
-        // Safety: `status` is ours and lives through the call.
+        // Safety: `status` is ours and outlives the call.
         guard unsafe fstat(descriptor, &status) == 0 else { throw problem(with: path) }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw FileProblem("it is a directory") }
         return (try readAll(descriptor), status)
     }
 
-    /// Who could have changed what lies at `path`: its directory, and that of a link's target.
+    /// The directories whose owners could have replaced `path`: its own, and that of a link's
+    /// target.
     ///
-    /// A directory that cannot be asked about is one of somebody else's.
+    /// A directory whose status can't be read counts as another user's.
     package static func standings(ofDirectoriesOf path: String) -> [FileStanding] {
         let named = RulesFile.directory(of: path)
         var directories = [named]
@@ -89,7 +90,7 @@ package enum FileAccess {
         }
         return directories.map { directory in
             var status = stat()
-            // Safety: the string lives through the call, and `status` is ours.
+            // Safety: the string outlives the call, and `status` is ours.
             guard unsafe stat(directory, &status) == 0 else {
                 return FileStanding(path: directory, isDirectory: true, isOwnedByUserOrRoot: false)
             }
@@ -97,9 +98,9 @@ package enum FileAccess {
         }
     }
 
-    /// The path without links; nil where it leads nowhere.
+    /// Resolves links; returns nil when there is no such file.
     private static func resolved(_ path: String) -> String? {
-        // Safety: without a buffer of ours the call makes one, which is freed once it is read.
+        // Safety: without a buffer of ours the call allocates one, which is freed once it is read.
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
@@ -114,9 +115,9 @@ package enum FileAccess {
         )
     }
 
-    /// Whether something can be opened for reading at `path`.
+    /// Whether something exists at `path`.
     static func exists(_ path: String) -> Bool {
-        // Safety: the string lives through the call.
+        // Safety: the string outlives the call.
         unsafe access(path, F_OK) == 0
     }
 
@@ -134,8 +135,8 @@ package enum FileAccess {
         return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// The home directory: `HOME`, where that is a directory of the effective user, or else what
-    /// the system knows of the user.
+    /// The home directory: `HOME`, if that is a directory of the effective user, or else the one in
+    /// the user database.
     static func home(_ environment: [String: String]) -> String? {
         var status = stat()
         // Safety: the path is NUL-terminated for the call, which fills the struct.
@@ -167,16 +168,16 @@ package enum FileAccess {
         }
     }
 
-    /// Asked afterwards, for people: errno is read in another room.
+    /// Finds the reason of a failure for users by probing the path again, without errno.
     private static func problem(with path: String) -> FileProblem {
         guard exists(path) else { return FileProblem("there is no such file") }
-        // Safety: the string lives through the call.
+        // Safety: the string outlives the call.
         let isReadable = unsafe access(path, R_OK) == 0
         return FileProblem(isReadable ? "it cannot be opened" : "permission denied")
     }
 }
 
-/// What `/proc/self/mountinfo` says of a file system.
+/// Reads file systems from `/proc/self/mountinfo`.
 package enum MountTable {
     /// Whether the device is a tmpfs or mounted read-only, as containers mount secrets.
     package static func isSecretMount(device: UInt64, in table: String) -> Bool {

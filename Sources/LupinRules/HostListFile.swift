@@ -1,9 +1,9 @@
-// Files of hosts that rules name: block lists as people publish them, plain or as /etc/hosts.
+// Reads files of hosts that rules name: published block lists, plain or in /etc/hosts format.
 
 package import LupinCore
 
 extension DecodingContext {
-    /// The patterns of a list, kept together where there are so many that each alone would cost.
+    /// Combines patterns into one list when there are so many that each alone would be costly.
     func gathered(_ patterns: [HostPattern]) -> [HostPattern] {
         guard patterns.count >= Self.gatheredMin else { return patterns }
         let list = HostList(patterns)
@@ -13,7 +13,7 @@ extension DecodingContext {
 
     private static let gatheredMin = 256
 
-    /// What `{file: blocked.txt}` stands for; nil when a problem was told.
+    /// Loads the list of `{file: blocked.txt}`; returns nil after reporting a problem.
     func hostList(_ entries: [YAMLNode.Entry], at node: YAMLNode) -> HostPattern? {
         var isComplete = true
         for entry in entries where entry.key != "file" {
@@ -32,7 +32,7 @@ extension DecodingContext {
         if !files.contains(path) { files.append(path) }
         let source = "{file: \(name)}"
         if let known = hostLists[path] { return known.map { HostPattern($0, source: source) } }
-        // Also a file that will not do is read once.
+        // A file with errors is also read only once.
         hostLists[path] = .some(nil)
         guard let list = readHostList(path, at: value) else { return nil }
         hostLists[path] = list
@@ -64,14 +64,14 @@ extension DecodingContext {
         return reader.problems.isEmpty ? reader.list : nil
     }
 
-    /// As many lines of one file are shown.
+    /// The maximum number of lines of one file to report.
     private static let problemsMax = 20
 }
 
 /// Reads the lines of a host list.
 ///
-/// A line is a host or a pattern, or as in /etc/hosts an address and the names that have it; `#`
-/// begins a comment.
+/// A line is a host or a pattern, or, as in /etc/hosts, an address and its names; `#` begins a
+/// comment.
 package struct HostListReader {
     package struct Problem: Sendable {
         package let message: String
@@ -82,7 +82,7 @@ package struct HostListReader {
     package private(set) var problems: [Problem] = []
     private let bytes: [UInt8]
 
-    /// Names that every /etc/hosts has for the machine itself; they are nobody's to block.
+    /// Names that every /etc/hosts has for the machine itself, which no list means to block.
     private static let ownNames: Set<String> = [
         "localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost",
         "ip6-loopback", "ip6-localnet", "ip6-mcastprefix", "ip6-allnodes", "ip6-allrouters",
@@ -152,9 +152,9 @@ package struct HostListReader {
         problems.append(Problem(message: message, place: Place(line: line, column: column)))
     }
 
-    /// Whether a word is an IP address, with a zone or without.
+    /// Whether a word is an IP address, with or without a zone.
     private func isAddress(_ word: Range<Int>) -> Bool {
-        // Most words are names, which end in a letter and have no colon.
+        // Most words are names, which end with a letter and have no colon.
         let isNumeric = bytes[word].contains(0x3A) || bytes[word].last?.isASCIIDigit == true
         guard isNumeric else { return false }
         let text = String(decoding: bytes[word].prefix { $0 != 0x25 }, as: UTF8.self)

@@ -1,16 +1,16 @@
-// What `${…}` in a value stands for, and where which kind of it is allowed.
+// Resolves `${…}` in values, and checks which kinds are allowed at each place.
 
 import LupinCore
 
-/// A value cut at its `${…}`.
+/// A part of a value that is split at its `${…}`.
 enum ValuePiece: Equatable {
     case text(String)
-    /// `${kind:argument}`; offset and count are those of the whole in scalars of the value.
+    /// `${kind:argument}`; offset and count cover the whole reference, in scalars of the value.
     case reference(kind: String, argument: String?, offset: Int, count: Int)
     /// `${` without `}`.
     case unclosed(offset: Int)
 
-    /// The pieces of `text`; `$$` is `$`.
+    /// Splits `text` into pieces; `$$` is `$`.
     static func pieces(of text: String) -> [ValuePiece] {
         var pieces: [ValuePiece] = []
         var literal = String.UnicodeScalarView()
@@ -50,27 +50,27 @@ enum ValuePiece: Equatable {
     }
 }
 
-/// Where a value stands, which decides what it may refer to.
+/// The role of a value, which decides what it may refer to.
 enum ValueRole {
-    /// A setting, or an answer of lupin's own: the environment only.
+    /// A setting, or a response of lupin's own: the environment only.
     case setting
     /// A value of a request step: the environment, secrets, tokens and the client's request.
     case step
-    /// A value of a response step: the environment and the client's request; what is secret must
-    /// not reach the client.
+    /// A value of a response step: the environment and the client's request; secrets must not reach
+    /// the client.
     case response
-    /// The body of an answer of lupin's own: the same, and parameters of the query.
+    /// The body of a response of lupin's own: the same, and query parameters.
     case body
     /// User and password of a parent proxy: the environment and secrets.
     case userinfo
-    /// A credential under `tokens`: the same, all of them secret; files are read when it is used.
+    /// A credential under `tokens`: the same, all of it secret; files are read on each use.
     case secret
 }
 
 extension DecodingContext {
     private static let kinds = ["env", "file", "secret", "token", "header", "query", "id"]
 
-    /// The value with everything that is known at load filled in; nil when a problem was told.
+    /// Fills in all that is known at load; returns nil after reporting a problem.
     func template(_ text: String, role: ValueRole, at node: YAMLNode) -> Template? {
         guard text.unicodeScalars.contains("$") else { return Template(text) }
         var parts: [Template.Part] = []
@@ -85,7 +85,7 @@ extension DecodingContext {
         return isComplete ? Template(joined(parts)) : nil
     }
 
-    /// What one piece of a value stands for; nil when a problem was told.
+    /// Resolves one piece of a value; returns nil after reporting a problem.
     func part(_ piece: ValuePiece, role: ValueRole, at node: YAMLNode) -> Template.Part? {
         switch piece {
         case .text(let literal):
@@ -111,7 +111,7 @@ extension DecodingContext {
         }
     }
 
-    /// Like `template`, where only text can come out.
+    /// Resolves a value of a role whose references all become text.
     func resolved(_ text: String, role: ValueRole, at node: YAMLNode) -> String? {
         guard let template = template(text, role: role, at: node) else { return nil }
         var result = ""
@@ -119,11 +119,11 @@ extension DecodingContext {
         return result
     }
 
-    /// A pattern with its `${env:…}` filled in.
+    /// Fills in `${env:…}` in a pattern.
     ///
-    /// Nothing else is touched: `$` ends a regex.
+    /// Nothing else is changed: `$` ends a regex.
     func resolvedPattern(_ text: String, at node: YAMLNode) -> String? {
-        // Long lists have no `$` at all, and looking for one byte is quick.
+        // Long lists usually have no `$`, and searching for one byte is quick.
         guard text.utf8.contains(0x24), text.contains("${env:") else { return text }
         var result = ""
         var rest = text[...]
@@ -160,7 +160,7 @@ extension DecodingContext {
         var count: Int
 
         var text: String { argument.map { "${\(kind):\($0)}" } ?? "${\(kind)}" }
-        /// As it may be shown: a default could be a secret.
+        /// The form for messages: a default could be a secret.
         var shown: String { "${\(kind):…}" }
     }
 
@@ -232,7 +232,7 @@ extension DecodingContext {
         return nil
     }
 
-    /// Says why a reference is of no use where it stands.
+    /// Reports why a reference is not allowed in this role.
     private func refuseReference(
         _ reference: Reference,
         role: ValueRole,
@@ -283,13 +283,13 @@ extension DecodingContext {
         }
     }
 
-    /// What stands for a secret that is not read; a default could be one, so it is left out.
+    /// The placeholder of a secret that is not read; its default could be a secret and is left out.
     private static func placeholder(_ kind: String, _ argument: String) -> String {
         let name = argument.firstRange(of: ":-").map { argument[..<$0.lowerBound] } ?? argument[...]
         return "<\(kind) \(name)>"
     }
 
-    /// `N` or `N:-default`; the default is for a variable that is unset or empty.
+    /// Resolves `N` or `N:-default`; the default is for a variable that is unset or empty.
     private func environmentValue(
         _ argument: String,
         refuse: (Diagnostic.Code, String, String?) -> Void
@@ -312,8 +312,8 @@ extension DecodingContext {
         return nil
     }
 
-    /// `${file:P}` of a credential, which is checked now and read again when it is used; nil when a
-    /// problem was told.
+    /// Decodes `${file:P}` of a credential, which is checked now and read again on each use;
+    /// returns nil after reporting a problem.
     func secretFilePart(_ piece: ValuePiece, at node: YAMLNode) -> SecretText.Part? {
         guard case .reference("file", let name?, let offset, let count) = piece, !name.isEmpty
         else { return nil }
@@ -323,7 +323,7 @@ extension DecodingContext {
         return file.map { .file(path: $0.path) }
     }
 
-    /// A file and its text without one trailing newline; its owner alone may read it.
+    /// Reads a secret file without one trailing newline; only its owner may have access to it.
     private func secretFile(
         _ name: String,
         at node: YAMLNode,
@@ -350,7 +350,7 @@ extension DecodingContext {
         return (path, text)
     }
 
-    /// Why a file is no place for a secret; only a warning where root mounted it.
+    /// Returns why a file must not hold a secret; only warns when root mounted it.
     func secrecyProblem(
         _ contents: FileContents,
         _ path: String,

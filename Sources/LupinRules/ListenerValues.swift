@@ -1,9 +1,9 @@
-// What `listen:` says: where clients connect, by TLS or not, and whom lupin asks who they are.
+// Decodes `listen:`: the addresses, TLS, and the authentication of clients.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `listen:`; nil when a problem was told.
+    /// Decodes `listen:`; returns nil after reporting a problem.
     func listeners(_ entry: YAMLNode.Entry) -> [ListenerSettings]? {
         let example = "- address: 127.0.0.1:8080"
         guard case .list = entry.value.content else {
@@ -47,7 +47,7 @@ extension DecodingContext {
             case .protocols:
                 protocols = listenProtocols(entry.value)
             case .authentication:
-                // What is wrong was told; that something was meant is enough for the address.
+                // A problem was reported; a value of any kind satisfies the check of the address.
                 authentication = clientAuthentication(entry.value) ?? ClientAuthentication.none
             case .tls:
                 tls = certificateFiles(entry, off: "off") ?? nil
@@ -66,7 +66,7 @@ extension DecodingContext {
         return listener
     }
 
-    /// `none` or `basic: {file, realm}`; nil when a problem was told.
+    /// Decodes `none` or `basic: {file, realm}`; returns nil after reporting a problem.
     private func clientAuthentication(_ node: YAMLNode) -> ClientAuthentication? {
         let example = "basic: {file: htpasswd}"
         if case .scalar("none", _) = node.content { return ClientAuthentication.none }
@@ -112,7 +112,7 @@ extension DecodingContext {
         return path
     }
 
-    /// The realm as it can stand in a quoted string of a challenge (RFC 9110 §5.6.4).
+    /// Decodes a realm that fits the quoted string of a challenge (RFC 9110 §5.6.4).
     private func realm(_ node: YAMLNode) -> String? {
         guard let text = text(node, expected: "a realm", example: "lupin") else { return nil }
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {

@@ -1,11 +1,11 @@
-// What `match:` says: a string, a map, or a list of them; and the patterns in it.
+// Decodes `match:`: a string, a map, or a list of them, and the patterns in it.
 
 import LupinCore
 
 struct MatchDecoder {
     let context: DecodingContext
 
-    /// The alternatives of `match:`; nil when a problem was told.
+    /// Decodes the alternatives of `match:`; returns nil after reporting a problem.
     func matches(_ node: YAMLNode) -> [Match]? {
         if node.isEmpty {
             let message = "expected a match, found nothing"
@@ -40,7 +40,7 @@ struct MatchDecoder {
         return isComplete ? match : nil
     }
 
-    /// Whether the key was understood; else a problem was told.
+    /// Decodes a key; returns false after reporting a problem.
     private func decode(_ entry: YAMLNode.Entry, into match: inout Match) -> Bool {
         let node = entry.value
         let keys = RuleKeyTable.match
@@ -76,7 +76,7 @@ struct MatchDecoder {
         return node.isEmpty
     }
 
-    /// A pattern, or the file of a list.
+    /// Decodes a pattern, or the file of a list.
     private func host(_ node: YAMLNode) -> HostPattern? {
         guard case .map(let entries) = node.content else { return context.hostPattern(node) }
         return context.hostList(entries, at: node)
@@ -126,7 +126,7 @@ extension DecodingContext {
         pattern(node, expected: "a value") { text throws(PatternProblem) in try ValuePattern(text) }
     }
 
-    /// Reads a pattern and tells what is wrong with it at the character where it is.
+    /// Parses a pattern; reports a problem at the character that caused it.
     func pattern<Pattern>(
         _ node: YAMLNode,
         expected: String,
@@ -162,14 +162,14 @@ extension DecodingContext {
         }
     }
 
-    /// Whether the author meant `/…/`: a path begins with a slash too, but has no such characters.
+    /// Whether the author meant `/…/`: a path also begins with a slash, but has no such characters.
     private func looksLikeRegex(_ text: String) -> Bool {
         guard text.hasPrefix("/"), text.count > 2 else { return false }
         return (text.hasSuffix("/") || text.hasSuffix("/i"))
             && text.contains { "\\^$()[]{}+|?".contains($0) }
     }
 
-    /// A method by its token.
+    /// Decodes a method.
     func method(_ node: YAMLNode) -> Method? {
         guard let text = text(node, expected: "a method", example: "GET") else {
             return nil

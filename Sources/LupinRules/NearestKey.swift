@@ -1,6 +1,6 @@
-// Which of the known words a mistyped one was meant to be.
+// Finds the known word that a mistyped one was probably meant to be.
 
-/// The word of `candidates` that is nearest to `word`, if it is near enough to be meant.
+/// Returns the word of `candidates` nearest to `word`, if it is near enough.
 package func nearest(to word: String, among candidates: [String]) -> String? {
     let wanted = Array(normalised(word))
     guard wanted.count <= 64 else { return nil }
@@ -14,12 +14,12 @@ package func nearest(to word: String, among candidates: [String]) -> String? {
     return best?.word
 }
 
-/// Case, `-` and `_` are not what a mistyped key differs by.
+/// Differences in case, `-` and `_` don't count.
 private func normalised(_ word: String) -> [UInt8] {
     word.lowercased().utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one into the other.
+/// The number of insertions, deletions, replacements and transpositions between two words.
 package func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var before: [Int] = []
     var above = Array(0...b.count)

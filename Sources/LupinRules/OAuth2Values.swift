@@ -1,4 +1,4 @@
-// What `oauth2:` says: which token server is asked, for what, and as whom.
+// Decodes `oauth2:`: the token server, the requested scope, and the client's credentials.
 
 import LupinCore
 
@@ -7,7 +7,7 @@ extension DecodingContext {
         "grant", "url", "client", "scope", "params", "refresh_token", "store",
     ]
 
-    /// Keys as they are read; nil where a key is absent or a problem was told.
+    /// The decoded keys; nil when a key is absent or has a problem.
     private struct OAuth2Parts {
         var grant: OAuth2Source.Grant?
         var url: HTTPURL?
@@ -25,7 +25,7 @@ extension DecodingContext {
         var authentication: OAuth2Source.ClientAuthentication?
     }
 
-    /// `oauth2:`; nil when a problem was told.
+    /// Decodes `oauth2:`; returns nil after reporting a problem.
     func oauth2(_ entry: YAMLNode.Entry) -> OAuth2Source? {
         let example = "{grant: client_credentials, url: \"https://…\", client: {id: …, secret: …}}"
         guard case .map(let entries) = entry.value.content else {
@@ -86,7 +86,7 @@ extension DecodingContext {
         }
     }
 
-    /// Whether the keys that are there belong to the grant.
+    /// Whether all given keys belong to the grant.
     private func check(
         _ grant: OAuth2Source.Grant,
         _ entry: YAMLNode.Entry,
@@ -177,9 +177,9 @@ extension DecodingContext {
         return OAuth2Client(id: id, secret: secret, authentication: authentication)
     }
 
-    // MARK: What is asked for
+    // MARK: Scope and parameters
 
-    /// One text of scopes with spaces between them, or a list of them (RFC 6749 §3.3).
+    /// Decodes scopes: one text with spaces between them, or a list (RFC 6749 §3.3).
     private func scope(_ node: YAMLNode) -> String? {
         let example = "read write"
         var scopes: [String] = []
@@ -200,7 +200,7 @@ extension DecodingContext {
         return refuse(.type, "expected a scope, found nothing", at: node, hint: "write \(example)")
     }
 
-    /// Parameters of the server's own, such as `audience`.
+    /// Decodes server-specific parameters, such as `audience`.
     private func parameters(_ node: YAMLNode) -> [OAuth2Source.Parameter]? {
         let example = "params: {audience: https://api.example}"
         guard let entries = entries(node, of: "names and values", example: example) else {

@@ -1,13 +1,13 @@
-// What stands in a file with certificates or a key: PEM blocks, or DER as it is.
+// Reads files with certificates or a key: PEM blocks, or plain DER.
 
 import LupinCore
 
 /// One block of a PEM text (RFC 7468).
 package struct PEMBlock: Equatable {
-    /// Such as `CERTIFICATE`.
+    /// For example `CERTIFICATE`.
     package var label: String
     package var content: [UInt8]
-    /// The content is a key that needs a password.
+    /// Whether the content is a key that needs a password.
     package var isEncrypted: Bool
 }
 
@@ -16,9 +16,9 @@ package enum PEM {
     private static let end = "-----END "
     private static let dashes = "-----"
 
-    /// The blocks of `text` in their order; nil when one is not closed or not base64.
+    /// Parses the blocks of `text`, in order; returns nil when one is not closed or not base64.
     ///
-    /// What stands between blocks is a remark.
+    /// Text between blocks is ignored.
     package static func blocks(in text: String) -> [PEMBlock]? {
         var blocks: [PEMBlock] = []
         var label: String?
@@ -37,7 +37,7 @@ package enum PEM {
                 blocks.append(PEMBlock(label: name, content: content, isEncrypted: isEncrypted))
                 label = nil
             } else if label != nil {
-                // Older keys have fields in front of their content (RFC 1421 §4.6).
+                // Older keys have fields before their content (RFC 1421 §4.6).
                 if line.contains(":") {
                     if line.hasSuffix("ENCRYPTED") { isEncrypted = true }
                 } else {
@@ -48,7 +48,7 @@ package enum PEM {
         return label == nil ? blocks : nil
     }
 
-    /// The DER encodings of the certificates in a file, PEM or DER; nil when it holds neither.
+    /// Returns the DER encodings of the certificates in a file, PEM or DER; nil when it has none.
     package static func certificates(in bytes: [UInt8]) -> [[UInt8]]? {
         var found: [[UInt8]]?
         if bytes.first == 0x30 {
@@ -71,7 +71,7 @@ package enum PEM {
 }
 
 enum DER {
-    /// `bytes` cut into the SEQUENCEs that they are one after the other; nil when they are not.
+    /// Splits `bytes` into consecutive SEQUENCEs; returns nil when they are something else.
     static func sequences(in bytes: [UInt8]) -> [[UInt8]]? {
         var result: [[UInt8]] = []
         var rest = bytes[...]
@@ -80,7 +80,7 @@ enum DER {
             var header: [UInt8] = [0x30, first]
             var length = Int(first)
             if first >= 0x80 {
-                // Four bytes of length are more than any file has.
+                // Four bytes of length suffice for any file.
                 guard (0x81...0x84).contains(first) else { return nil }
                 length = 0
                 for _ in 0..<(first & 0x7F) {

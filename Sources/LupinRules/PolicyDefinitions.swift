@@ -1,20 +1,20 @@
-// Policies under names: those that `retry:`, `cache:` or `trust:` defines, and what rules take.
+// Named policies: those that `retry:`, `cache:` or `trust:` defines, and their use in rules.
 
 import LupinCore
 
 /// The policies of one section at the top of the file.
 struct PolicyDefinitions<Policy> {
     struct Definition {
-        /// nil where a problem was told: the name is known all the same.
+        /// nil after a problem was reported; the name is known nevertheless.
         var policy: Policy?
         var entry: YAMLNode.Entry
     }
 
     /// `retry`, `cache` or `trust`.
     let key: String
-    /// Those that need no definition; nil where the file changes one and a problem was told.
+    /// The built-in policies; nil for one that the file changes with an error.
     var builtIn: [(name: String, policy: Policy?)]
-    /// Where the file changes a built-in one.
+    /// The entry of the file that changes a built-in policy.
     var change: YAMLNode.Entry?
     /// In the order of the file.
     var all: [Definition] = []
@@ -22,14 +22,14 @@ struct PolicyDefinitions<Policy> {
     /// Every name that a rule may use.
     var names: [String] { builtIn.map(\.name) + all.map(\.entry.key) }
 
-    /// The policy called `name`; `.some(nil)` where it is defined and broken.
+    /// Returns the policy called `name`; `.some(nil)` when its definition has an error.
     func policy(_ name: String) -> Policy?? {
         if let known = builtIn.first(where: { $0.name == name }) { return .some(known.policy) }
         return all.first { $0.entry.key == name }.map(\.policy)
     }
 }
 
-/// A policy that a rule may begin with and change.
+/// A policy that a rule may take as a base and change.
 protocol NamedPolicy {
     var name: String { get set }
 }
@@ -38,7 +38,7 @@ extension RetryPolicy: NamedPolicy {}
 extension CachePolicy: NamedPolicy {}
 
 extension DecodingContext {
-    /// The policy that `node` names; nil when a problem was told.
+    /// Returns the policy that `node` names; returns nil after reporting a problem.
     func named<Policy>(
         _ node: YAMLNode,
         _ definitions: PolicyDefinitions<Policy>,
@@ -50,7 +50,7 @@ extension DecodingContext {
         return undefinedName(node, name, of: noun, defined: definitions.names)
     }
 
-    /// A definition at the top of the file, which can't begin with another; `read` reads its keys.
+    /// Decodes a top-level definition, which can't have a base; `read` decodes its keys.
     func definition<Policy>(
         _ entry: YAMLNode.Entry,
         of key: String,
@@ -66,7 +66,7 @@ extension DecodingContext {
         return refuse(.key, "unknown key \"use\" in \"\(entry.key)\"", at: use, hint: hint)
     }
 
-    /// The map of a rule: `{use: NAME, …}`, or a policy in place that begins with `standard`.
+    /// Decodes the map of a rule: `{use: NAME, …}`, or a policy in place, based on `standard`.
     func policy<Policy: NamedPolicy>(
         _ entry: YAMLNode.Entry,
         _ entries: [YAMLNode.Entry],
@@ -82,14 +82,14 @@ extension DecodingContext {
             return read(rest, policy)
         }
         let base = named(use.value, definitions, example: "standard")
-        // What is wrong with the rest is told all the same.
+        // Problems in the other keys are reported as well.
         let other = rest.isEmpty ? base : read(rest, base ?? standard)
         guard let base, var other else { return nil }
         if !rest.isEmpty { other.name = "\(base.name)@\(line)" }
         return other
     }
 
-    /// Tells definitions that no rule uses; `used` are the names of those that rules take.
+    /// Warns about definitions that no rule uses; `used` are the names that rules use.
     func warnOfUnused<Policy>(_ definitions: PolicyDefinitions<Policy>, used: Set<String>) {
         for definition in definitions.all where !used.contains(definition.entry.key) {
             warnOfUnused(definition.entry, of: definitions.key)
@@ -103,8 +103,7 @@ extension DecodingContext {
 }
 
 extension [Rule] {
-    /// The names of the policies that rules take, as `policy` says, and change on the line of
-    /// `key`.
+    /// The names of the policies that rules use, by `policy`, or change on the line of `key`.
     func policyNames(_ key: String, _ policy: (Rule) -> String?) -> Set<String> {
         Set(
             compactMap { rule in

@@ -1,11 +1,11 @@
-// `proxy:` at the top and in rules: direct, the environment's, or a parent; and never ourselves.
+// Decodes `proxy:` at the top and in rules: direct, the environment's, or a parent; never lupin.
 
 import LupinCore
 
 extension DecodingContext {
     private static let proxyExample = "http://proxy.example:3128"
 
-    /// `direct`, `environment` or a URL; nil when a problem was told.
+    /// Decodes `direct`, `environment` or a URL; returns nil after reporting a problem.
     func proxy(_ node: YAMLNode) -> UpstreamProxy? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(
@@ -65,10 +65,10 @@ extension DecodingContext {
         }
     }
 
-    /// The URL with its references filled in.
+    /// Fills in the references of the URL.
     ///
-    /// What comes from elsewhere before a written `@` is
-    /// percent-encoded, so that a password may hold `@`, `/` and `%`.
+    /// References before a literal `@` are percent-encoded, so that a password may contain `@`, `/`
+    /// and `%`.
     private func proxyURL(_ raw: String, at node: YAMLNode) -> String? {
         let pieces = ValuePiece.pieces(of: raw)
         let lastAt = pieces.lastIndex {
@@ -90,7 +90,7 @@ extension DecodingContext {
         return result
     }
 
-    /// Secrets are redacted as a whole and by their password.
+    /// Both the userinfo and its password are redacted.
     private func taint(_ userinfo: String) {
         add(secret: userinfo)
         if let colon = userinfo.firstIndex(of: ":") {
@@ -102,8 +102,8 @@ extension DecodingContext {
 // MARK: Our own listeners
 
 extension DecodingContext {
-    /// The proxy, with what points at one of our listeners taken out: an error for a parent that is
-    /// written in the file, direct and a warning for one of the environment.
+    /// Removes a proxy that points at one of our own listeners: reports an error for a parent in
+    /// the file, and a warning for the environment's, which becomes direct.
     func withoutLoop(
         _ proxy: UpstreamProxy,
         _ listeners: [ListenerSettings],

@@ -1,4 +1,4 @@
-// What `redirect:` of a rule says: who follows redirects, how many, and where to.
+// Decodes `redirect:` of a rule: which side follows redirects, how many, and to which targets.
 
 import LupinCore
 
@@ -6,7 +6,8 @@ extension DecodingContext {
     private static let redirectKeys = ["follow", "max", "deny", "cross_origin"]
     private static let redirectExample = "{follow: true, max: 10}"
 
-    /// `redirect:` of a rule; `.some(nil)` where the client follows, nil when a problem was told.
+    /// Decodes `redirect:`; `.some(nil)` when the client follows; returns nil after reporting a
+    /// problem.
     func redirect(_ entry: YAMLNode.Entry) -> RedirectPolicy?? {
         let node = entry.value
         guard case .map(let entries) = node.content else { return redirectWord(node) }

@@ -1,11 +1,11 @@
-// What `respond:` of a rule says: a status, fields, and a body, a file or a folder.
+// Decodes `respond:` of a rule: a status, fields, and a body, a file or a folder.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `{status, headers, body | file | folder}`; nil when a problem was told.
+    /// Decodes `{status, headers, body | file | folder}`; returns nil after reporting a problem.
     ///
-    /// Files are read when somebody asks, so that they may change and come later.
+    /// Files are read for each request, so they may change and be added later.
     func respond(_ node: YAMLNode) -> CannedResponse? {
         let example = "{status: 403}"
         guard let entries = entries(node, of: "an answer", example: example) else { return nil }

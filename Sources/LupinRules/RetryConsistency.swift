@@ -1,5 +1,5 @@
-// What retry policies and `resume` say against the rest of the file: time that can't be waited,
-// bodies that can't come, downloads that no rule sees.
+// Checks retry policies and `resume` against the rest of the file: attempts without time, bodies
+// that are refused, downloads that no rule matches.
 
 import LupinCore
 
@@ -7,7 +7,7 @@ struct RetryConsistency {
     let context: DecodingContext
     let settings: Settings
 
-    /// Tells what does not fit in the policies under `retry:`.
+    /// Reports problems in the policies under `retry:`.
     func check(_ definitions: RetryDefinitions) {
         for definition in definitions.all {
             guard let policy = definition.policy,
@@ -17,7 +17,7 @@ struct RetryConsistency {
         }
     }
 
-    /// Tells what does not fit in rules; they come with what the file has for them.
+    /// Reports problems in rules, which come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
             if let entry = entries.first(where: { $0.key == "retry" }), let policy = rule.retry {
@@ -28,7 +28,7 @@ struct RetryConsistency {
         }
     }
 
-    /// E-RETRY: a body that is refused needs no room.
+    /// E-RETRY: `replay_body` exceeds the limit of bodies, which refuses larger ones.
     ///
     /// A default that is too large does no harm.
     private func checkBody(_ policy: RetryPolicy, _ entries: [YAMLNode.Entry]) {
@@ -42,7 +42,7 @@ struct RetryConsistency {
         context.error(.retry, message, at: entry.value, hint: hint)
     }
 
-    /// E-RETRY: the whole exchange would end before its first attempt does.
+    /// E-RETRY: the whole exchange would end before its first attempt.
     private func checkTime(_ policy: RetryPolicy, _ rule: Rule, _ entry: YAMLNode.Entry) {
         let isOwn = rule.timeouts.total != nil
         let total = rule.timeouts.total ?? settings.timeouts.total
@@ -63,7 +63,7 @@ struct RetryConsistency {
         context.error(.retry, message, at: place, hint: hint)
     }
 
-    /// A warning: only what GET brings is finished by range.
+    /// Warns when the rule matches no GET, since only GET is resumed by range.
     private func checkResume(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard rule.resume == true, !rule.matches.isEmpty, !rule.matches.contains(where: \.mayBeGET),
             let entry = entries.first(where: { $0.key == "resume" })
@@ -75,7 +75,7 @@ struct RetryConsistency {
 }
 
 extension Match {
-    /// Whether a GET can be among its requests.
+    /// Whether GET requests may match.
     var mayBeGET: Bool {
         if let methods, !methods.contains(.get) { return false }
         return !not.contains { $0.methods?.contains(.get) == true && $0.asksOnlyForMethods }

@@ -1,4 +1,4 @@
-// What `retry:` says: named policies, those written in place, and which of them a rule takes.
+// Decodes `retry:`: named policies, policies in place, and the policy of a rule.
 
 import LupinCore
 
@@ -29,7 +29,8 @@ struct RetryDecoder {
         return definitions
     }
 
-    /// A built-in policy may be written out, as the documentation does, and not changed.
+    /// Reports a changed built-in policy; repeating its values, as the documentation does, is
+    /// allowed.
     private func check(_ entry: YAMLNode.Entry, saysWhat builtIn: RetryPolicy) {
         let example = "{limit: \(builtIn.limit)}"
         guard
@@ -42,13 +43,13 @@ struct RetryDecoder {
         context.error(.name, message, at: entry, hint: "choose another name")
     }
 
-    /// Tells definitions that no rule uses.
+    /// Warns about definitions that no rule uses.
     func warnOfUnused(_ definitions: RetryDefinitions, by rules: [Rule]) {
         context.warnOfUnused(definitions, used: rules.policyNames("retry") { $0.retry?.name })
     }
 
-    /// `retry:` of a rule: a name, `{use: NAME, …}`, or a policy in place; nil when a problem was
-    /// told.
+    /// Decodes `retry:` of a rule: a name, `{use: NAME, …}`, or a policy in place; returns nil
+    /// after reporting a problem.
     func retry(_ entry: YAMLNode.Entry, _ definitions: RetryDefinitions) -> RetryPolicy? {
         guard case .map(let entries) = entry.value.content else {
             return context.named(entry.value, definitions, example: "standard")

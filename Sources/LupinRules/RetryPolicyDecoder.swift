@@ -1,14 +1,13 @@
-// The keys of one retry policy: each checked alone, then against the others.
+// Decodes the keys of one retry policy, then checks them against each other.
 
 import LupinCore
 
 struct RetryPolicyDecoder {
     let context: DecodingContext
-    /// Whether `use` may stand among the keys.
+    /// Whether `use` is a known key.
     var isOfRule = false
 
-    /// The policy with the values of `entries` in the place of its own; nil when a problem was
-    /// told.
+    /// Overrides values of `base` with those of `entries`; returns nil after reporting a problem.
     func policy(
         _ entries: [YAMLNode.Entry],
         startingFrom base: RetryPolicy
@@ -20,7 +19,7 @@ struct RetryPolicyDecoder {
         return policy
     }
 
-    /// Whether the key was understood; else a problem was told.
+    /// Decodes a key; returns false after reporting a problem.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout RetryPolicy) -> Bool {
         let keys = RetryKeyTable.keys
         guard let key = keys.first(where: { $0.setting.key == entry.key }) else {
@@ -83,7 +82,7 @@ struct RetryPolicyDecoder {
 
     // MARK: Maps
 
-    /// Has every leaf of the map read; false when a problem was told.
+    /// Decodes every leaf of the map with `read`; returns false after reporting a problem.
     private func leaves(
         _ entry: YAMLNode.Entry,
         or word: String? = "none",
@@ -137,7 +136,7 @@ struct RetryPolicyDecoder {
         return false
     }
 
-    /// A number with at most three digits behind its point.
+    /// Decodes a number with at most three decimals.
     private func base(_ node: YAMLNode) -> Double? {
         guard let text = context.text(node, expected: "a number", example: "2") else { return nil }
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
@@ -231,7 +230,7 @@ struct RetryPolicyDecoder {
 
     // MARK: Methods
 
-    /// E-RETRY: a method that may take effect twice is repeated only by one who says so.
+    /// E-RETRY: reports non-idempotent methods that are repeated without explicit permission.
     private func checkMethods(
         of policy: RetryPolicy,
         _ base: RetryPolicy,

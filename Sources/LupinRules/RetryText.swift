@@ -1,9 +1,9 @@
-// Retry policies written as the rules file writes them, every value in full.
+// Writes retry policies in the syntax of the rules file, with every value.
 
 import LupinCore
 
 extension RetryPolicy {
-    /// Every key with the value that holds, in the order of the table.
+    /// Every key with its effective value, in the order of the table.
     var written: [YAMLNode.Entry] {
         RetryKeyTable.policy.map { YAMLNode.Entry.written($0.key, value(of: $0.key)) }
     }
@@ -73,9 +73,9 @@ extension RetryPolicy.Circuit {
 }
 
 package enum RetryText {
-    /// The built-in policies as remarks below `retry:`.
+    /// The built-in policies as comments below `retry:`.
     ///
-    /// `standard` is there in full; of the others, what is not as there.
+    /// `standard` is complete; for the others only the differing values are listed.
     package static var builtIn: [String] {
         let standard = RetryPolicy.standard.written
         let values = Dictionary(
@@ -101,7 +101,7 @@ package enum RetryText {
         return lines
     }
 
-    /// A map with the leaves that it leaves out.
+    /// Completes a map with the default leaves that it omits.
     static func completed(_ entry: YAMLNode.Entry) -> YAMLNode.Entry {
         guard case .map(let own) = entry.value.content else { return entry }
         var result = entry
@@ -116,7 +116,7 @@ package enum RetryText {
         time == .zero ? "0s" : UnitText.duration(time.milliseconds)
     }
 
-    /// `408`, and `500-503` for more than three in a row.
+    /// Formats `408`, and `500-503` for more than three in a row.
     static func ranges(of statuses: Set<UInt16>) -> [String] {
         var rows: [[UInt16]] = []
         for status in statuses.sorted() {

@@ -1,4 +1,4 @@
-// What rules say against each other and against the settings: clear text that is never had, pins
+// Checks rules against each other and against the settings: https that is never decrypted, and pins
 // that would be lost.
 
 import LupinCore
@@ -7,7 +7,7 @@ struct RuleConsistency {
     let context: DecodingContext
     let intercept: InterceptSettings
 
-    /// Tells what does not fit; `rules` come with what the file has for them.
+    /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
             checkClearText(rule, entries)
@@ -54,7 +54,7 @@ struct RuleConsistency {
         }
     }
 
-    /// The key for the sake of which https must be decrypted.
+    /// The key that requires https to be decrypted.
     private func clearTextKey(of rule: Rule, _ entries: [YAMLNode.Entry]) -> YAMLNode.Entry? {
         guard rule.needsClearText else { return nil }
         return entries.first { entry in
@@ -64,7 +64,8 @@ struct RuleConsistency {
 
     // MARK: Trust
 
-    /// Whoever accepts any certificate says for which hosts, and hears it said.
+    /// Reports a rule that accepts any certificate: a warning when it names its hosts, else an
+    /// error.
     private func checkDisabled(_ rule: Rule, _ entries: [YAMLNode.Entry]) {
         guard let trust = rule.trust?.policy, trust.policy.acceptsAnyone,
             let entry = entries.first(where: { $0.key == "trust" })

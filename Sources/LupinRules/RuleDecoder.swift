@@ -1,4 +1,4 @@
-// What `rules:` says: each rule's keys, its name, and which rules can never act.
+// Decodes `rules:`: each rule's keys and name, and warns about rules that never apply.
 
 import LupinCore
 
@@ -11,7 +11,7 @@ struct RuleDecoder {
 
     private var listeners: [ListenerSettings] { settings.listeners }
 
-    /// The rules of `rules:`; what could not be read was told.
+    /// Decodes the rules of `rules:`; those with an error are reported.
     func rules(_ node: YAMLNode) -> [Rule] {
         guard case .list(let items) = node.content else {
             if !node.isEmpty {
@@ -37,7 +37,7 @@ struct RuleDecoder {
         return rules.map(\.rule)
     }
 
-    /// Tells rules that an earlier one hides (E-SHADOW, a warning).
+    /// Warns about rules that an earlier one hides (E-SHADOW).
     func warnOfShadows(in rules: RuleSet) {
         for (hidden, hiding) in rules.explainShadowing() {
             let rule = rules.rules[hidden]
@@ -149,7 +149,7 @@ struct RuleDecoder {
         case .intercept:
             rule.intercept = isIntercepted(node)
         case .name:
-            // Decoded before all others, which tell of it.
+            // Decoded before all other keys, whose problems mention it.
             break
         }
     }
@@ -212,12 +212,12 @@ struct RuleDecoder {
             default: break
             }
         }
-        // What an earlier rule turned off is on again where a later one says how.
+        // A later rule that sets log options turns the log back on.
         overrides.off = false
         return overrides
     }
 
-    /// The entries of a section that a rule may have too, with their settings.
+    /// The entries of a section that rules may have too, with their settings.
     private func settings(
         _ node: YAMLNode,
         in section: String,
@@ -243,7 +243,7 @@ struct RuleDecoder {
 }
 
 extension Rule {
-    /// Notes where a key stands; where it merges leaf by leaf, where each of them does.
+    /// Records the line of a key, or of each leaf when the key merges leaf by leaf.
     fileprivate mutating func note(linesOf entry: YAMLNode.Entry) {
         guard Rule.mergingKeys.contains(entry.key), case .map(let leaves) = entry.value.content,
             !leaves.isEmpty

@@ -1,18 +1,18 @@
-// From a rules file to a checked configuration: where the file is, what it says, what is wrong.
+// Loads a rules file to a checked configuration: finds it, decodes it, reports its problems.
 
 package import LupinCore
 
-/// What came of a rules file.
+/// The result of loading a rules file.
 package struct LoadResult: Sendable {
     /// nil when there is any error.
     package var configuration: Configuration?
     /// In the order of the file.
     package var errors: [Diagnostic]
-    /// In the order of the file; they do not keep lupin from starting.
+    /// In the order of the file; lupin starts despite them.
     package var warnings: [Diagnostic]
-    /// The lists of hosts that it names, errors or not, by their paths.
+    /// The paths of the host lists that the file names, even when it has errors.
     package var files: [String] = []
-    /// What could be read of `admin`, errors or not: where a lupin that runs can be told of them.
+    /// The readable settings of `admin`, even after errors, to reach a running lupin.
     package var admin = AdminSettings()
 }
 
@@ -21,12 +21,12 @@ package enum RulesFile {
     /// Reads and checks the file at `path`.
     ///
     /// - Parameters:
-    ///   - path: As the user gave it; diagnostics name the file so.
+    ///   - path: As the user gave it; diagnostics use it.
     ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
-    ///   - home: What `~` means; nil takes `HOME` or asks the system.
-    ///   - namesSecrets: Read no secret, and miss no variable: where the file names one the
-    ///     configuration has `<env NAME>` or `<file PATH>`. For who only looks.
-    /// - Returns: The configuration, or why there is none.
+    ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
+    ///   - namesSecrets: Reads no secret and requires no variable: the configuration has
+    ///     `<env NAME>` or `<file PATH>` instead. For inspection only.
+    /// - Returns: The configuration, or the errors.
     package static func load(
         path: String,
         environment: [String: String],
@@ -53,9 +53,9 @@ package enum RulesFile {
         return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
     }
 
-    /// Checks what a file holds.
+    /// Checks the content of a file.
     ///
-    /// Files and variables that it names come from `surroundings`.
+    /// Files and variables that it names are read through `surroundings`.
     package static func decode(
         bytes: [UInt8],
         fileName: String,
@@ -147,11 +147,12 @@ package enum RulesFile {
         )
     }
 
-    /// The file to load, or nil when there is none and the defaults hold.
+    /// Returns the file to load; nil when there is none and the defaults hold.
     ///
-    /// `explicit`, `$LUPIN_RULES`, `$XDG_CONFIG_HOME/lupin/lupin.yaml` (else below `~/.config`),
-    /// `/etc/lupin/lupin.yaml`. Never the working directory: so a relative `XDG_CONFIG_HOME` is
-    /// ignored. The first two are returned even when they do not exist, so that loading says so.
+    /// The order is `explicit`, `$LUPIN_RULES`, `$XDG_CONFIG_HOME/lupin/lupin.yaml` (else below
+    /// `~/.config`), `/etc/lupin/lupin.yaml`. Never the working directory: so a relative
+    /// `XDG_CONFIG_HOME` is ignored. The first two are returned even when missing, so that loading
+    /// reports it.
     package static func locate(
         explicit: String?,
         environment: [String: String],
@@ -204,7 +205,7 @@ package enum RulesFile {
     }
 }
 
-/// FNV-1a, 64 bits, over whatever is added.
+/// An FNV-1a hash, 64 bits, of all added bytes.
 struct ContentHash {
     private var value: UInt64 = 0xCBF2_9CE4_8422_2325
 

@@ -1,5 +1,5 @@
-// The text of a rules file as its author sees it: lines, columns, and how long the thing at a place
-// is, so that carets can stand below it.
+// The text of a rules file as its author sees it: lines, columns, and the length of the value at a
+// place, for carets below it.
 
 /// A place in the file as libyaml counts it: lines from 1, columns from 1 in Unicode scalars.
 package struct Place: Sendable, Equatable, Hashable {
@@ -20,8 +20,8 @@ struct SourceFile: Sendable {
 
     private struct Line {
         var scalars: Substring.UnicodeScalarView
-        /// Where every `landmarkScalars`th scalar begins: a list of 100,000 hosts on one line has
-        /// as many places, and nobody walks to each from the line's beginning.
+        /// The index of every `landmarkScalars`th scalar: a list of 100,000 hosts on one line has
+        /// as many places, and a scan from its start for each of them would be quadratic.
         var landmarks: [String.Index] = []
     }
 
@@ -35,12 +35,12 @@ struct SourceFile: Sendable {
 
     var lineCount: Int { lines.count }
 
-    /// The scalars of a line without its break; nil when there is no such line.
+    /// Returns the scalars of a line without its line break; nil when there is no such line.
     func line(_ number: Int) -> Substring.UnicodeScalarView? {
         number >= 1 && number <= lines.count ? lines[number - 1].scalars : nil
     }
 
-    /// Where such a scalar stands first; the start of the file when it is nowhere.
+    /// The place of the first matching scalar; the start of the file when there is none.
     func place(where isWanted: (Unicode.Scalar) -> Bool) -> Place {
         for (index, line) in lines.enumerated() {
             let scalars = line.scalars
@@ -63,7 +63,7 @@ struct SourceFile: Sendable {
         return line.scalars[start...].dropFirst(offset - passed * Self.landmarkScalars)
     }
 
-    /// libyaml breaks lines at CR, LF, CRLF, NEL, LS and PS; so do we, or marks would not fit.
+    /// libyaml breaks lines at CR, LF, CRLF, NEL, LS and PS; lupin must do the same for its marks.
     private static func split(_ text: String) -> [Line] {
         let scalars = text.unicodeScalars
         var result: [Line] = []
@@ -100,10 +100,10 @@ struct SourceFile: Sendable {
     }
 }
 
-// MARK: Telling problems
+// MARK: Diagnostics
 
 extension SourceFile {
-    /// The problem at `place`, with carets below `count` scalars there; nil measures what is there.
+    /// Creates a diagnostic at `place`, with carets below `count` scalars; nil measures the value.
     func diagnostic(
         _ code: Diagnostic.Code,
         _ message: String,
@@ -125,8 +125,8 @@ extension SourceFile {
                 caretCount: 0
             )
         }
-        // Columns of people are characters; libyaml counts scalars. Tabs become single spaces in
-        // the excerpt, so that carets stay below what they mean.
+        // The column for users counts characters; libyaml counts scalars. Tabs become single spaces
+        // in the excerpt, to keep the carets aligned.
         let indentation = line.prefix { $0 == " " || $0 == "\t" }.count
         let before = max(0, place.column - 1)
         let shownStart = min(indentation, before)
@@ -151,7 +151,7 @@ extension SourceFile {
         )
     }
 
-    /// How many scalars the value or key at `place` takes on its line.
+    /// The number of scalars of the value or key at `place`, on its line.
     private func extent(at place: Place, value: String?) -> Int {
         let rest = rest(at: place)
         guard let first = rest.first else { return 1 }
@@ -208,7 +208,7 @@ extension SourceFile {
         return plainLength(rest)
     }
 
-    /// Up to a comment or the end of the line, without the spaces before it.
+    /// The length up to a comment or the end of the line, without trailing spaces.
     private func plainLength(_ rest: Substring.UnicodeScalarView) -> Int {
         var length = 0
         var end = 0
@@ -226,7 +226,7 @@ extension SourceFile {
         String(String.UnicodeScalarView(scalars)).count
     }
 
-    /// Stars for the password of a URL: reports go to logs too.
+    /// Masks the password of a URL: reports go to logs too.
     private static func masked(_ line: [Unicode.Scalar]) -> [Unicode.Scalar] {
         var result = line
         for i in line.indices.dropFirst(2) where Array(line[(i - 2)...i]) == [":", "/", "/"] {
@@ -244,7 +244,7 @@ extension SourceFile {
         String(String.UnicodeScalarView(text.unicodeScalars.map(printable)))
     }
 
-    /// Control characters must not reach a terminal.
+    /// Replaces control characters, which must not reach a terminal.
     private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         scalar == "\t" ? " " : scalar.value < 0x20 || scalar.value == 0x7F ? "\u{FFFD}" : scalar
     }

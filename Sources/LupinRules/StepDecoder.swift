@@ -1,9 +1,9 @@
-// What the steps of `request:` say, in their order, and that no step breaks the framing.
+// Decodes the steps of `request:` and `response:`, in order; no step may break the framing.
 
 import LupinCore
 
 struct StepDecoder {
-    /// Which way the message goes; `modify` is about what a cache stores.
+    /// The direction of the message; `modify` changes what a cache stores.
     enum Side: String { case request, response, modify }
 
     let context: DecodingContext
@@ -14,7 +14,7 @@ struct StepDecoder {
         switch side {
         case .request: .step
         case .response: .response
-        // What one client's request holds must not be stored for others.
+        // Data of one client's request must not be stored for others.
         case .modify: .setting
         }
     }
@@ -26,7 +26,8 @@ struct StepDecoder {
         }
     }
 
-    /// The steps of `request:` or `response:`; what could not be read was told and is left out.
+    /// Decodes the steps of `request:` or `response:`; those with an error are reported and
+    /// skipped.
     func steps(_ node: YAMLNode) -> [RequestStep] {
         guard case .list(let items) = node.content else {
             if !node.isEmpty {
@@ -307,7 +308,7 @@ struct StepDecoder {
 // MARK: Values of steps
 
 extension DecodingContext {
-    /// A value with `${…}` of the environment and the client's request.
+    /// Decodes a value with `${…}` of the environment and the client's request.
     func stepValue(_ node: YAMLNode) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(node, "a value", write: "\"\" for an empty one")
@@ -315,7 +316,7 @@ extension DecodingContext {
         return template(raw, role: .step, at: node)
     }
 
-    /// A value that may stand in a field (RFC 9110 §5.5).
+    /// Decodes a value that is allowed in a field (RFC 9110 §5.5).
     func fieldValue(_ node: YAMLNode, role: ValueRole) -> Template? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             return wrongType(
@@ -332,7 +333,7 @@ extension DecodingContext {
         return value
     }
 
-    /// Whether a step or an answer may set the field; else the reason was told.
+    /// Whether a step or a response may set the field; returns false after reporting a problem.
     func mayChange(_ name: String, at entry: YAMLNode.Entry) -> Bool {
         guard let problem = RequestStep.problem(withFieldName: name) else { return true }
         let (message, hint) = split(problem)

@@ -1,14 +1,14 @@
-// What `throttle:` of a rule says: how many bytes a second may go in each direction.
+// Decodes `throttle:` of a rule: the bytes per second in each direction.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `throttle:` of a rule: `none`, or a map; nil when a problem was told.
+    /// Decodes `none`, or a map; returns nil after reporting a problem.
     func throttle(_ node: YAMLNode) -> ThrottleOverrides? {
         if node.scalarText == "none" { return ThrottleOverrides.none }
         guard case .map(let entries) = node.content else {
             let message = "expected none or a map, found \(node.kindText)"
-            // A rate alone does not say for which direction it is meant.
+            // A rate alone has no direction.
             let rate = node.scalarText.flatMap { try? Units.rate($0) } == nil
             let example = rate ? "5MiB/s" : node.scalarText ?? ""
             return refuse(.type, message, at: node, hint: "write {down: \(example)}")

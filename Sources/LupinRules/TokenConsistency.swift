@@ -1,4 +1,4 @@
-// Where rules would send tokens that must not go there, and tokens that no rule names.
+// Checks that rules don't send tokens to wrong places, and warns about tokens that no rule names.
 
 import LupinCore
 
@@ -6,7 +6,7 @@ struct TokenConsistency {
     let context: DecodingContext
     let tokens: [TokenDefinition]
 
-    /// Tells what does not fit; `rules` come with what the file has for them.
+    /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
             guard let entry = entries.first(where: { $0.key == "request" }) else { continue }
@@ -18,9 +18,9 @@ struct TokenConsistency {
         warnOfUnused(rules.map(\.rule))
     }
 
-    /// E-AUTH: a token that goes to another machine in clear for certain.
+    /// E-AUTH: a token that would certainly be sent to another machine without TLS.
     ///
-    /// A rule that names no scheme mostly means https; at http it is refused request by request.
+    /// A rule without a scheme mostly means https; its http requests are refused one by one.
     private func checkPlainText(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
         guard !token.plainHTTP, rule.isPlain, !rule.staysOnThisMachine else { return }
         let message = "the rule \"\(rule.name)\" sends the token \"\(token.name)\" in clear"
@@ -28,7 +28,7 @@ struct TokenConsistency {
         context.error(.auth, message, at: entry, hint: hint)
     }
 
-    /// E-OAUTH: whoever asks for the token would have to have it.
+    /// E-OAUTH: the request for the token would itself need the token.
     private func checkTokenServer(_ token: TokenDefinition, _ rule: Rule, _ entry: YAMLNode.Entry) {
         guard case .oauth2(let source) = token.source, rule.certainlyMatches(source.url) else {
             return

@@ -1,24 +1,25 @@
-// What `tokens:` says: named credentials, where each comes from and where it may go.
+// Decodes `tokens:`: named credentials, their sources, and the hosts that may get them.
 
 import LupinCore
 
 struct TokenDecoder {
     private static let sources = ["bearer", "basic", "digest", "command", "oauth2"]
-    /// Keys that mean something beside `command` only.
+    /// Keys that are only valid with `command`.
     private static let companions = ["every", "timeout"]
     private static let options = ["header", "hosts", "plain_http", "refresh", "on_missing"]
     private static let known = sources + companions + options
 
     let context: DecodingContext
 
-    /// The credentials in the order of the file; what could not be read was told and is left out.
+    /// Decodes the credentials in the order of the file; those with an error are reported and
+    /// skipped.
     func definitions(_ node: YAMLNode) -> [TokenDefinition] {
         let entries = entries(node)
         checkStandings(entries)
         return entries.compactMap(definition)
     }
 
-    /// Every name that a rule may use: also those whose credential could not be read.
+    /// Every name that a rule may use, including credentials with an error.
     func names(_ node: YAMLNode) -> [String] {
         guard case .map(let entries) = node.content else { return [] }
         return entries.map(\.key)
@@ -70,7 +71,7 @@ struct TokenDecoder {
         return definition
     }
 
-    /// The one source of a credential; nil when a problem was told.
+    /// Decodes the only source of a credential; returns nil after reporting a problem.
     private func source(_ entries: [YAMLNode.Entry], of token: YAMLNode.Entry) -> TokenSource? {
         let sources = entries.filter { Self.sources.contains($0.key) }
         let isCommand = sources.contains { $0.key == "command" }
@@ -91,7 +92,7 @@ struct TokenDecoder {
             return context.refuse(.type, message, at: sources[1], hint: hint)
         }
         guard let source = sources.first else {
-            // A mistyped key was told, and is most likely the source.
+            // A mistyped key was reported, and is most likely the source.
             if isComplete {
                 let message = "\"\(token.key)\" does not say where the credential comes from"
                 let hint = "write one of \(Self.sources.joined(separator: ", "))"
@@ -167,9 +168,9 @@ struct TokenDecoder {
         }
     }
 
-    // MARK: Who could have written the file
+    // MARK: Owner and mode of the file
 
-    /// Whoever can write a file with `command:` runs programs as its owner.
+    /// Reports a file with `command:` that other users may write, since they could run programs.
     private func checkStandings(_ entries: [YAMLNode.Entry]) {
         let commands = entries.compactMap { entry -> YAMLNode.Entry? in
             guard case .map(let keys) = entry.value.content else { return nil }

@@ -1,17 +1,17 @@
-// The `tokens:` section read alone, with its problems, where the rest of a file does not matter.
+// Decodes the `tokens:` section alone, with its problems, without the rest of a file.
 
 package import LupinCore
 
-/// What came of a `tokens:` section.
+/// The result of decoding a `tokens:` section.
 package struct TokenSection: Sendable {
-    /// In the order of the file; without those that have a problem.
+    /// In the order of the file, without those that have a problem.
     package var definitions: [TokenDefinition]
     package var errors: [Diagnostic]
     package var warnings: [Diagnostic]
-    /// What records must not show.
+    /// The secrets to redact from records.
     package var secrets: [String]
 
-    /// Reads the names and credentials that `text` holds.
+    /// Decodes the names and credentials in `text`.
     package init(
         text: String,
         fileName: String,

@@ -1,14 +1,14 @@
-// Values under `tokens:`: secrets, which are never shown, and what stands beside them.
+// Decodes values under `tokens:`: secrets, which are never shown, and the values beside them.
 
 import LupinCore
 
 extension DecodingContext {
     // MARK: Secrets
 
-    /// A secret with what is known at load filled in; nil when a problem was told.
+    /// Decodes a secret and fills in what is known at load; returns nil after reporting a problem.
     ///
-    /// `what` completes "expected …, found". `isSecret` is false for users, who are not secret
-    /// where they are written literally.
+    /// `what` completes "expected …, found". `isSecret` is false for user names, which are not
+    /// secret when they are literals.
     func secretText(
         _ node: YAMLNode,
         _ what: String,
@@ -59,7 +59,7 @@ extension DecodingContext {
         return isComplete ? SecretText(parts) : nil
     }
 
-    /// What it says today: a file may say something else later, and is checked again then.
+    /// Resolves the current text: a file may change later, and is checked again on each use.
     private func textNow(_ secret: SecretText, at node: YAMLNode) -> String? {
         let readFile = surroundings.readFile
         do {
@@ -71,21 +71,21 @@ extension DecodingContext {
                 }
             }
         } catch {
-            // It could be read a moment ago.
+            // The file could be read a moment ago.
             return refuse(.file, "a secret file changes while it is read", at: node)
         }
     }
 
-    /// What is written in the file is secret before anything is told about it.
+    /// Marks literals as secret before any problem with them is reported.
     private func taintLiterals(_ raw: String) {
         for case .text(let literal) in ValuePiece.pieces(of: raw) {
-            // A line end stands in the file as an escape or as the end of a line.
+            // A line break of the value is an escape or a line break in the file.
             let lines = literal.unicodeScalars.split { $0.value < 0x20 }
             for line in lines { add(secret: String(line)) }
         }
     }
 
-    /// A problem with the kind of a value that may be a secret: it is not repeated.
+    /// Reports an unexpected kind of value without repeating it, since it may be a secret.
     func tellUnexpected(_ node: YAMLNode, expected: String, hint: String) {
         var found = node.kindText
         if case .scalar(let text, _) = node.content, !node.isEmpty {
@@ -95,7 +95,7 @@ extension DecodingContext {
         error(.type, "expected \(expected), found \(found)", at: node, hint: hint)
     }
 
-    /// Text that is known at load, where what comes from the environment is secret.
+    /// Decodes text that is known at load; what comes from the environment is secret.
     func settledText(_ node: YAMLNode, expected: String, example: String) -> String? {
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
             tellUnexpected(node, expected: expected, hint: "write \(example)")
@@ -116,7 +116,8 @@ extension DecodingContext {
 
     // MARK: User and password
 
-    /// `{user, password}`, with `preemptive` where it may be; nil when a problem was told.
+    /// Decodes `{user, password}`, and `preemptive` if allowed; returns nil after reporting a
+    /// problem.
     func userPassword(
         _ entry: YAMLNode.Entry,
         mayBePreemptive: Bool
@@ -157,7 +158,7 @@ extension DecodingContext {
         return user
     }
 
-    /// The pair is secret as a whole, and a user alone where it is an API key without a password.
+    /// The pair is secret, and also a user alone that is an API key without a password.
     private func taint(_ user: SecretText, _ password: SecretText) {
         guard let user = user.constant, let password = password.constant else { return }
         add(secret: password.isEmpty ? user : "\(user):\(password)")
@@ -165,7 +166,7 @@ extension DecodingContext {
 
     // MARK: Command
 
-    /// `command:` and the keys beside it; nil when a problem was told.
+    /// Decodes `command:` and the keys beside it; returns nil after reporting a problem.
     func command(_ entry: YAMLNode.Entry, beside entries: [YAMLNode.Entry]) -> CommandSource? {
         let example = "[vault, read, -field=token, secret/api]"
         var words: [String] = []
@@ -176,7 +177,7 @@ extension DecodingContext {
                 isComplete = false
                 continue
             }
-            // A name alone is looked for in PATH.
+            // A name without a slash is searched in PATH.
             if index == 0, word.contains("/") || word.hasPrefix("~") {
                 guard let path = path(word, at: item) else {
                     isComplete = false
@@ -214,7 +215,7 @@ extension DecodingContext {
 
     // MARK: Field
 
-    /// `header:`; nil when a problem was told.
+    /// Decodes `header:`; returns nil after reporting a problem.
     func tokenField(_ entry: YAMLNode.Entry) -> TokenField? {
         let example = "{name: X-Api-Key, value: \"key ${token}\"}"
         guard case .map(let entries) = entry.value.content else {
@@ -271,7 +272,7 @@ extension DecodingContext {
 
     // MARK: Refresh
 
-    /// `refresh:`; nil when a problem was told.
+    /// Decodes `refresh:`; returns nil after reporting a problem.
     func refresh(_ node: YAMLNode) -> RefreshSettings? {
         guard let entries = entries(node, of: "a map", example: "refresh: {max: 5}") else {
             return nil
@@ -303,8 +304,8 @@ extension DecodingContext {
 
     // MARK: Small values
 
-    /// A duration of a range in milliseconds; `.some(nil)` is the word; nil when a problem was
-    /// told.
+    /// Decodes a duration within a range of milliseconds; `.some(nil)` is the word; returns nil
+    /// after reporting a problem.
     func time(
         _ entry: YAMLNode.Entry,
         in range: ClosedRange<Int64>,

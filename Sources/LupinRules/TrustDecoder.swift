@@ -1,4 +1,4 @@
-// What `trust:` says: named policies, those written in place, and what a policy must not leave out.
+// Decodes `trust:`: named policies, policies in place, and the checks that a policy must not omit.
 
 import LupinCore
 
@@ -12,7 +12,7 @@ extension TrustDefinitions {
 }
 
 struct TrustDecoder {
-    /// Deeper than this nobody can tell what a policy demands.
+    /// The maximum nesting: a deeper policy would be too hard to understand.
     private static let depthMax = 8
     private static let kinds = ["all", "any", "system", "pins", "certificates", "revocation"]
     private static let options = ["chain", "host", "self_signed"]
@@ -38,12 +38,12 @@ struct TrustDecoder {
         return definitions
     }
 
-    /// Tells definitions that no rule uses.
+    /// Warns about definitions that no rule uses.
     func warnOfUnused(_ definitions: TrustDefinitions, by rules: [Rule]) {
         context.warnOfUnused(definitions, used: Set(rules.compactMap(\.trust?.policy.name)))
     }
 
-    /// `trust:` of a rule: a name, `{use, replace}`, or a policy in place, which may say `replace`.
+    /// Decodes `trust:` of a rule: a name, `{use, replace}`, or a policy in place with `replace`.
     func trust(
         _ entry: YAMLNode.Entry,
         _ definitions: TrustDefinitions
@@ -115,7 +115,7 @@ struct TrustDecoder {
         return demanded(entries, demands, at: node, depth: depth)
     }
 
-    /// A policy with `max_depth`, which alone is `system`.
+    /// Decodes a policy with `max_depth`, which alone means `system`.
     private func limited(
         _ limit: YAMLNode.Entry,
         _ entries: [YAMLNode.Entry],
@@ -195,7 +195,7 @@ struct TrustDecoder {
 
     // MARK: The keys beside a demand
 
-    /// The keys beside a demand; nil when a problem was told.
+    /// Decodes the keys beside a demand; returns nil after reporting a problem.
     private func flags(_ entries: [YAMLNode.Entry], of demand: String) -> TrustFlags? {
         var flags = TrustFlags()
         let allowed: [String: [String]] = [
@@ -217,7 +217,8 @@ struct TrustDecoder {
         return flags
     }
 
-    /// Alamofire's forerunner refused the same: without certificates anybody's would do.
+    /// Reports `self_signed` without certificates, as Alamofire's predecessor did: it would accept
+    /// any.
     private func isSelfSignedWithCertificates(
         _ entries: [YAMLNode.Entry],
         _ demands: [YAMLNode.Entry]
@@ -237,10 +238,10 @@ struct TrustDecoder {
 }
 
 extension TrustPolicy {
-    /// The policy with `system` beside every `revocation` that stands alone.
+    /// Adds `system` to every `revocation` that has no other demand.
     ///
-    /// That a certificate is not withdrawn says nothing about whose it is. Alamofire's evaluator
-    /// checks the chain and the name too.
+    /// That a certificate is not revoked does not prove its owner. Alamofire's evaluator checks the
+    /// chain and the name too.
     fileprivate func grounded(isCovered: Bool) -> TrustPolicy {
         switch self {
         case .revocation:
@@ -257,7 +258,7 @@ extension TrustPolicy {
         }
     }
 
-    /// Whether a server that passes has proved something about itself.
+    /// Whether a server that passes has proved its identity.
     private var saysWho: Bool {
         switch self {
         case .system, .certificates, .pins: true
@@ -268,7 +269,7 @@ extension TrustPolicy {
         }
     }
 
-    /// Whether some part of it looks at a path to an anchor.
+    /// Whether some part of it validates a path to an anchor.
     package var demandsPath: Bool {
         switch self {
         case .revocation: true

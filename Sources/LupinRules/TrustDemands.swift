@@ -1,4 +1,4 @@
-// What a trust policy demands of a server: pins, certificates, and that none was withdrawn.
+// Decodes the demands of a trust policy: pins, certificates and revocation.
 
 import LupinCore
 
@@ -31,7 +31,7 @@ extension DecodingContext {
         return .pins(pins)
     }
 
-    /// `sha256/` and the base64 of 32 bytes (RFC 7469 §2.4).
+    /// Decodes `sha256/` and the base64 of 32 bytes (RFC 7469 §2.4).
     private func pin(_ node: YAMLNode) -> [UInt8]? {
         let example = "sha256/ and the 44 characters of a SHA-256 in base64"
         guard let text = self.text(node, expected: "a pin", example: example) else { return nil }
@@ -47,7 +47,7 @@ extension DecodingContext {
         return refuse(.trustPin, message, at: node, hint: hint)
     }
 
-    /// The base64 that another spelling of a pin stands for: curl's, none at all, or hexadecimal.
+    /// Converts another spelling of a pin: curl's, one without a prefix, or hexadecimal.
     private static func meantPin(_ text: String) -> String? {
         var body = text[...]
         for prefix in ["sha256//", "sha256/", "sha256=", "sha256:", "SHA256:"]

@@ -1,9 +1,9 @@
-// How durations, sizes and shares are written: a whole number and a unit.
+// Parses durations, sizes and shares: a whole number and a unit.
 import LupinCore
 
-/// Reads numbers with units; nothing overflows.
+/// Parses numbers with units without overflow.
 package enum Units {
-    /// Why a text is not a number with a unit, and what to write.
+    /// The reason for which a text is no number with a unit, and what to write.
     package struct Problem: Error, Equatable {
         package var message: String
         package var hint: String?
@@ -16,12 +16,12 @@ package enum Units {
         ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
     ]
 
-    /// `500ms 5s 10m 1h 7d` in milliseconds; `0` needs no unit.
+    /// Parses `500ms 5s 10m 1h 7d` as milliseconds; `0` needs no unit.
     package static func duration(_ text: String) throws(Problem) -> Int64 {
         try number(text, units: durationUnits, noun: "duration", bareUnit: "s", example: "500ms")
     }
 
-    /// `64KiB 10MiB` in bytes; `0` needs no unit.
+    /// Parses `64KiB 10MiB` as bytes; `0` needs no unit.
     package static func size(_ text: String) throws(Problem) -> Int {
         let bytes = try number(
             text,
@@ -30,11 +30,11 @@ package enum Units {
             bareUnit: "KiB",
             example: "64KiB"
         )
-        // Bounded: 64 bits, and read as positive.
+        // Bounded: 64 bits, and parsed as positive.
         return Int(bytes)
     }
 
-    /// `64/s`, `5MiB/s` in bytes.
+    /// Parses `64/s`, `5MiB/s` as bytes.
     package static func rate(_ text: String) throws(Problem) -> Int {
         guard text.hasSuffix("/s") else {
             let lacksTime = NumberReader.signed(text) != nil || (try? size(text)) != nil
@@ -42,7 +42,7 @@ package enum Units {
             throw Problem(message: "\"\(text)\" is not a rate", hint: hint)
         }
         let amount = String(text.dropLast(2))
-        // Bounded: by the largest that fits.
+        // Bounded: by the largest integer.
         if let bytes = NumberReader.unsigned(amount, max: UInt64(Int.max)), bytes > 0 {
             return Int(bytes)
         }
@@ -59,7 +59,7 @@ package enum Units {
         return bytes
     }
 
-    /// `1000/30s` as 1000 and 30,000 ms.
+    /// Parses `1000/30s` as 1000 and 30,000 ms.
     package static func countInTime(
         _ text: String
     ) throws(Problem) -> (count: Int, milliseconds: Int64) {
@@ -70,7 +70,7 @@ package enum Units {
         guard parts.count == 2 else {
             throw Problem(message: "\"\(text)\" has no time", hint: "write \(text)/30s")
         }
-        // `100/s` is how others write it, and what it means is clear.
+        // `100/s` is a common notation with a clear meaning.
         if durationUnits.contains(where: { $0.name == last }) {
             throw Problem(message: "\"\(text)\" has no time", hint: "write \(first)/1\(last)")
         }
@@ -78,7 +78,7 @@ package enum Units {
         return (Int(count), try duration(String(last)))
     }
 
-    /// `20%` as 20.
+    /// Parses `20%` as 20.
     package static func percent(_ text: String) throws(Problem) -> Int {
         guard text.hasSuffix("%"), let value = wholeNumber(text.dropLast()) else {
             if wholeNumber(text[...]) != nil {
@@ -93,7 +93,7 @@ package enum Units {
         return Int(value)
     }
 
-    /// Decimal digits only, at most 15 of them, so that every unit fits.
+    /// Parses decimal digits only, at most 15 of them, so that every unit fits.
     package static func wholeNumber(_ text: Substring) -> Int64? {
         guard text.utf8.count <= 15 else { return nil }
         // Bounded: by 15 digits.
@@ -131,7 +131,7 @@ package enum Units {
         )
     }
 
-    /// The unit that another spelling of it stands for.
+    /// Returns the unit that another spelling stands for.
     private static func meant(_ unit: String, among names: [String]) -> String? {
         let small = unit.lowercased()
         let spellings: [String: String] = [

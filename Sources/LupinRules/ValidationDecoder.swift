@@ -1,16 +1,16 @@
-// What `validate:` of a rule says: which statuses, types, fields, sizes and JSON values are good.
+// Decodes `validate:` of a rule: the valid statuses, types, fields, sizes and JSON values.
 
 import LupinCore
 
 extension DecodingContext {
-    /// `validate:` of a rule; nil when a problem was told.
+    /// Decodes `validate:` of a rule; returns nil after reporting a problem.
     ///
-    /// An empty map demands nothing: so a later rule takes back what an earlier one demands.
+    /// An empty map demands nothing: so a later rule can cancel the demands of an earlier one.
     func validation(_ node: YAMLNode) -> ValidationPolicy? {
         ValidationDecoder(context: self).policy(node)
     }
 
-    /// A status or a range of them.
+    /// Decodes a status or a range of them.
     func statusRange(
         _ node: YAMLNode,
         in allowed: ClosedRange<Int>,
@@ -30,7 +30,7 @@ extension DecodingContext {
 
 private struct ValidationDecoder {
     private static let keys = ["status", "content_type", "header", "size", "json", "then"]
-    /// Each of them is looked for in every body.
+    /// Each of them is searched in every body.
     private static let jsonDemandsMax = 32
     private static let statuses = 100...599
 
@@ -51,7 +51,7 @@ private struct ValidationDecoder {
         return policy
     }
 
-    /// Whether the key was understood; else a problem was told.
+    /// Decodes a key; returns false after reporting a problem.
     private func decode(_ entry: YAMLNode.Entry, into policy: inout ValidationPolicy) -> Bool {
         let node = entry.value
         switch entry.key {
@@ -67,7 +67,7 @@ private struct ValidationDecoder {
         }
     }
 
-    /// The items of a list that is not empty; one value alone is a list of one.
+    /// Returns the items of a non-empty list; a single value is a list of one.
     private func items(_ node: YAMLNode, _ expected: String, _ example: String) -> [YAMLNode]? {
         let items = context.items(node)
         return items.isEmpty ? wrongType(node, expected, example) : items
@@ -170,7 +170,8 @@ private struct ValidationDecoder {
         return size
     }
 
-    /// A size; as a single byte is what tells an empty body, `1` needs no unit here.
+    /// Decodes a size; `1` needs no unit here, since one byte is the limit that excludes empty
+    /// bodies.
     private func bytes(_ node: YAMLNode) -> UInt64? {
         guard let text = context.text(node, expected: "a size", example: "10MiB") else {
             return nil
@@ -210,8 +211,8 @@ private struct ValidationDecoder {
         context.error(.type, "\"\(entry.key)\" is not a JSON pointer", at: entry, hint: hint)
     }
 
-    /// A plain `true`, `false`, `null` or number is what JSON takes it for; every other text, and
-    /// all that is quoted or filled in, is a string.
+    /// Decodes a plain `true`, `false`, `null` or number as JSON does; any other text, and every
+    /// quoted or interpolated one, is a string.
     private func scalar(_ node: YAMLNode) -> JSONScalar? {
         let expected = "a string, a number, true, false or null"
         guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {

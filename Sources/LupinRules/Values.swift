@@ -1,11 +1,12 @@
-// Single values: a scalar read as the type that the schema asks for, never as what it looks like.
+// Decodes single values: a scalar is read as the type that the schema expects, whatever it looks
+// like.
 
 import LupinCore
 
 extension DecodingContext {
-    /// The text of a scalar with its `${env:…}` filled in; nil when a problem was told.
+    /// Returns the text of a scalar with its `${env:…}` filled in; nil after reporting a problem.
     ///
-    /// `expected` completes "expected …, found"; `example` is a value that would do.
+    /// `expected` completes "expected …, found"; `example` is a valid value.
     func text(
         _ node: YAMLNode,
         expected: String,
@@ -23,14 +24,14 @@ extension DecodingContext {
         return value
     }
 
-    /// The items of a list; one value alone is a list of one, nothing is an empty list.
+    /// Returns the items of a list; a single value is a list of one, no value is an empty list.
     func items(_ node: YAMLNode) -> [YAMLNode] {
         if node.isEmpty { return [] }
         if case .list(let items) = node.content { return items }
         return [node]
     }
 
-    /// The entries of a map; nothing is an empty map.
+    /// Returns the entries of a map; no value is an empty map.
     func entries(_ node: YAMLNode, of what: String, example: String) -> [YAMLNode.Entry]? {
         if node.isEmpty { return [] }
         if case .map(let entries) = node.content { return entries }
@@ -52,7 +53,7 @@ extension DecodingContext {
         return nil
     }
 
-    /// A whole number of a range; `range` stands in the hint.
+    /// Decodes a whole number within a range; the hint shows `range`.
     func number(_ node: YAMLNode, in range: ClosedRange<Int>, what: String) -> Int? {
         guard let text = text(node, expected: "a number", example: "\(range.lowerBound)") else {
             return nil
@@ -75,12 +76,12 @@ extension DecodingContext {
         return Int(value)
     }
 
-    /// A port of 1 to 65535.
+    /// Decodes a port of 1 to 65535.
     func port(_ node: YAMLNode) -> UInt16? {
         number(node, in: 1...65535, what: "port").map { UInt16(truncatingIfNeeded: $0) }
     }
 
-    /// A list of ports and ranges.
+    /// Decodes a list of ports and ranges.
     func ports(_ node: YAMLNode) -> PortSet? {
         all(node) { item in
             let text = text(item, expected: "a port or a range", example: "443 or 8000-8999")
@@ -89,7 +90,7 @@ extension DecodingContext {
         .map { PortSet($0) }
     }
 
-    /// `A` or `A-B`, both of them in `allowed`.
+    /// Decodes `A` or `A-B`, both within `allowed`.
     func range(
         _ text: String,
         at node: YAMLNode,
@@ -110,7 +111,7 @@ extension DecodingContext {
         return low...high
     }
 
-    /// A list of addresses and networks.
+    /// Decodes a list of addresses and networks.
     func networks(_ node: YAMLNode) -> [CIDR]? {
         let example = "127.0.0.0/8 or \"::1\""
         return all(node) { item in
@@ -122,12 +123,12 @@ extension DecodingContext {
         }
     }
 
-    /// A list of texts.
+    /// Decodes a list of texts.
     func texts(_ node: YAMLNode, expected: String, example: String) -> [String]? {
         all(node) { text($0, expected: expected, example: example) }
     }
 
-    /// What `read` makes of every item; nil when a problem was told of any of them.
+    /// Decodes every item with `read`; returns nil after reporting a problem with any of them.
     func all<Value>(_ node: YAMLNode, _ read: (YAMLNode) -> Value?) -> [Value]? {
         all(items(node), read)
     }
@@ -137,7 +138,7 @@ extension DecodingContext {
         return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
     }
 
-    /// The items of a list; one value alone is a list of one, and only `[]` is an empty one.
+    /// Returns the items of a list; a single value is a list of one, and only `[]` is empty.
     func list(_ node: YAMLNode, _ setting: Setting) -> [YAMLNode]? {
         guard case .list = node.content else {
             if case .scalar = node.content, !node.isEmpty { return [node] }
@@ -146,7 +147,7 @@ extension DecodingContext {
         return items(node)
     }
 
-    /// A share of 0 to 1, written as per cent.
+    /// Decodes a share of 0 to 1, written as a percentage.
     func share(_ text: String, at node: YAMLNode, what: String, example: String) -> Double? {
         if text.hasSuffix("%"), let value = Units.wholeNumber(text.dropLast()), value > 100 {
             let message = "\(what) \(text) is out of range"
@@ -160,7 +161,7 @@ extension DecodingContext {
         }
     }
 
-    /// Has `read` take each of the entries; false when a problem was told of any of them.
+    /// Decodes every entry with `read`; returns false after reporting a problem with any of them.
     func every(
         _ entries: [YAMLNode.Entry],
         in section: String,
@@ -179,12 +180,12 @@ extension DecodingContext {
         return isComplete
     }
 
-    /// `http` or `https`.
+    /// Decodes `http` or `https`.
     func scheme(_ node: YAMLNode) -> Scheme? {
         word(node, ["http", "https"], what: "scheme").map { $0 == "https" ? .https : .http }
     }
 
-    /// One of the words; nil when a problem was told.
+    /// Decodes one of the words; returns nil after reporting a problem.
     func word(
         _ node: YAMLNode,
         _ words: [String],
@@ -200,7 +201,7 @@ extension DecodingContext {
     }
 }
 
-/// Takes a value if there is one; false where a problem was told in its place.
+/// Sets `target` to a value; returns false when there is none, since a problem was reported.
 @discardableResult
 func set<Value>(_ target: inout Value, _ value: Value?) -> Bool {
     guard let value else { return false }
@@ -215,14 +216,14 @@ func set<Value>(_ target: inout Value?, _ value: Value?) -> Bool {
     return true
 }
 
-/// For settings that have no word: `.some(nil)` can't come.
+/// For settings that have no word, where `.some(nil)` does not occur.
 @discardableResult
 func set<Value>(_ target: inout Value, _ value: Value??) -> Bool { set(&target, value ?? nil) }
 
 // MARK: Values by the settings table
 
 extension DecodingContext {
-    /// A duration; `.some(nil)` is `none`.
+    /// Decodes a duration; `.some(nil)` is `none`.
     func duration(_ node: YAMLNode, _ setting: Setting) -> Duration?? {
         guard case .duration(let range, let orNone) = setting.kind,
             let text = text(node, expected: "a duration", example: setting.example)
@@ -235,7 +236,7 @@ extension DecodingContext {
         return .milliseconds(value)
     }
 
-    /// A number of bytes; `.some(nil)` is the setting's word, such as `none`.
+    /// Decodes a number of bytes; `.some(nil)` is the setting's word, such as `none`.
     func size(_ node: YAMLNode, _ setting: Setting) -> Int?? {
         guard case .size(let range, let word) = setting.kind,
             let text = text(node, expected: "a size", example: setting.example)
@@ -247,14 +248,14 @@ extension DecodingContext {
         return range.contains(value) ? .some(value) : outOfRange(text, setting, at: node)
     }
 
-    /// Bytes per second; `.some(nil)` is `none`.
+    /// Decodes bytes per second; `.some(nil)` is `none`.
     func rate(_ node: YAMLNode) -> Int?? {
         guard let text = text(node, expected: "a rate", example: "64/s") else { return nil }
         if text == "none" { return .some(nil) }
         return units(node) { () throws(Units.Problem) in try Units.rate(text) }
     }
 
-    /// So many in so much time.
+    /// Decodes a count per time.
     func rateLimit(_ node: YAMLNode, _ setting: Setting) -> RateLimit? {
         guard case .count(let counts, let times) = setting.kind,
             let text = text(node, expected: "a number in a time", example: setting.example),
@@ -266,7 +267,7 @@ extension DecodingContext {
         return RateLimit(count: value.count, per: .milliseconds(value.milliseconds))
     }
 
-    /// A number; `.some(nil)` is the setting's word, such as `auto`.
+    /// Decodes a number; `.some(nil)` is the setting's word, such as `auto`.
     func number(_ node: YAMLNode, _ setting: Setting) -> Int?? {
         guard case .number(let range, let word) = setting.kind,
             let text = text(node, expected: "a number", example: setting.example)
@@ -275,7 +276,7 @@ extension DecodingContext {
         return number(text, at: node, in: range, what: setting.key).map { .some($0) } ?? nil
     }
 
-    /// One of the setting's words.
+    /// Decodes one of the setting's words.
     func choice(_ node: YAMLNode, _ setting: Setting) -> String? {
         guard case .choice(let words) = setting.kind,
             let text = text(node, expected: words.joined(separator: ", "), example: setting.example)
@@ -284,12 +285,12 @@ extension DecodingContext {
         return unknownWord(node, text, for: "value", known: words)
     }
 
-    /// The value that one of the setting's words stands for.
+    /// The value of one of the setting's words.
     func word<Word: SettingWord>(_ node: YAMLNode, _ setting: Setting) -> Word? {
         choice(node, setting).flatMap(Word.init(word:))
     }
 
-    /// What `read` says; nil when its problem was told.
+    /// Returns the result of `read`; returns nil after reporting its problem.
     func units<Value>(
         _ node: YAMLNode,
         _ read: () throws(Units.Problem) -> Value
@@ -301,7 +302,7 @@ extension DecodingContext {
         }
     }
 
-    /// Years are no unit, but what they say is clear where all of them are too many.
+    /// Years are not a unit, but a number of them that is clearly out of range is reported as such.
     private func isMoreYears(_ text: String, than milliseconds: Int64) -> Bool {
         guard text.hasSuffix("y"), let years = Units.wholeNumber(text.dropLast()) else {
             return false
@@ -320,7 +321,7 @@ extension DecodingContext {
 }
 
 extension Setting {
-    /// A value that would do: the default, or something with a unit where that is a word.
+    /// A valid value: the default, or one with a unit when the default is a word.
     var example: String {
         guard defaultText == "none" else { return defaultText }
         switch kind {

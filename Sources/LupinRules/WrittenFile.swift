@@ -1,8 +1,8 @@
-// What a rules file says in its author's own words: the text of each key and the line it is on.
+// The rules file in its author's words: the text of each key and its line.
 
 package import LupinCore
 
-/// The text of a checked rules file, without the secrets that stand in it.
+/// The text of a checked rules file, without literal secrets.
 package struct WrittenFile: Sendable {
     /// A value as the file writes it, on one line.
     package struct Value: Sendable, Equatable {
@@ -18,24 +18,24 @@ package struct WrittenFile: Sendable {
 
     /// A rule as the file writes it.
     package struct WrittenRule: Sendable {
-        /// Its keys with dotted leaves where those merge, in the order of the file.
+        /// Its keys, with dotted leaves for keys that merge, in the order of the file.
         package var keys: [(key: String, value: Value)] = []
-        /// What stands for the secrets of its `request:` steps, in their order.
+        /// The placeholders for the secrets of its `request:` steps, in their order.
         package var labels: [String] = []
 
-        /// The value of a key or leaf.
+        /// Returns the value of a key or leaf.
         package func value(of key: String) -> Value? { keys.first { $0.key == key }?.value }
     }
 
-    /// In the order of the file; the rules of its configuration.
+    /// In the order of the file, like the rules of its configuration.
     package private(set) var rules: [WrittenRule] = []
     /// The settings that the file has, by dotted name.
     package private(set) var settings: [String: Value] = [:]
-    /// As `Configuration.textVersion`.
+    /// The hash in `Configuration.textVersion`.
     package let version: String
     let root: [YAMLNode.Entry]
 
-    /// The file whose text is `text`; one that is not YAML says nothing.
+    /// Parses a text; one that is not YAML gives an empty file.
     package init(text: String, redaction: RedactionSettings) {
         version = RulesFile.version(of: text)
         var reader = DocumentReader(source: SourceFile(name: "", text: text))
@@ -52,7 +52,7 @@ package struct WrittenFile: Sendable {
         rules = items.map(WrittenFile.rule)
     }
 
-    /// The file at `path`, read once more; nil where it can't be read or has changed since.
+    /// Reads the file at `path` again; returns nil when it can't be read or has changed since.
     package init?(path: String, of configuration: Configuration) {
         guard let contents = try? FileAccess.read(path) else { return nil }
         let hasMark = contents.bytes.starts(with: [0xEF, 0xBB, 0xBF])
@@ -98,7 +98,7 @@ package struct WrittenFile: Sendable {
         return (key: key, value: Value(line: entry.keyPlace.line, text: text))
     }
 
-    /// The secrets that steps name, in the order in which the decoder fills them in.
+    /// Adds the secrets that steps name, in the order in which the decoder resolves them.
     private static func addLabels(ofSteps node: YAMLNode, to labels: inout [String]) {
         guard case .list(let items) = node.content else { return }
         for item in items {
@@ -113,7 +113,7 @@ package struct WrittenFile: Sendable {
                     }
                 }
             case "url":
-                // A path that is a map is a pattern, which refers to nothing.
+                // A path that is a map is a pattern, which has no references.
                 for part in fields(of: step.value) where part.key == "path" {
                     addLabels(part.value, to: &labels)
                 }
@@ -140,7 +140,7 @@ package struct WrittenFile: Sendable {
 }
 
 extension WrittenFile {
-    /// What holds without any file.
+    /// The written form of the defaults, without any file.
     package static var defaults: WrittenFile {
         WrittenFile(text: "", redaction: RedactionSettings())
     }

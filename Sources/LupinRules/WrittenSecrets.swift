@@ -1,8 +1,8 @@
-// Which texts of a rules file must not be shown, and what stands in their place.
+// Masks the texts of a rules file that must not be shown.
 
 import LupinCore
 
-/// Conceals secrets that stand in the file itself; what refers to one is shown as it is.
+/// Masks literal secrets of the file; references to secrets are shown unchanged.
 struct WrittenSecrets {
     static let mark = "REDACTED"
 
@@ -14,7 +14,7 @@ struct WrittenSecrets {
         parameters = NameSet(Redactor.hiddenParameters + settings.query)
     }
 
-    /// Where a value stands.
+    /// The position of a value.
     private enum Place {
         case anywhere
         /// Below `tokens` or `admin`.
@@ -25,13 +25,13 @@ struct WrittenSecrets {
         case patterns
         /// A map of parameters.
         case parameters
-        /// The value is one.
+        /// A secret value.
         case secret
-        /// The value is one unless it is a pattern.
+        /// A value that is secret unless it is a pattern.
         case secretPattern
     }
 
-    /// The file without its literal secrets.
+    /// Returns the file without its literal secrets.
     func concealed(_ root: YAMLNode) -> YAMLNode { concealed(root, .anywhere) }
 
     private func concealed(_ node: YAMLNode, _ place: Place) -> YAMLNode {
@@ -64,7 +64,7 @@ struct WrittenSecrets {
         case .secret, .secretPattern: return place
         case .fields: return hides(field: entry.key) ? .secret : .anywhere
         case .patterns: return hides(field: entry.key) ? .secretPattern : .anywhere
-        // The step has its parameters below `set`.
+        // The parameters of the step are below `set`.
         case .parameters where isMap: return .parameters
         case .parameters:
             return parameters.contains(entry.key.utf8Span.span) ? .secretPattern : .anywhere
@@ -102,7 +102,7 @@ struct WrittenSecrets {
         text.isEmpty || text.contains("*") || (text.hasPrefix("/") && text.count > 2)
     }
 
-    /// The references of a secret value; of what stands around them only what says nothing.
+    /// Keeps the references of a secret value, and of the text around them only harmless parts.
     private func references(of text: String) -> String {
         guard !text.isEmpty else { return text }
         var result = ""
@@ -132,7 +132,7 @@ struct WrittenSecrets {
         return Self.mark
     }
 
-    /// Passwords and secret parameters of the URLs in a text.
+    /// Masks passwords and secret parameters of the URLs in a text.
     private func withoutURLSecrets(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let findings = URLRedaction(parameters: parameters).findings(in: bytes.span)

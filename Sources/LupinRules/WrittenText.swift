@@ -1,11 +1,11 @@
-// Values of a rules file written as YAML again, on one line or on many.
+// Writes values of a rules file as YAML, on one line or on many.
 
-/// Writes values so that they read as what they were.
+/// Writes values so that they parse to the same values.
 enum WrittenText {
-    /// A line with flow collections that is longer goes on several lines.
+    /// A longer line with flow collections is split into several lines.
     private static let columns = 96
 
-    /// A value on one line.
+    /// Writes a value on one line.
     static func flow(_ node: YAMLNode) -> String {
         switch node.content {
         case .scalar(let text, let isPlain): return scalar(text, isPlain: isPlain)
@@ -16,9 +16,9 @@ enum WrittenText {
         }
     }
 
-    /// `key: value` with everything below it.
+    /// Writes `key: value` with everything below it.
     ///
-    /// The first line ends with `remark` where there is one. `isOpen` has lists on lines of their
+    /// The first line ends with `remark` when there is one. `isOpen` puts lists on lines of their
     /// own, however short they are.
     static func lines(
         _ entry: YAMLNode.Entry,
@@ -68,7 +68,7 @@ enum WrittenText {
         return quoted(text)
     }
 
-    /// Whether the text reads as itself without quotes wherever it stands.
+    /// Whether the text means itself without quotes in any position.
     private static func mayBePlain(_ text: String) -> Bool {
         let scalars = Array(text.unicodeScalars)
         guard let first = scalars.first, let last = scalars.last, first != " ", last != " ",
@@ -109,7 +109,7 @@ enum WrittenText {
         return result + "\""
     }
 
-    /// Whether the scalar would break a line, vanish, or not be YAML.
+    /// Whether the scalar would break a line, be invisible, or be invalid in YAML.
     private static func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true

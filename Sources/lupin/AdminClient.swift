@@ -1,4 +1,4 @@
-// How commands ask a lupin that runs: where its socket is, and one request over it.
+// How commands send one request to a running lupin over its admin socket.
 import ArgumentParser
 import FoundationEssentials
 import LupinCore
@@ -6,48 +6,48 @@ import LupinIO
 import LupinRules
 import LupinWire
 
-/// What a running lupin answered.
+/// The response of a running lupin.
 struct AdminReply {
     var status: Int
     var body: [UInt8]
 
     var isSuccess: Bool { status / 100 == 2 }
 
-    /// The body as a value; nil when it is no such thing.
+    /// Decodes the body; returns nil when it is not a valid `Value`.
     func decoded<Value: Decodable>(as type: Value.Type) -> Value? {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try? decoder.decode(type, from: Data(body))
     }
 
-    /// Why a request was refused, in words.
+    /// The reason for which a request was refused, as a sentence.
     var sentence: String {
         struct Refusal: Decodable { var error: String }
         return decoded(as: Refusal.self)?.error ?? "it answered with status \(status)"
     }
 }
 
-/// Why nobody answered.
+/// The reason for which there is no response.
 struct AdminProblem: Error {
-    /// A sentence for people.
+    /// A sentence for users.
     let message: String
 }
 
-/// The admin interface of the lupin that listens on a socket of this user.
+/// A client for the admin interface of the lupin at a Unix socket.
 struct AdminClient: Sendable {
-    /// The socket.
+    /// The path of the socket.
     let path: String
 
-    /// How long a lupin may take: changing its rules may mean to make an authority.
+    /// The timeout of a request; a reload may have to create a CA.
     private static let patience = Duration.seconds(30)
-    /// Longer answers are none of lupin's.
+    /// A longer response is not lupin's.
     private static let answerBytesMax = 256 << 20
 
-    /// The socket that a command means: the one it was given, the one that the rules file names,
-    /// or the usual one.
+    /// Finds the socket of a command: the one in `socket`, the one that the rules file names, or
+    /// the default one.
     ///
-    /// A rules file with errors still says where the socket is: it may be what is to be mended.
-    /// - Throws: Why there can be none.
+    /// A rules file with errors still names the socket: it may be the file to mend.
+    /// - Throws: An `AdminProblem` when there is no socket.
     static func locate(
         socket: String?,
         rulesFile: String?,
@@ -136,7 +136,7 @@ struct AdminClient: Sendable {
         throw broken
     }
 
-    /// Reads what was answered; nil for what is no whole answer of lupin's.
+    /// Parses a response; returns nil unless it is a complete response with Content-Length.
     static func reply(_ bytes: [UInt8]) -> AdminReply? {
         let parser = ResponseParser(limits: HTTP1Limits())
         guard let headBytes = try? parser.feed(bytes.span, requestMethod: .get), parser.isComplete
@@ -149,7 +149,7 @@ struct AdminClient: Sendable {
 }
 
 extension AdminClient {
-    /// What the running lupin answers; nil where none runs.
+    /// Sends a request to the running lupin; returns nil when there is none.
     static func answer(
         _ method: String,
         _ path: String,
@@ -163,7 +163,7 @@ extension AdminClient {
     }
 }
 
-/// The options by which commands find a running lupin.
+/// The options by which a command finds a running lupin.
 struct AdminPlace: ParsableArguments {
     @Option(
         help: ArgumentHelp("The socket of the running lupin (admin.socket).", valueName: "path"),
@@ -180,7 +180,7 @@ struct AdminPlace: ParsableArguments {
 }
 
 extension AdminPlace {
-    /// Asks the running lupin, has its answer told and ends with what that came to.
+    /// Sends a request; exits with the code that `tell` returns for the response.
     func ask(
         _ method: String,
         _ path: String,
@@ -201,7 +201,7 @@ extension AdminPlace {
 }
 
 extension AdminReply {
-    /// Prints the answer, or why there is none.
+    /// Prints the body; prints the reason for the failure when there is one.
     func tell<Value: Decodable>(
         asJSON: Bool,
         as type: Value.Type,

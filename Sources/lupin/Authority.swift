@@ -1,13 +1,13 @@
-// Where lupin's own certificate authority is, for the commands that have others trust it.
+// Finds lupin's own CA for the commands that make other programs trust it.
 import LupinCore
 import LupinIO
 import LupinProxy
 import LupinTLS
 
 enum Authority {
-    /// The authority's certificate in PEM.
+    /// Returns the CA's certificate in PEM, and creates the CA when it `isNeeded` and missing.
     ///
-    /// nil where there is none and it `isNeeded` by no rule: then nothing is intercepted.
+    /// Returns nil when there is no CA and it isn't needed: then nothing is intercepted.
     static func pem(
         _ settings: Settings,
         environment: [String: String],
@@ -26,13 +26,13 @@ enum Authority {
     }
 }
 
-/// The folders that the XDG Base Directory Specification gives each user.
+/// The per-user folders of the XDG Base Directory Specification.
 enum UserFolder {
     static func state(_ environment: [String: String]) -> String? {
         path(environment, "XDG_STATE_HOME", below: ".local/state")
     }
 
-    /// Where temporary files go.
+    /// The folder for temporary files.
     static func temporary(_ environment: [String: String]) -> String {
         absolute(environment["TMPDIR"]) ?? "/tmp"
     }
@@ -46,7 +46,7 @@ enum UserFolder {
             ?? absolute(ProcessOwner.home(environment)).map { "\($0)/\(usual)" }
     }
 
-    /// The specification has relative paths ignored.
+    /// Returns nil for a relative path, which the specification says to ignore.
     private static func absolute(_ path: String?) -> String? {
         guard let path, path.hasPrefix("/") else { return nil }
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path

@@ -1,4 +1,4 @@
-// `lupin ca`: the commands about the local authority, and what they have in common.
+// `lupin ca`: the commands about the local CA, and what they share.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -24,7 +24,7 @@ struct AuthorityCommand: ParsableCommand {
     )
 }
 
-/// The option that says whose settings name the authority's files.
+/// The option for the rules file whose settings name the CA's files.
 struct AuthorityOptions: ParsableArguments {
     @Option(rulesFile: "The rules file, for intercept.ca.")
     var rulesFile: String?
@@ -50,8 +50,8 @@ struct CommandFailure: Error, CustomStringConvertible {
 }
 
 extension AuthorityFiles {
-    /// The authority, made if there is none; both are told apart by `isNew`.
-    /// - Throws: Why there is none, in a sentence.
+    /// Loads the CA, or creates it when there is none; `isNew` distinguishes the two.
+    /// - Throws: A sentence that says why there is no CA.
     func forCommand() throws(CommandFailure) -> CertificateAuthority {
         let now = SystemCall.wallMicroseconds() / 1_000_000
         if !PublicFile.exists(certificate), ProcessOwner.userName == "root",

@@ -1,4 +1,4 @@
-// `lupin ca create`: makes the local authority, and never a second one over the first.
+// `lupin ca create`: creates the local CA; never overwrites an existing one.
 import ArgumentParser
 import LupinProxy
 import LupinTLS

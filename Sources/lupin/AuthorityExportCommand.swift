@@ -1,4 +1,4 @@
-// `lupin ca export`: the authority's certificate in the form that a store wants, never its key.
+// `lupin ca export`: writes the CA's certificate in the format of a trust store, never its key.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -23,7 +23,7 @@ struct AuthorityExportCommand: ParsableCommand {
         case pem, der, p12
     }
 
-    /// Java's own default: the certificate is public, and the password keeps nothing secret.
+    /// Java's own default; the certificate is public, so the password protects no secret.
     private static let defaultPassword = "changeit"
 
     @Argument(help: "pem, der or p12.")

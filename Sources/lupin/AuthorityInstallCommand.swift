@@ -1,4 +1,4 @@
-// `lupin ca install`: has the stores of this machine trust the local authority.
+// `lupin ca install`: adds the local CA to the trust stores of this machine.
 import ArgumentParser
 import LupinIO
 import LupinProxy

@@ -1,17 +1,17 @@
-// By what lupin knows an authority again in stores, and which ones it has installed.
+// How lupin identifies a CA in trust stores, and which CAs it has installed.
 import ArgumentParser
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// An authority's SHA-256 fingerprint and the names that follow from it.
+/// A CA's SHA-256 fingerprint and the names derived from it.
 struct AuthorityMark: Hashable {
     /// 64 lower-case hexadecimal digits.
     let fingerprint: String
 
     init(_ certificate: Certificate) { fingerprint = HexText.text(certificate.fingerprint) }
 
-    /// nil for a text that is no fingerprint; colons between bytes are allowed.
+    /// Parses a fingerprint, with or without colons between bytes; returns nil when it is invalid.
     init?(_ text: String) {
         let digits = text.lowercased().filter { $0 != ":" }
         guard digits.utf8.count == 64, digits.utf8.allSatisfy({ $0.hexDigit != nil }) else {
@@ -20,7 +20,7 @@ struct AuthorityMark: Hashable {
         fingerprint = digits
     }
 
-    /// What files, nicknames and aliases are called: unlike any other, and yet short.
+    /// A unique, short name for files, nicknames and aliases.
     var name: String { "lupin-\(fingerprint.prefix(16))" }
 
     /// `0F:3A:…`.
@@ -31,7 +31,7 @@ struct AuthorityMark: Hashable {
             .joined(separator: ":")
     }
 
-    /// Whether it is the mark of one of the certificates of a PEM text.
+    /// Whether a PEM text has a certificate with this mark.
     func isIn(pem: [UInt8]) -> Bool {
         let certificates = (try? Certificate.parseAll(pem: pem.span)) ?? []
         return certificates.contains { AuthorityMark($0) == self }
@@ -42,7 +42,7 @@ extension AuthorityMark: ExpressibleByArgument {
     init?(argument: String) { self.init(argument) }
 }
 
-/// The marks of what was installed, so that it can be found after the authority was replaced.
+/// The marks of the installed CAs, so that they can be removed after the CA was replaced.
 struct InstalledAuthorities {
     private static let bytesMax = 1 << 16
 

@@ -1,4 +1,4 @@
-// `lupin ca show`: what the local authority is, and which stores have it.
+// `lupin ca show`: describes the local CA, and lists the stores that hold it.
 import ArgumentParser
 import LupinCore
 import LupinIO

@@ -1,4 +1,4 @@
-// `lupin ca uninstall`: takes back what `lupin ca install` did, for earlier authorities too.
+// `lupin ca uninstall`: undoes `lupin ca install`, for earlier CAs too.
 import ArgumentParser
 import LupinIO
 import LupinProxy
@@ -53,13 +53,13 @@ struct AuthorityUninstallCommand: ParsableCommand {
                 isFound = true
                 print(report.text(isDryRun: dryRun))
                 if report.isUnfinished { isComplete = false }
-                // A store that can't be looked into may still hold it.
+                // A store that can't be read may still hold it.
                 if case .skipped = report.outcome { isCertain = false }
             }
         }
         if !isFound { print("the authority is in none of the stores") }
         if !isComplete { throw ExitCode.failure }
-        // With some of the stores left out the others may still hold it.
+        // When some stores are left out, they may still hold it.
         if !dryRun, isCertain { try ledger.remove(marks) }
     }
 }

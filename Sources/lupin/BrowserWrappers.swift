@@ -1,25 +1,25 @@
-// How browsers of Chromium's family trust lupin, though they read no variable about it.
+// Makes Chromium and its relatives trust lupin, although they read no variable for that.
 import FoundationEssentials
 import LupinIO
 import LupinTLS
 
-/// Programs of the same names in a folder at the front of PATH, which add two options.
+/// Wrapper scripts in a folder at the front of PATH, which add two options.
 ///
-/// Chromium trusts its own roots and those in a database below the user's home, which is not
-/// lupin's to change for the time of one command. It does accept chains with a given public key
-/// if it is told so on its command line, and then only with a profile directory of its own.
+/// Chromium trusts its own roots and those in a database in the user's home, which lupin must not
+/// change for a single command. It accepts chains with a given public key when its command line
+/// says so, and then only with a profile directory of its own.
 enum BrowserWrappers {
-    /// The names that Chromium and its relatives have on Linux.
+    /// The program names of Chromium and its relatives on Linux.
     static let names = [
         "chromium", "chromium-browser", "chromium-headless-shell", "google-chrome",
         "google-chrome-stable", "google-chrome-beta", "chrome", "chrome-headless-shell",
         "microsoft-edge", "microsoft-edge-stable", "brave-browser",
     ]
 
-    /// Writes a wrapper for each browser that PATH has.
+    /// Writes a wrapper for each browser in PATH.
     ///
-    /// - Returns: Their folder; nil when there is no browser.
-    /// - Throws: What the kernel said about a file.
+    /// - Returns: The folder of the wrappers; nil when there is no browser.
+    /// - Throws: The error of a file operation.
     static func write(
         in folder: String,
         authority: [UInt8],
@@ -39,7 +39,7 @@ enum BrowserWrappers {
         return hasAny ? programs : nil
     }
 
-    /// Options given after ours win, so a profile of the user's choice is kept.
+    /// The user's options follow lupin's and override them, so the user's own profile is kept.
     private static func script(_ browser: String, key: [UInt8], profile: String) -> String {
         let key = Data(key).base64EncodedString()
         return """
@@ -56,7 +56,7 @@ enum BrowserWrappers {
     }
 }
 
-/// Looks for programs as a shell does.
+/// Searches PATH for programs, as a shell does.
 struct ProgramSearch {
     private let folders: [String]
 
@@ -65,7 +65,7 @@ struct ProgramSearch {
         folders = (path ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map(String.init)
     }
 
-    /// The first file of that name that may be run.
+    /// Returns the first executable file with that name.
     func find(_ name: String) -> String? {
         folders.lazy.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first {
             FileStatus(path: $0)?.isRegular == true

@@ -1,43 +1,42 @@
-// The files that have programs trust lupin's authority besides all that they trusted before.
+// The files that make programs trust lupin's CA in addition to what they trusted before.
 import FoundationEssentials
 import LupinIO
 
-/// Files below one folder, named by the variables of `ChildEnvironment`.
+/// The files in one folder that the variables of `ChildEnvironment` name.
 ///
-/// A user's own file of authorities is copied and added to, never left out: whoever set one has
-/// servers that need it.
+/// A user's own file of CAs is copied and added to, never dropped: the user's servers need it.
 struct BundleFiles {
-    /// Where distributions keep what their programs trust, in the order of Go's and curl's lists.
+    /// The trust bundles of distributions, in the order of Go's and curl's lists.
     static let systemStores = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/ssl/cert.pem",
     ]
 
-    /// The file for each variable that names one; none without an authority.
+    /// The file for each variable that names one; empty without a CA.
     private(set) var bundles: [String: String] = [:]
-    /// nil without an authority, as the next one.
+    /// nil without a CA, like `wgetSettings`.
     private(set) var javaTrust: String?
     private(set) var wgetSettings: String?
     let nodeProxy: String
     /// A folder for the front of PATH; nil when no program needs one.
     private(set) var programs: String?
-    /// The user's files that could not be read, and so are missing from the bundles.
+    /// The user's files that could not be read; the bundles lack them.
     private(set) var unreadable: [String] = []
 
     private let folder: String
     private let authority: [UInt8]
-    /// The files made so far, by what they begin with.
+    /// The files written so far, by the path of the file that they extend.
     private var written: [String: String] = [:]
 
     /// Writes the files.
     ///
     /// - Parameters:
     ///   - folder: An existing directory of the user's own.
-    ///   - authority: The certificate of lupin's authority, in PEM; nil where there is none.
-    ///   - environment: The user's, whose files are copied.
+    ///   - authority: The certificate of lupin's CA, in PEM; nil when there is none.
+    ///   - environment: The user's variables; the files that they name are copied.
     ///   - wrapsBrowsers: Whether programs that read no variable get a wrapper in `programs`.
-    /// - Throws: What the kernel said about a file.
+    /// - Throws: The error of a file operation.
     init(
         in folder: String,
         authority: [UInt8]?,
@@ -66,7 +65,7 @@ struct BundleFiles {
         let line = "ca_certificate = \(bundle)"
         let own = environment["WGETRC"] ?? "\(environment["HOME"] ?? "")/.wgetrc"
         var settings = WholeFile.content(of: own) ?? []
-        // Its end may be ours, from an earlier call.
+        // Its last line may be ours, from an earlier call of lupin.
         if settings.ends(with: Array("\(line)\n".utf8)) { settings.removeLast(line.utf8.count + 1) }
         if let last = settings.last, last != 0x0A { settings.append(0x0A) }
         settings.append(contentsOf: "\(line)\n".utf8)
@@ -74,9 +73,9 @@ struct BundleFiles {
         try WholeFile.write(settings, to: "\(folder)/wgetrc")
     }
 
-    /// Each variable's own file comes first, then the general one, then the system's.
+    /// Each variable's own file comes first, then that of SSL_CERT_FILE, then the system's.
     private mutating func writeBundles(_ environment: [String: String]) throws(SystemError) {
-        // All is read before anything is written: variables of an earlier call name files of ours.
+        // Read all before writing any: variables of an earlier call name our own files.
         var contents: [String: [UInt8]] = [:]
         let system = Self.systemStores.first { FileStatus(path: $0)?.isRegular == true }
         let names = ChildEnvironment.bundleNames + ChildEnvironment.additionNames
@@ -97,7 +96,7 @@ struct BundleFiles {
         }
     }
 
-    /// A file with what `base` holds and lupin's authority behind it.
+    /// Writes a file with the content of `base` followed by lupin's CA.
     private mutating func file(
         behind base: String?,
         _ content: [UInt8]
@@ -126,7 +125,7 @@ enum CertificateText {
     private static let begin = "-----BEGIN CERTIFICATE-----"
     private static let end = "-----END CERTIFICATE-----"
 
-    /// The DER of every certificate in a text; what is none is passed over.
+    /// Returns the DER of every certificate in a text; invalid ones are skipped.
     static func certificates(in pem: [UInt8]) -> [[UInt8]] {
         var certificates: [[UInt8]] = []
         var lines: String?
@@ -145,12 +144,12 @@ enum CertificateText {
     }
 }
 
-/// Java's own format for certificates, which every version since 1.2 reads.
+/// Java's own keystore format (JKS), which every version since 1.2 reads.
 ///
-/// PKCS#12 would be the standard's: Java takes its certificates for trusted only with an attribute
-/// of Oracle's that OpenSSL 3.0 cannot write.
+/// PKCS#12 is the standard format, but Java trusts its certificates only with an attribute of
+/// Oracle's that OpenSSL 3.0 cannot write.
 enum JavaTrustStore {
-    /// A store of trusted certificates; it has no password, and no checksum that needs one.
+    /// Encodes a store of trusted certificates without a password or a valid checksum.
     static func bytes(of certificates: [[UInt8]]) -> [UInt8] {
         var store: [UInt8] = []
         append(0xFEED_FEED, bytes: 4, to: &store)
@@ -164,7 +163,7 @@ enum JavaTrustStore {
             append(UInt64(certificate.count), bytes: 4, to: &store)
             store.append(contentsOf: certificate)
         }
-        // Where the checksum is; without a password Java does not look at it.
+        // The place of the checksum; without a password Java does not verify it.
         return store + [UInt8](repeating: 0, count: 20)
     }
 

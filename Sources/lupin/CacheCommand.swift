@@ -1,4 +1,4 @@
-// `lupin cache`: what the running lupin has stored, and how to be rid of it.
+// `lupin cache`: lists and drops what the running lupin has stored.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -27,7 +27,7 @@ struct CacheCommand: ParsableCommand {
         ]
     )
 
-    /// What a pattern may be, for the help of those who take one.
+    /// The syntax of a pattern, for the help of the commands that take one.
     static let patterns = """
         A pattern is what `match:` of a rule may be as one string,
         [scheme://]host[:port][/path], with * for one label or segment and ** for any
@@ -190,7 +190,7 @@ struct CacheClearCommand: ParsableCommand {
 }
 
 extension CachePattern {
-    /// A pattern of the command line.
+    /// Parses a pattern of the command line.
     fileprivate init(argument: String) throws(ValidationError) {
         do throws(PatternProblem) {
             try self.init(argument)

@@ -1,9 +1,9 @@
-// What a running lupin says of its cache, in lines for people.
+// Formats what a running lupin reports about its cache, as lines for users.
 import LupinCore
 
-/// What `/v1/cache` says.
+/// The response of `/v1/cache`.
 struct CacheFigures: Decodable {
-    /// A place where responses lie, in bytes.
+    /// A place that holds responses; sizes are in bytes.
     struct Tier: Decodable {
         var responses: Int
         var bytes: UInt64
@@ -16,7 +16,7 @@ struct CacheFigures: Decodable {
     }
 
     var memory: Tier
-    /// nil for a cache that has memory only.
+    /// nil for a cache in memory only.
     var disk: Tier?
     var hits: Int
     var misses: Int
@@ -28,7 +28,7 @@ struct CacheFigures: Decodable {
     var collapsed: Int
 
     var text: String {
-        // Bounded: from 0 to 1, whatever the answer says.
+        // Bounded: clamped to 0 to 1, whatever the response holds.
         let percent = Int((min(max(0, hitRatio), 1) * 100).rounded())
         let tiers = [memory.text("in memory"), disk?.text("on disk")].compactMap(\.self)
         let work = [
@@ -40,10 +40,10 @@ struct CacheFigures: Decodable {
     }
 }
 
-/// What `/v1/cache/responses` says when something was dropped, and `/v1/cache`.
+/// The response of DELETE on `/v1/cache/responses` and `/v1/cache`.
 struct DroppedResponses: Decodable {
     var responses: Int
-    /// Bytes of room.
+    /// The number of bytes freed.
     var bytes: UInt64
 
     var text: String {
@@ -51,9 +51,9 @@ struct DroppedResponses: Decodable {
     }
 }
 
-/// What `/v1/cache/responses` says.
+/// The response of `/v1/cache/responses`.
 struct StoredResponses: Decodable {
-    /// How many there are, of which the answer has the first.
+    /// The number of stored responses; the reply lists only the first ones.
     var total: Int
     var responses: [StoredEntry]
 
@@ -61,7 +61,7 @@ struct StoredResponses: Decodable {
         "\(number) \(number == 1 ? "response" : "responses")"
     }
 
-    /// A line each, in columns.
+    /// One line per response, in columns.
     var list: String {
         let rows = responses.map(\.columns)
         let widths = (rows.first ?? []).indices.map { column in
@@ -70,7 +70,7 @@ struct StoredResponses: Decodable {
         var lines = rows.map { row in
             zip(row, widths).enumerated().map { index, cell in
                 let gap = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
-                // Numbers end below one another, and nothing follows the URL.
+                // The size is right-aligned, and no padding follows the URL.
                 return index == 1 ? gap + cell.0 : index == row.count - 1 ? cell.0 : cell.0 + gap
             }.joined(separator: "  ")
         }
@@ -81,7 +81,7 @@ struct StoredResponses: Decodable {
         return lines.joined(separator: "\n")
     }
 
-    /// A paragraph each, below the URL.
+    /// One paragraph per response, below the URL.
     var details: String {
         let url = responses.first.map { LogText.plain($0.url) } ?? ""
         var paragraphs = responses.map { $0.paragraph.joined(separator: "\n") }
@@ -96,25 +96,25 @@ struct StoredResponses: Decodable {
 struct StoredEntry: Decodable {
     var url: String
     var status: Int
-    /// Of the body; of a part, what is held.
+    /// The length of the body; for a partial response, the number of bytes held.
     var bytes: UInt64
-    /// Whether only parts are held.
+    /// Whether only parts of the body are held.
     var partial: Bool?
-    /// Of the whole body, where parts are held and it is known.
+    /// The length of the whole body, when only parts are held and the length is known.
     var completeBytes: UInt64?
     var age: UInt64
-    /// How long it stays fresh; nil for what is stale.
+    /// How long the response stays fresh; nil when it is stale.
     var fresh: UInt64?
-    /// For how long it has been stale; nil for what is fresh.
+    /// How long the response has been stale; nil when it is fresh.
     var stale: UInt64?
     /// `memory`, `disk` or `both`.
     var tier: String
-    /// nil for what everybody may have.
+    /// nil when the response is shared by all users.
     var partition: String?
 
-    // Only where one URL is asked for:
+    // Only in the response for a single URL:
 
-    /// When it was stored, as RFC 3339 has it.
+    /// When it was stored, in RFC 3339 format.
     var stored: String?
     var lifetime: UInt64?
     var source: String?
@@ -123,8 +123,8 @@ struct StoredEntry: Decodable {
     var etag: String?
     var lastModified: String?
     var policy: String?
-    /// Names and values of request fields, the values as marks; a name alone where the request
-    /// had no such field.
+    /// Names and values of request fields, the values as redaction marks; the name alone when the
+    /// request had no such field.
     var selectedBy: [[String]]?
     var fields: [[String]]?
 
@@ -144,14 +144,14 @@ struct StoredEntry: Decodable {
         }
     }
 
-    /// `3B`, or of parts `3B of 9B`, `3B of ?`.
+    /// `3B`; `3B of 9B` or `3B of ?` for parts.
     private var size: String {
         let held = SummaryText.size(bytes)
         guard partial == true else { return held }
         return "\(held) of \(completeBytes.map { SummaryText.size($0) } ?? "?")"
     }
 
-    /// Status, size, age, state, place, whose, URL.
+    /// Status, size, age, state, place, partition, URL.
     var columns: [String] {
         [
             "\(status)", size, "age \(Self.time(age, 1))", state, LogText.plain(tier),
@@ -202,7 +202,7 @@ struct StoredEntry: Decodable {
         return "\(begin), stale for \(Self.time(stale ?? 0, 2))\(mustAsk)"
     }
 
-    /// `2d 3h` in two units, `2d` in one.
+    /// `2d 3h` with two units, `2d` with one.
     private static func time(_ seconds: UInt64, _ units: Int) -> String {
         RunningStatus.time(Double(seconds) * 1000).split(separator: " ").prefix(units)
             .joined(separator: " ")

@@ -1,12 +1,12 @@
-// How times of certificates are written for people, and which texts are times.
+// Formats and parses the times of certificates for users.
 import LupinCore
 
-/// Times to the second, as RFC 3339 writes them.
+/// Times in seconds, in RFC 3339 format.
 enum TimeText {
     /// 9999-12-31T23:59:59Z.
     private static let lastSecond: Int64 = 253_402_300_799
 
-    /// `2026-11-20T22:41:07Z`; years that it can't write become the nearest that it can.
+    /// `2026-11-20T22:41:07Z`; times out of range are clamped to the range.
     static func text(_ seconds: Int64) -> String {
         var bytes: [UInt8] = []
         var writer = TimestampText()
@@ -14,10 +14,10 @@ enum TimeText {
         return String(decoding: bytes.prefix(19), as: UTF8.self) + "Z"
     }
 
-    /// Seconds since 1970; a fraction is dropped.
+    /// Parses a time as seconds since 1970; drops a fraction.
     ///
     /// - Parameter text: `2026-11-20T22:41:07Z`, `…07.25+01:00` and the like.
-    /// - Returns: The time, or nil if the text is none.
+    /// - Returns: The time, or nil when `text` is not a valid time.
     static func seconds(_ text: String) -> Int64? {
         var rest = Array(text.utf8)[...]
         guard let year = number(&rest, digits: 4), skip(0x2D, &rest),
@@ -26,7 +26,7 @@ enum TimeText {
             skip(0x54, &rest) || skip(0x74, &rest) || skip(0x20, &rest),
             let hour = number(&rest, digits: 2), hour < 24, skip(0x3A, &rest),
             let minute = number(&rest, digits: 2), minute < 60, skip(0x3A, &rest),
-            // A leap second is the second after it.
+            // A leap second becomes the second after it.
             let second = number(&rest, digits: 2), second <= 60
         else { return nil }
         if skip(0x2E, &rest) {
@@ -34,14 +34,14 @@ enum TimeText {
             rest = rest.drop { $0.isASCIIDigit }
         }
         guard let offset = offset(&rest), rest.isEmpty else { return nil }
-        // Bounded: by the digits of every part.
+        // Bounded: by the number of digits of each part.
         var total = day - 1
         for earlier in 1..<month { total += days(in: earlier, of: year) }
-        // Bounded: by four digits. Days of whole years: leap years are every fourth but three
-        // centuries of four.
+        // Bounded: by four digits. The days of whole years: every fourth year is a leap year,
+        // except for three centuries of four.
         let before = year - 1
         total += before * 365 + before / 4 - before / 100 + before / 400 - 719_162
-        // Bounded: by the digits of every part.
+        // Bounded: by the number of digits of each part.
         return total * 86_400 + hour * 3600 + minute * 60 + second - offset
     }
 

@@ -1,4 +1,4 @@
-// `lupin check`: whether a rules file is good, without starting anything.
+// `lupin check`: validates a rules file without starting anything.
 import ArgumentParser
 import LupinCore
 
@@ -61,7 +61,7 @@ enum CheckReport {
         return line
     }
 
-    /// Whether addresses are denied that only the parent proxy will ever see.
+    /// Whether rules deny addresses that only the parent proxy will resolve.
     static func checksNamesOnly(_ configuration: Configuration) -> Bool {
         let settings = configuration.settings
         let deniesAddresses = settings.access.denyTargets.contains {

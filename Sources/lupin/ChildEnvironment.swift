@@ -1,38 +1,38 @@
-// Which variables send each kind of program through lupin and have it trust lupin's certificates.
+// The variables that send each kind of program through lupin and make it trust lupin's CA.
 import LupinCore
 import LupinProxy
 
-/// The variables for programs that are to use a proxy; the one list of `exec`, `env` and `doctor`.
+/// The variables for programs that use the proxy, shared by `exec`, `env` and `doctor`.
 struct ChildEnvironment {
-    /// Which places the tools of this machine reach without lupin.
+    /// The hosts that tools on this machine reach without lupin.
     enum Exceptions {
-        /// Those of the user, and this machine but for the names of it that rules name.
+        /// The user's exceptions and the names of this machine, except those that rules name.
         case usual(RuleSet)
         /// None: everything goes through lupin.
         case none
 
-        /// Names and plain addresses mean the same to all tools: no networks, wildcards or
-        /// brackets.
+        /// Names and plain addresses mean the same to all tools; networks, wildcards and brackets
+        /// don't.
         fileprivate static let machine = ["localhost", "127.0.0.1", "::1"]
 
-        /// The names of this machine that go without lupin.
+        /// The names of this machine that tools reach without lupin.
         fileprivate var ownNames: [String] {
             guard case .usual(let rules) = self else { return [] }
             return Self.machine.filter { name in
-                // Whoever writes a rule for localhost means requests to go through it.
+                // A rule for localhost shows that such requests must go through lupin.
                 Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
             }
         }
     }
 
-    /// Tools disagree about the case, so each is written in both.
+    /// Tools disagree about the case of names, so both forms are set.
     static let proxyNames = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]
     static let exceptionNames = ["no_proxy", "NO_PROXY"]
 
-    /// Variables that name a file with all the authorities to trust, and who reads them.
+    /// Variables that name a file with all the CAs to trust.
     static let bundleNames = [
-        // OpenSSL's own: Python's ssl and httpx, Ruby, PHP streams, wget2, rustls-native-certs.
-        // Go and .NET follow it too. SSL_CERT_DIR stays: what it adds is trusted besides.
+        // OpenSSL's own: Python's ssl and httpx, Ruby, PHP streams, wget2, rustls-native-certs. Go
+        // and .NET read it too. SSL_CERT_DIR stays: its CAs are trusted in addition.
         "SSL_CERT_FILE",
         "NIX_SSL_CERT_FILE",
         "CURL_CA_BUNDLE",
@@ -49,22 +49,22 @@ struct ChildEnvironment {
         "PERL_LWP_SSL_CA_FILE",
     ]
 
-    /// Variables that name authorities to trust besides the program's own.
+    /// Variables that name CAs to trust in addition to the program's own.
     static let additionNames = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"]
 
-    /// The environment to change.
+    /// The environment to extend.
     let environment: [String: String]
     let proxy: ProxyAddress
     let without: Exceptions
-    /// nil for the proxy's address alone.
+    /// nil when only the proxy's address is set.
     let files: BundleFiles?
 
-    /// The variables to set, each once, in the order of a listing.
+    /// The variables to set, each once, in the order of the listing.
     var changes: [(name: String, value: String)] {
         var changes = Self.proxyNames.map { ($0, proxy.url) }
         let exceptions = exceptions
         changes += Self.exceptionNames.map { ($0, exceptions.joined(separator: ",")) }
-        // From 22.21 and 24.5 on; older ones get the file of NODE_OPTIONS.
+        // Read from 22.21 and 24.5 on; older versions get the script in NODE_OPTIONS.
         changes.append(("NODE_USE_ENV_PROXY", "1"))
         if let files {
             for name in Self.bundleNames + Self.additionNames {
@@ -80,7 +80,7 @@ struct ChildEnvironment {
         return changes
     }
 
-    /// The names in `changes` that have to do with certificates, or are files of lupin's.
+    /// The names in `changes` that concern certificates or name files of lupin's.
     static var trustNames: [String] {
         ["NODE_USE_ENV_PROXY"] + bundleNames + additionNames
             + ["WGETRC", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS"]
@@ -95,8 +95,8 @@ struct ChildEnvironment {
 
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// The user's exceptions, then this machine: what runs here is reached directly, as a
-    /// program's tests of itself expect, unless a rule names it.
+    /// The user's exceptions, then this machine: programs that test themselves expect to reach a
+    /// local server directly, unless a rule names it.
     private var exceptions: [String] {
         if case .none = without { return [] }
         let own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
@@ -119,7 +119,7 @@ struct ChildEnvironment {
             options.append("-D\(scheme).proxyHost=\(proxy.host)")
             options.append("-D\(scheme).proxyPort=\(proxy.port)")
         }
-        // One property for both schemes. The forms are Java's own: a * and nothing else.
+        // One property for both schemes. Java's patterns only know the wildcard *.
         let machine = ["localhost": "localhost", "127.0.0.1": "127.*", "::1": "[::1]"]
         var hosts = without.ownNames.compactMap { machine[$0] }
         for entry in exceptions where machine[entry] == nil {
@@ -133,7 +133,7 @@ struct ChildEnvironment {
     }
 
     private var javaOptions: String {
-        // Somebody's own store may hold what lupin cannot know; it stays in force.
+        // A user's own store stays in force: it may hold CAs that lupin doesn't know.
         let own = environment["JAVA_TOOL_OPTIONS"] ?? ""
         guard let store = files?.javaTrust, !own.contains("javax.net.ssl.trustStore=") else {
             return javaProxy
@@ -144,13 +144,13 @@ struct ChildEnvironment {
 
     // MARK: Texts
 
-    /// The value with `addition` behind it, unless it is there already.
+    /// Returns the variable's value followed by `addition`, unless it contains it already.
     private func appended(_ name: String, _ addition: String) -> String {
         guard let own = environment[name], !own.isEmpty else { return addition }
         return own.contains(addition) ? own : "\(own) \(addition)"
     }
 
-    /// A word of an option list, in quotation marks where it would fall apart.
+    /// Quotes a word of an option list when it contains a space.
     private func quoted(_ text: String, escaping: Bool = false) -> String {
         guard text.contains(" ") else { return text }
         let inner = escaping ? text.replacing("\\", with: "\\\\") : text
@@ -158,7 +158,7 @@ struct ChildEnvironment {
     }
 }
 
-/// Where a proxy is, in the forms that programs want.
+/// The address of a proxy, in the forms that programs need.
 struct ProxyAddress: Equatable {
     /// `http://[user:password@]host:port`.
     let url: String
@@ -166,7 +166,7 @@ struct ProxyAddress: Equatable {
     let host: String
     let port: UInt16
 
-    /// The proxy of a URL as in `http_proxy`.
+    /// Parses the URL of a proxy, as in `http_proxy`.
     init(url: String) throws(ProxyURLProblem) {
         let parent = try ParentProxy(url: url)
         self.url = url.contains("://") ? url : "http://\(url)"
@@ -174,7 +174,7 @@ struct ProxyAddress: Equatable {
         port = parent.port
     }
 
-    /// A listener of lupin's, as clients on this machine reach it.
+    /// A listener of lupin's, as clients on this machine connect to it.
     init(_ listener: ListenerSettings) {
         url = listener.proxyURL
         let isIPv6 = url.hasPrefix("http://[")

@@ -1,16 +1,16 @@
-// The life of one command under lupin: its proxy, its files, its signals, its end.
+// Runs one command under lupin: its proxy, its files, its signals, its end.
 import ArgumentParser
 import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
 
-/// Runs a command through a proxy and stays until it ends.
+/// Runs a command through a proxy and waits until it ends.
 struct ChildRun: Sendable {
-    /// Which proxy the command gets.
+    /// The proxy for the command.
     enum Choice: Sendable {
         case given(ProxyAddress)
-        /// One that runs where the rules file says, else its own.
+        /// A lupin that runs where the rules file says; otherwise, a proxy of the command's own.
         case runningOrOwn
         case own
     }
@@ -18,15 +18,15 @@ struct ChildRun: Sendable {
     /// The program and its arguments.
     let command: [String]
     let choice: Choice
-    /// For a proxy of its own, whose listener the kernel chooses.
+    /// The configuration of the command's own proxy, whose port the kernel chooses.
     let configuration: Configuration
-    /// Where a running one may listen.
+    /// The addresses at which a running lupin may listen.
     let listeners: [ListenerSettings]
     let exceptions: ChildEnvironment.Exceptions
     let environment: [String: String]
     let before: SignalsBefore
 
-    /// Returns the exit code: the command's, or why it was not run.
+    /// Runs the command; returns its exit code, or a failure when it could not start.
     func run(on executor: LoopExecutor) async -> ExitCode {
         let signals: ChildSignals
         do throws(SystemError) {
@@ -121,13 +121,13 @@ struct ChildRun: Sendable {
         return files
     }
 
-    /// The command itself is searched for in lupin's own PATH, which has no wrappers.
+    /// Returns the wrapper of the command's program; lupin's own PATH has no wrappers.
     private func wrapper(of program: String, _ files: BundleFiles) -> String? {
         guard let folder = files.programs, !program.contains("/") else { return nil }
         return ProgramSearch(path: folder).find(program)
     }
 
-    /// Passes signals on until the child has ended.
+    /// Forwards signals until the child has ended.
     private func wait(for child: ChildProcess, _ signals: ChildSignals) async -> Int32 {
         while true {
             switch child.state() {

@@ -1,44 +1,44 @@
-// What a store of trusted authorities does for lupin, and what it says of it.
+// The interface of a trust store: installing, finding and removing a CA, and the reports.
 import ArgumentParser
 import LupinCore
 import LupinIO
 import LupinTLS
 
-/// Stores of one kind on this machine.
+/// The trust stores of one kind on this machine.
 protocol ClientStore {
-    /// Where an authority is held.
+    /// The places that hold a CA.
     func places(of mark: AuthorityMark) -> [String]
 
-    /// Adds an authority wherever it is missing.
+    /// Adds a CA wherever it is missing.
     ///
     /// - Parameters:
-    ///   - mark: Its mark.
-    ///   - certificate: Itself.
-    ///   - file: Where it lies in PEM.
-    /// - Returns: What became of each place.
+    ///   - mark: The CA's mark.
+    ///   - certificate: The CA's certificate.
+    ///   - file: The path of its PEM file.
+    /// - Returns: A report for each place.
     func install(
         _ mark: AuthorityMark,
         _ certificate: Certificate,
         from file: String
     ) -> [StoreReport]
 
-    /// Removes what `install` added for any of the marks; says nothing of places without them.
+    /// Removes what `install` added for any of the marks; reports nothing for places without them.
     func uninstall(_ marks: [AuthorityMark]) -> [StoreReport]
 }
 
-/// The kinds of `--only`.
+/// The values of `--only`.
 enum StoreKind: String, CaseIterable {
     case system, nss, java
 }
 
-/// What came of one store.
+/// The outcome for one store.
 struct StoreReport {
     enum Outcome {
-        /// What was done, and how to undo it.
+        /// The change that was made, and the command that undoes it.
         case done(String, undo: String? = nil)
-        /// Nothing is to be done, or nothing can be, for this reason.
+        /// The reason for which there is nothing to do, or nothing can be done.
         case skipped(String)
-        /// A command that root has to run.
+        /// A command that must be run as root.
         case needsRoot(String)
         case failed(String)
     }
@@ -46,7 +46,7 @@ struct StoreReport {
     let kind: StoreKind
     let outcome: Outcome
 
-    /// Whether the store isn't as the user wants it.
+    /// Whether the store is not yet in the state that the user wants.
     var isUnfinished: Bool {
         switch outcome {
         case .done, .skipped: false
@@ -68,10 +68,10 @@ struct StoreReport {
     }
 }
 
-/// The machine as the stores see it.
+/// This machine, or an image's root, as the stores see it.
 struct StoreSurroundings {
     let environment: [String: String]
-    /// In front of the paths of the system and of JDKs; empty for this machine.
+    /// The prefix of the system's and JDKs' paths; empty for this machine.
     let root: String
     let isDryRun: Bool
     private let commands: CommandRun
@@ -80,34 +80,34 @@ struct StoreSurroundings {
         self.environment = environment
         self.root = root
         self.isDryRun = isDryRun
-        // What programs say is read, and so must be in one language.
+        // The output of programs is parsed, so it must be in one language.
         commands = CommandRun(
             environment: environment.merging(["LC_ALL": "C"]) { _, own in own }
         )
     }
 
-    /// The user's, by `HOME` as the programs see it that have their databases there.
+    /// The user's home by `HOME`, where programs have their databases, or else by the account.
     var home: String? { absolute("HOME") ?? ProcessOwner.accountHome }
 
-    /// Where the XDG Base Directory Specification has the state of programs.
+    /// The folder for programs' state by the XDG Base Directory Specification.
     var stateFolder: String? { absolute("XDG_STATE_HOME") ?? home.map { "\($0)/.local/state" } }
 
-    /// The variable, if it is an absolute path.
+    /// Returns the variable's value if it is an absolute path.
     func absolute(_ name: String) -> String? {
         environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 
-    /// A program of users; nil if it isn't installed.
+    /// Finds a program in the user's PATH; returns nil if it isn't installed.
     func program(_ name: String) -> String? {
         PublicFile.program(name, in: environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
     }
 
-    /// A program of administrators, which users may not have in their PATH.
+    /// Finds an administrator's program, which may be outside the user's PATH.
     func systemProgram(_ name: String) -> String? {
         program(name) ?? PublicFile.program(name, in: "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin")
     }
 
-    /// Runs a program: what it printed, or why it failed in one line.
+    /// Runs a program; returns its output, or the reason for its failure in one line.
     func run(_ program: String, _ arguments: [String]) -> Result<String, CommandFailure> {
         do throws(SystemError) {
             let outcome = try commands.run(program, arguments)
@@ -121,7 +121,7 @@ struct StoreSurroundings {
         }
     }
 
-    /// A command as a shell reads it.
+    /// Formats a command with shell quoting.
     static func shell(_ words: String...) -> String {
         words.map { word in
             let isPlain = word.utf8.allSatisfy {
@@ -136,7 +136,7 @@ struct StoreSurroundings {
     }
 }
 
-/// The options that say which stores are meant.
+/// The options that select stores.
 struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -162,15 +162,15 @@ struct StoreOptions: ParsableArguments {
 
     var surroundings: StoreSurroundings { surroundings(isDryRun: false) }
 
-    /// Whether no store is left out.
+    /// Whether all stores are selected.
     var includesAll: Bool { root == nil && only.map { $0.kinds.count == 3 } ?? true }
 
-    /// The stores that are meant: with a root, a user's own are not.
+    /// The selected stores; with a root, a user's own stores are left out.
     func stores(isDryRun: Bool) -> [any ClientStore] {
         stores(kinds, isDryRun, removing: [.keytool, .system])
     }
 
-    /// The same where something is removed: what the system's store gave to Java goes with it.
+    /// The stores to remove from: includes what the system's store passed on to Java.
     func storesToClear(isDryRun: Bool) -> [any ClientStore] {
         var sources: [JavaStores.Source] = []
         if kinds.contains(.java) { sources.append(.keytool) }
@@ -209,7 +209,7 @@ struct StoreOptions: ParsableArguments {
 
 /// The value of `--only`.
 struct StoreSelection: ExpressibleByArgument {
-    /// In the order in which stores depend on one another: that of the system feeds Java's.
+    /// In the order of dependence: the system's store feeds Java's.
     let kinds: [StoreKind]
 
     init?(argument: String) {

@@ -1,9 +1,9 @@
-// How a command that is synchronous to the outside does asynchronous work on the main thread.
+// Runs asynchronous work of a synchronous command on the main thread.
 import ArgumentParser
 import LupinIO
 
 enum ControlLoop {
-    /// What the work came to, confined to the loop.
+    /// The result of the work, confined to the loop.
     private final class Ending<Value> {
         var value: Value?
     }
@@ -16,7 +16,7 @@ enum ControlLoop {
         try value(of: work) ?? .failure
     }
 
-    /// What `work` comes to; nil where the loop was stopped before that.
+    /// Runs `work` and returns its result; returns nil when the loop was stopped first.
     static func value<Value: Sendable>(
         of work: @escaping @Sendable (LoopExecutor) async -> Value
     ) throws(SystemError) -> Value? {
@@ -25,7 +25,7 @@ enum ControlLoop {
         let loop = try EventLoop(executor: executor)
         Task(executorPreference: executor) {
             ending.value.value = await work(executor)
-            // By letter, since a loop that is told before it waits would wait once more.
+            // By message, since a loop that is stopped before it waits would wait once more.
             executor.mailbox.post { executor.loop.stop() }
         }
         loop.run()

@@ -1,4 +1,4 @@
-// `lupin doctor`: which tools of this machine work through lupin, in the clear and intercepted.
+// `lupin doctor`: tests which tools of this machine work through lupin, plain and intercepted.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -48,7 +48,7 @@ struct DoctorCommand: ParsableCommand {
             StandardError.print(pages.errors.report())
             throw ExitCode.failure
         }
-        // Only what decides about trust is the user's; the rest could keep the tools out.
+        // Only the CA is from the user's settings; other settings could keep the tools out.
         configuration.settings.listeners = [
             ListenerSettings(address: .v4(0x7F00_0001), port: 0)
         ]

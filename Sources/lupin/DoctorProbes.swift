@@ -1,32 +1,32 @@
-// How each tool on this machine is asked to fetch one page, and what it needs when it fails.
+// How each tool on this machine fetches one page, and what to do when it fails.
 
-/// One way to make requests, of one tool.
+/// One way in which a tool makes requests.
 struct DoctorProbe: Sendable {
-    /// As the table shows it.
+    /// The name in the table.
     let name: String
     /// Names to search for in PATH, the best first.
     let programs: [String]
-    /// Arguments that print a version; a failure means that the tool is not there.
+    /// Arguments that print the version; when they fail, the tool counts as absent.
     var version = ["--version"]
     /// The arguments that fetch a URL; `{url}`, `{scheme}` and `{folder}` are replaced.
     let arguments: [String]
-    /// What is asked for below the test host.
+    /// The path to request on the test host.
     var path = DoctorPages.page
-    /// What the output must have, besides an exit code of 0.
+    /// What the output must contain, besides an exit code of 0.
     var expected = DoctorPages.text
-    /// How long one request may take.
+    /// The timeout of one request.
     var patience = Duration.seconds(10)
-    /// Files that it needs in its folder.
+    /// Files that the tool needs in its folder.
     var files: [(name: String, text: String)] = []
-    /// Variables besides those of `ChildEnvironment`.
+    /// Variables in addition to those of `ChildEnvironment`.
     var environment: [String: String] = [:]
-    /// What to do when a plain request does not come through the proxy.
+    /// The advice when a plain request does not come through the proxy.
     var plainFix = "an own setting of the tool names another proxy, or none"
-    /// What to do when lupin's certificate is not trusted.
+    /// The advice when lupin's certificate is not trusted.
     var trustFix = "an own setting of the tool names another file of authorities"
 }
 
-/// What the doctor's proxy answers by itself; nothing of it is on any network.
+/// The pages that the doctor's proxy answers itself; none of them is on a network.
 enum DoctorPages {
     /// RFC 6761 §6.2: no resolver knows a name below `test`, so only the proxy can answer.
     static let host = "doctor.lupin.test"
@@ -34,7 +34,7 @@ enum DoctorPages {
     static let text = "lupin-doctor-ok"
     private static let commit = String(repeating: "0123456789", count: 4)
 
-    /// A rules file in which every page needs clear text.
+    /// The doctor's rules; each matches a path, so https to the host is intercepted.
     static let rules = """
         lupin: 1
         rules:
@@ -175,7 +175,7 @@ extension DoctorProbe {
         programs: ["go"],
         version: ["version"],
         arguments: ["run", "{folder}/probe.go", "{url}"],
-        // It compiles first.
+        // It compiles the program first.
         patience: .seconds(30),
         files: [
             (
@@ -225,7 +225,7 @@ extension DoctorProbe {
     private static let perl = DoctorProbe(
         name: "perl HTTP::Tiny",
         programs: ["perl"],
-        // Without it there is no https to test.
+        // Without this module it can't do https.
         version: ["-MIO::Socket::SSL", "-e", "printf '%vd', $^V"],
         arguments: [
             "-MHTTP::Tiny",
@@ -251,7 +251,7 @@ extension DoctorProbe {
         trustFix: "set curl.cainfo in php.ini to the file of `lupin env --ca`"
     )
 
-    /// Only without its sandbox does it run as root.
+    /// As root, Chromium only runs without its sandbox.
     private static func chromium(isRoot: Bool) -> DoctorProbe {
         DoctorProbe(
             name: "chromium",

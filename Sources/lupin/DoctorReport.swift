@@ -1,22 +1,22 @@
-// What the doctor found, as a table for people and as JSON for programs.
+// The results of the doctor, as a table for users and as JSON for programs.
 import FoundationEssentials
 import LupinCore
 
-/// What became of one request of one tool.
+/// The outcome of one request by one tool.
 struct DoctorOutcome: Encodable, Equatable {
     enum Kind: String, Encodable { case ok, failed, skipped }
 
     var kind: Kind
-    /// The tool's last words, or why it was not tried.
+    /// The tool's last line of output, or why it was not run.
     var reason: String?
-    /// What to do about it.
+    /// The advice for the user.
     var fix: String?
 
     static let ok = DoctorOutcome(kind: .ok)
     static func skipped(_ reason: String) -> Self { Self(kind: .skipped, reason: reason) }
 }
 
-/// What was found about one tool.
+/// The results for one tool.
 struct DoctorFinding: Encodable {
     let name: String
     let program: String
@@ -28,13 +28,13 @@ struct DoctorFinding: Encodable {
 }
 
 struct DoctorReport: Encodable {
-    /// The file of lupin's authority, if it has one.
+    /// Whether lupin has a CA.
     let hasAuthority: Bool
     let findings: [DoctorFinding]
     /// Tools that are not on this machine.
     let absent: [String]
 
-    /// One line a tool, and below it what is wrong with it.
+    /// One line per tool, followed by its failures.
     var table: String {
         let name = max(4, findings.map(\.name.count).max() ?? 0)
         let version = max(7, findings.map(\.version.count).max() ?? 0)
@@ -64,7 +64,7 @@ struct DoctorReport: Encodable {
         return lines.joined(separator: "\n")
     }
 
-    /// The same in JSON, indented.
+    /// The report as indented JSON.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

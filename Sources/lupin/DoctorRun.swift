@@ -1,4 +1,4 @@
-// The doctor at work: a proxy that answers by itself, and one tool after the other asking it.
+// Runs the doctor: a proxy that answers the test pages, and one tool after the other.
 import ArgumentParser
 import FoundationEssentials
 import Glibc
@@ -7,15 +7,15 @@ import LupinCore
 import LupinIO
 import LupinProxy
 
-/// Tests the tools of this machine.
+/// Tests the tools on this machine.
 struct DoctorRun: Sendable {
-    /// How long a tool may take to say its version.
+    /// The timeout of a tool's version command.
     private static let versionPatience = Duration.seconds(10)
     private static let reasonCharactersMax = 200
 
-    /// With the doctor's rules.
+    /// The configuration with the doctor's rules.
     let configuration: Configuration
-    /// The user's, which say where the authority is.
+    /// The user's settings, which name the CA's files.
     let settings: Settings
     /// Names of tools; empty for all.
     let wanted: [String]
@@ -28,14 +28,14 @@ struct DoctorRun: Sendable {
         let number: Int32
     }
 
-    /// What the tools are tested with.
+    /// The proxy and the files for the tools.
     private struct Surroundings {
         let proxy: ProxyAddress
         let files: BundleFiles
         let folder: String
     }
 
-    /// Returns 1 when a tool has failed.
+    /// Tests the tools; returns 1 when one has failed.
     func run(on executor: LoopExecutor) async -> ExitCode {
         do {
             return try await examine(on: executor.loop)
@@ -61,7 +61,7 @@ struct DoctorRun: Sendable {
             wrapsBrowsers: true
         )
         var configuration = configuration
-        // Nobody reads them, but errors are always recorded, and standard output is the report's.
+        // The records are not used, but errors are always recorded, and stdout is for the report.
         configuration.settings.log.to = .file("\(folder.path)/records")
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: .error, hasTime: false)
@@ -118,7 +118,7 @@ struct DoctorRun: Sendable {
         wanted.isEmpty || wanted.contains { probe.name.split(separator: " ").contains($0[...]) }
     }
 
-    /// nil when the tool is not there.
+    /// Returns nil when the tool is not installed.
     private func examine(
         _ probe: DoctorProbe,
         _ surroundings: Surroundings,
@@ -192,7 +192,7 @@ struct DoctorRun: Sendable {
         )
     }
 
-    /// The exit code; nil when time was up and it was killed.
+    /// Waits for the exit code; kills the process and returns nil at the timeout.
     private func end(
         of launch: ChildLaunch,
         within patience: Duration,
@@ -226,7 +226,7 @@ struct DoctorRun: Sendable {
         String(decoding: WholeFile.content(of: path, bytesMax: 1 << 20) ?? [], as: UTF8.self)
     }
 
-    /// The last line that says something.
+    /// The last line that isn't blank.
     private func reason(in text: String, code: Int32) -> String {
         let lines = text.split(whereSeparator: \.isNewline).filter { line in
             !line.hasPrefix("Picked up ") && line.contains { !$0.isWhitespace }

@@ -66,12 +66,12 @@ struct EnvCommand: ParsableCommand {
             without: .usual(rules.configuration.rules),
             files: ca ? try files(settings, environment) : nil
         )
-        // Without --ca the lines are those that every tool understands, and no more.
+        // Without --ca only the variables that every tool understands are printed.
         let plain = Set(ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames)
         return ca ? variables.changes : variables.changes.filter { plain.contains($0.name) }
     }
 
-    /// Where the lupin that runs listens, or else where the file says.
+    /// The address of the running lupin, or else the one in the rules file.
     private func address(_ running: RunningStatus?, _ settings: Settings) throws -> ProxyAddress {
         if let running, let address = try? ProxyAddress(url: running.proxy) { return address }
         guard let listener = settings.listeners.first, listener.port != 0 else {

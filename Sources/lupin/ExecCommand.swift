@@ -1,4 +1,4 @@
-// `lupin exec`: one command that goes through lupin, with nothing to set up before or after.
+// `lupin exec`: runs one command through lupin, without any setup before or after.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -56,7 +56,7 @@ struct ExecCommand: ParsableCommand {
     private var words: [String] { Array(command.first == "--" ? command[1...] : command[...]) }
 
     func validate() throws {
-        // Everything from the first unknown word on is the command's, so this is, too.
+        // All words from the first unknown one on belong to the command, so --help is here, too.
         if ["--help", "-h"].contains(command.first) { throw CleanExit.helpRequest(self) }
         guard let program = words.first, !program.isEmpty else {
             throw ValidationError("there is no command to run; write it behind --")
@@ -75,7 +75,7 @@ struct ExecCommand: ParsableCommand {
         let before = ChildSignals.block()
         let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
-        // A proxy of its own needs the secrets; another one has them.
+        // Only a proxy of its own needs the secrets; a running one has them.
         let rules = try LocatedRules(
             explicit: rulesFile ?? running?.rules.file,
             namesSecrets: address != nil
@@ -110,10 +110,10 @@ extension Configuration {
     ) -> Configuration {
         var copy = self
         copy.settings.listeners = [ListenerSettings(address: .v4(0x7F00_0001), port: 0)]
-        // Nobody knows of it but the command.
+        // Only the command knows the proxy.
         copy.settings.admin.socket = .off
         copy.settings.admin.http = nil
-        // The command is over: what still runs belongs to nobody who waits.
+        // The command has ended: no client waits for what is still open.
         copy.settings.timeouts.drain = min(copy.settings.timeouts.drain, .seconds(2))
         if let log {
             copy.settings.log.to = .file(log)
@@ -125,7 +125,7 @@ extension Configuration {
         return copy
     }
 
-    /// Below the user's folder for states, which is made; nowhere if that cannot be.
+    /// A file in the user's state folder, which is created; `nowhere` when it can't be.
     private static func usualLog(_ environment: [String: String]) -> LogSettings.Destination {
         guard let state = UserFolder.state(environment) else { return .nowhere }
         do throws(SystemError) {
@@ -141,6 +141,6 @@ extension Configuration {
 }
 
 extension LogSettings.Destination {
-    /// Not `off`, which still writes errors to standard output: that is the command's.
+    /// `off` would still write errors to standard output, which belongs to the command.
     fileprivate static let nowhere = LogSettings.Destination.file("/dev/null")
 }

@@ -1,12 +1,12 @@
-// The part of an explanation that is about stored responses: which policy holds, what it does for
-// the request, and what became of a response on record.
+// The cache section of an explanation: the policy, its effect on the request, and what became of a
+// recorded response.
 import LupinCore
 
 extension Explanation {
-    /// Whether something is sent that a cache could answer.
+    /// Whether the request is sent in a form that a cache could answer.
     var isCacheAsked: Bool { preview.map { $0.problem == nil } ?? false }
 
-    /// What the policy does for the request; nil where no rule caches.
+    /// The effect of the policy on the request; nil when no rule caches.
     var cache: CachePreview? {
         guard isCacheAsked, let policy = plan.cache else { return nil }
         return CachePreview(
@@ -18,7 +18,7 @@ extension Explanation {
         )
     }
 
-    /// `standard, by the rule "packages" (lupin.yaml:12)`, and what it means for the request.
+    /// `standard, by the rule "packages" (lupin.yaml:12)`, followed by its effect on the request.
     var cacheLines: [String] {
         guard let cache else {
             guard let by = cacheRule else { return ["off: no rule says otherwise"] }
@@ -35,8 +35,8 @@ extension Explanation {
         return (name: name, line: line, text: ", by the rule \"\(name)\" (\(place(line)))")
     }
 
-    /// The request of the look-up, after the steps of rules; credentials of lupin's own are in it
-    /// where it says in words that they are attached.
+    /// The request of the cache look-up: after the steps of rules, before `auth` attaches tokens;
+    /// secrets in it are placeholders.
     private var lookUpHead: RequestHead {
         var head = RequestHead()
         head.method = request.head.method
@@ -48,7 +48,7 @@ extension Explanation {
 
     private var sentLines: [RequestPreview.Line] { preview?.lines ?? [] }
 
-    /// Whether the line is the field of a token, which comes after the look-up.
+    /// Whether the line is a token's field, which is added after the look-up.
     private func injectsField(_ text: String) -> Bool {
         !plan.auth.isEmpty && text.contains("<token ")
     }
@@ -73,7 +73,7 @@ extension Explanation {
         )
     }
 
-    /// What is known of the exchange, and what the cache makes of its response.
+    /// The recorded facts of the exchange, and how the cache treats its response.
     var recordLines: [String] {
         guard let record else { return [] }
         var lines = ["exchange \(record.id)"]
@@ -96,7 +96,7 @@ extension Explanation {
 
     // MARK: JSON
 
-    /// `cache` of the object.
+    /// Adds the member `cache`.
     func addCache(to line: inout JSONLine) {
         guard isCacheAsked else { return }
         line.openObject("cache")
@@ -119,7 +119,7 @@ extension Explanation {
         line.closeObject()
     }
 
-    /// `record` of the object, for an exchange of the past.
+    /// Adds the member `record`, for a past exchange.
     func addRecord(to line: inout JSONLine) {
         guard let record else { return }
         line.openObject("record")
@@ -145,7 +145,7 @@ extension Explanation {
 }
 
 extension RequestHead {
-    /// Adds what a line of a preview shows; the request line is no field.
+    /// Adds the field of a preview line; the request line is skipped.
     fileprivate mutating func addLine(_ text: String) {
         guard let field = FieldArgument(argument: text) else { return }
         fields.add(name: field.name, value: field.value)

@@ -1,4 +1,4 @@
-// `lupin explain`: what the rules make of a request, and why a rule does not match it.
+// `lupin explain`: shows what the rules do to a request, and why a rule does not match it.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -184,7 +184,7 @@ struct ExplainCommand: ParsableCommand {
         case nil: throw ExitCode.failure
         }
         guard let request = ExplainedRequest(exchange) else {
-            // Nothing that rules could judge, and yet it ended for a reason.
+            // There is no request to match, but the exchange ended for a reason.
             if !json { print(exchange.end.lines.joined(separator: "\n")) }
             StandardError.print("lupin: the record does not tell its request")
             if json { throw ExitCode.failure }
@@ -203,7 +203,7 @@ struct ExplainCommand: ParsableCommand {
         )
     }
 
-    /// Without what could be a password.
+    /// Redacts what could be a password.
     private static func shown(_ url: String) -> String {
         Redactor(settings: RedactionSettings(), secrets: [], digest: { _ in 0 }).cleaned(url)
             .replacing("REDACTED.0000", with: "REDACTED")

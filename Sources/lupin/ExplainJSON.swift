@@ -1,8 +1,8 @@
-// An explanation for programs: one JSON object in one line, described in troubleshooting.md.
+// An explanation as one line of JSON for programs, described in troubleshooting.md.
 import LupinCore
 
 extension Explanation {
-    /// Members may be added in later versions; those that are there keep their meaning.
+    /// Later versions may add members; existing members keep their meaning.
     var json: String {
         var line = JSONLine()
         line.openObject()

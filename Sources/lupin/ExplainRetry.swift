@@ -1,8 +1,8 @@
-// The part of an explanation that is about failures: what would be sent again, and by which rule.
+// The retry section of an explanation: what would be sent again, and by which rule.
 import LupinCore
 
 extension Explanation {
-    /// How failures of the request would be repaired; nil where nothing of it is seen or sent.
+    /// The retries after failures; nil when the request is not seen or not sent.
     var retry: RetryPreview? {
         guard let preview, preview.problem == nil, !isPurge else { return nil }
         return RetryPreview(
@@ -14,12 +14,12 @@ extension Explanation {
         )
     }
 
-    /// The rule whose `key` holds; nil where no rule has it.
+    /// Returns the rule whose `key` holds; nil when no rule has it.
     func rule(with key: String) -> Int? {
         keys.last { $0.key == key && $0.part == .holds }?.rule
     }
 
-    /// `standard, by the rule "packages" (lupin.yaml:12)`, and what it means for the request.
+    /// `standard, by the rule "packages" (lupin.yaml:12)`, followed by its effect on the request.
     var retryLines: [String] {
         guard let retry else { return [] }
         let name: String
@@ -40,7 +40,7 @@ extension Explanation {
             : "on\(whose), but only GET is resumed"
     }
 
-    /// `retry` and `resume` of the object.
+    /// Adds the members `retry` and `resume`.
     func addRetry(to line: inout JSONLine) {
         guard let retry else { return }
         line.openObject("retry")
@@ -73,7 +73,7 @@ extension Explanation {
 }
 
 extension RequestPreview.Line {
-    /// Whether the request goes out with the field that this line shows.
+    /// Whether this line is the Idempotency-Key field of the request that is sent.
     fileprivate var isIdempotencyKey: Bool {
         switch self {
         case .removed: false

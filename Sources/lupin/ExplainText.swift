@@ -1,18 +1,18 @@
-// An explanation for people: sections of short lines.
+// An explanation for users: sections of short lines.
 import LupinCore
 
-/// Prints an explanation.
+/// Formats an explanation.
 struct ExplainText {
     let explanation: Explanation
-    /// Tells the rules that do not match, and every setting, however many there are.
+    /// Whether to print all rules that do not match, and all settings.
     let tellsAll: Bool
 
-    /// With more rules than these only the matching ones are told, unless all are asked for.
+    /// With more rules than this, only the matching ones are printed unless `tellsAll`.
     private static let rulesMax = 50
 
     private var rules: [Rule] { explanation.rules }
 
-    /// The lines, without a line end behind the last.
+    /// The lines, without a trailing newline.
     var text: String {
         var lines = target
         if let record = explanation.record { lines += section("end", record.end.lines + deciding) }
@@ -34,7 +34,7 @@ struct ExplainText {
 
     // MARK: Sections
 
-    /// The keys that may be changed to have it end otherwise, with their places.
+    /// The keys that decided how the recorded exchange ended, with their places.
     private var deciding: [String] {
         guard let names = explanation.record?.end.error?.decidingKeys, !names.isEmpty else {
             return []
@@ -79,7 +79,7 @@ struct ExplainText {
         }
     }
 
-    /// `, lupin.yaml:12` where the file has the setting.
+    /// Returns `, lupin.yaml:12` when the file has the setting.
     private func line(_ setting: String) -> String {
         guard let line = explanation.configuration.settingLines[setting] else { return "" }
         return ", \(explanation.place(line))"
@@ -219,7 +219,7 @@ struct ExplainText {
         }
     }
 
-    // MARK: What becomes of it
+    // MARK: Outcome
 
     private var outcome: [String] {
         let refusals = explanation.checks.filter { !$0.passes }.map(\.sentence)
@@ -277,7 +277,7 @@ struct ExplainText {
         return lines
     }
 
-    /// What is told of a body; nil for an empty one.
+    /// Describes a body; returns nil for an empty one.
     private static func line(of body: Template) -> String? {
         var count = 0
         var isWhole = true

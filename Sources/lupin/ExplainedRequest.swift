@@ -1,10 +1,10 @@
-// The request that `lupin explain` is asked about, as a client would send it.
+// The request that `lupin explain` explains, as a client would send it.
 import ArgumentParser
 import LupinCore
 
-/// A request of the command line.
+/// A request from the command line or from a record.
 struct ExplainedRequest {
-    /// With Host as its first field, like every request.
+    /// With Host as its first field, unless the fields give one.
     let head: RequestHead
     let origin: Origin
     var client = IPAddress.v4(0x7F00_0001)
@@ -28,14 +28,14 @@ struct ExplainedRequest {
         self.head = head
     }
 
-    /// That of a recorded exchange; nil where the record doesn't tell one.
+    /// The request of a recorded exchange; nil when the record has none.
     init?(_ exchange: RecordedExchange) {
         let isTunnel = exchange.mode == "tunnel" || exchange.method == "CONNECT"
         guard let url = HTTPURL(isTunnel ? exchange.site : exchange.url) else { return nil }
         let known =
             exchange.original?.fields
             ?? exchange.values.flatMap { entry in entry.values.map { [entry.name, $0] } }
-        // The URL says which host it was; HTTP/2 has no such field.
+        // The URL holds the host; HTTP/2 has no Host field.
         let fields = known.compactMap { FieldArgument(argument: "\($0[0]): \($0[1])") }
         self.init(url, method: isTunnel ? .connect : Method(exchange.method), fields: fields)
         if let address = exchange.client.address.flatMap(IPAddress.init) { client = address }
@@ -48,7 +48,7 @@ struct ExplainedRequest {
         MatchSubject(head, origin: origin, client: client, program: program, user: user)
     }
 
-    /// The CONNECT by which it comes, if it does.
+    /// The CONNECT through which the request arrives, if there is one.
     var connectSubject: MatchSubject {
         MatchSubject(
             method: .connect,

@@ -1,11 +1,11 @@
-// What the rules make of a request, worked out from the file alone: nothing runs, nobody is asked.
+// What the rules do to a request, computed from the rules file alone, without any network.
 import LupinCore
 import LupinProxy
 import LupinRules
 
-/// Everything that `lupin explain` tells.
+/// The content of `lupin explain`.
 struct Explanation {
-    /// Something that may refuse the request, or does.
+    /// A check that refuses the request or lets it pass.
     struct Check {
         var setting: String
         var passes: Bool
@@ -13,23 +13,23 @@ struct Explanation {
         var sentence: String
     }
 
-    /// A setting that the request meets, as the file writes it.
+    /// A setting that applies to the request, as the file writes it.
     struct SettingValue {
         var name: String
         var text: String
         /// nil for a default.
         var line: Int?
-        /// Worth a line even where many are left out.
+        /// Whether to print it even when most settings are left out.
         var isKey: Bool
     }
 
-    /// How the request comes to lupin and what lupin does about TLS.
+    /// How the request reaches lupin, and what lupin does about TLS.
     enum Entry {
         /// By http: every rule sees it.
         case plain
-        /// In a CONNECT that lupin looks into.
+        /// In a CONNECT that lupin intercepts.
         case intercepted(rule: Int?, isConvenienceOnly: Bool)
-        /// In a CONNECT that it does not look into.
+        /// In a CONNECT that lupin tunnels.
         case tunnelled(TunnelReason)
         /// A rule answers the CONNECT itself.
         case answered
@@ -51,11 +51,11 @@ struct Explanation {
     let verdicts: [RuleVerdict]
     let plan: Plan
     let keys: [EffectiveKey]
-    /// nil where nothing of the request is seen, or nothing goes upstream.
+    /// nil when lupin doesn't see the request, or sends nothing upstream.
     let preview: RequestPreview?
-    /// The exchange of the past that the request is from; nil for one of the command line.
+    /// The past exchange that the request is from; nil for a request of the command line.
     let record: RecordedExchange?
-    /// Clients for which a running lupin tunnels the host now.
+    /// Clients for which a running lupin currently tunnels the host.
     var bypasses: [RunningBypass] = []
     private(set) var checks: [Check] = []
     private(set) var settings: [SettingValue] = []
@@ -96,7 +96,7 @@ struct Explanation {
 
     var rules: [Rule] { configuration.rules.rules }
 
-    /// What a rule is asked about: the request, or the CONNECT where that is all there is.
+    /// The subject to match rules with: the request, or the CONNECT when that is all lupin sees.
     private static func subject(of request: ExplainedRequest, _ entry: Entry) -> MatchSubject {
         switch entry {
         case .intercepted where request.head.method == .connect: request.connectSubject
@@ -105,7 +105,7 @@ struct Explanation {
         }
     }
 
-    /// The rules with labels where their steps hold secrets.
+    /// The rules, with labels in place of the secrets in their steps.
     private static func labelled(_ rules: RuleSet, _ written: WrittenFile?) -> RuleSet {
         RuleSet(
             rules.rules.enumerated().map { index, rule in
@@ -178,10 +178,10 @@ struct Explanation {
 
     // MARK: Where it goes
 
-    /// The origin in the end.
+    /// The origin after the steps of rules.
     var finalOrigin: Origin { preview?.origin ?? request.origin }
 
-    /// The parent proxy on the way; nil for the direct way.
+    /// The parent proxy for the request; nil for a direct connection.
     var parent: ParentProxy? {
         let isTunnel = if case .tunnelled = entry { true } else { false }
         return configuration.settings.upstream.nextHop(
@@ -192,7 +192,7 @@ struct Explanation {
         )
     }
 
-    /// What lupin attaches to the request.
+    /// The credentials that lupin attaches to the request.
     var attachments: Attachments {
         Attachments(
             of: plan,
@@ -203,7 +203,7 @@ struct Explanation {
         )
     }
 
-    /// Whether something is attached for the owner's requests only.
+    /// Whether credentials are attached that only the owner's requests may use.
     private var isForOwner: Bool {
         let isConnect =
             switch entry {
@@ -217,15 +217,15 @@ struct Explanation {
         )
     }
 
-    /// What lupin answers itself.
+    /// The response that lupin sends itself.
     var answer: CannedResponse? {
         guard var response = plan.respond else { return nil }
-        // To a CONNECT anything below would open a tunnel or be read as one.
+        // A 2xx response to CONNECT would open a tunnel, and a 1xx be read as interim.
         if case .answered = entry, response.status < 300 { response.status = 403 }
         return response
     }
 
-    /// Lines of fields without what their names hide.
+    /// Formats fields; the values of sensitive ones are redacted.
     func shown(_ fields: [(name: String, value: String)]) -> [String] {
         let redactor = Explanation.redactor(configuration)
         return fields.map { name, value in
@@ -235,7 +235,7 @@ struct Explanation {
         }
     }
 
-    /// What the policy of the origin's certificates is called.
+    /// The name of the trust policy for the origin; nil without TLS to it.
     var trustName: String? {
         guard finalOrigin.scheme == .https else { return nil }
         switch entry {
@@ -245,7 +245,7 @@ struct Explanation {
         return (plan.trust ?? .system).name
     }
 
-    /// Whether lupin answers the request itself, and drops what is stored of its URL.
+    /// Whether lupin answers the request itself, and drops what the cache holds for its URL.
     var isPurge: Bool { preview != nil && request.head.method == .purge && plan.cache != nil }
 
     /// The text of a key of a rule as the file writes it.
@@ -326,7 +326,7 @@ extension Explanation {
         )
     }
 
-    /// Who may use what the plan holds; told, not decided: who asks is not known here.
+    /// Which users may use the credentials; not decided when the user is unknown.
     private var credentialCheck: Check? {
         guard isForOwner, !isPurge else { return nil }
         let whom: String
@@ -352,7 +352,7 @@ extension Explanation {
         )
     }
 
-    /// A sentence in the middle of another.
+    /// Drops the full stop, for use inside another sentence.
     private static func clause(_ sentence: String) -> String {
         sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
     }
@@ -361,7 +361,7 @@ extension Explanation {
 // MARK: Settings
 
 extension Explanation {
-    /// Sections and settings that have to do with a single request.
+    /// Sections and settings that apply to a single request.
     private static let sections = [
         "intercept", "log", "timeouts", "upstream", "upstream.dns", "upstream.pool", "upstream.tls",
     ]
@@ -371,7 +371,7 @@ extension Explanation {
     ]
 
     private func makeSettings() -> [SettingValue] {
-        // A leaf that a rule sets is told among its keys.
+        // A setting that a rule overrides is listed among the rule's keys.
         let set = Set(keys.filter { $0.part == .holds }.map(\.key))
         var values: [SettingValue] = SettingsTable.settings.compactMap { setting in
             let isOurs = Explanation.sections.contains(setting.section)

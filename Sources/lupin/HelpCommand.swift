@@ -1,11 +1,11 @@
-// `lupin help`: the help of a subcommand, or a page of the manual in the terminal.
+// `lupin help`: shows the help of a subcommand, or a page of the manual.
 import ArgumentParser
 import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
 
-/// Takes the place of the subcommand of the same name that ArgumentParser adds to every program.
+/// Replaces the subcommand of the same name that ArgumentParser adds to every program.
 struct HelpCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "help",
@@ -44,7 +44,7 @@ struct HelpCommand: ParsableCommand {
         print(PageText(page.text, columns: Self.columns).text)
     }
 
-    /// The command that `names` lead to from `parent`.
+    /// Returns the command at the path `names` below `parent`.
     private static func command(
         _ names: ArraySlice<String>,
         below parent: any ParsableCommand.Type
@@ -59,13 +59,13 @@ struct HelpCommand: ParsableCommand {
     private static var columns: Int { max(40, LocatedLog.columns ?? 80) }
 }
 
-/// The pages of `lupin.docc`, which the build puts into the program.
+/// The pages of `lupin.docc`, which the build embeds in the program.
 enum Manual {
     struct Page {
         let name: String
         let text: String
 
-        /// The sentence below the title.
+        /// The paragraph below the title.
         var abstract: String {
             let paragraph = text.split(separator: "\n", omittingEmptySubsequences: false)
                 .drop { $0.isEmpty || $0.hasPrefix("#") || $0.hasPrefix("<!--") }
@@ -81,14 +81,14 @@ enum Manual {
         return pages.first { $0.name == name }
     }
 
-    /// The page about what a subcommand does, known by how its name begins.
+    /// Returns the page about a subcommand, whose name begins with the same four letters.
     static func related(to command: String) -> Page? {
         let beginning = command.prefix(4)
         guard beginning.count == 4 else { return nil }
         return pages.first { $0.name.hasPrefix(beginning) }
     }
 
-    /// Every page in a line or two, as ArgumentParser lists subcommands.
+    /// Lists every page in a line or two, as ArgumentParser lists subcommands.
     static func contents(columns: Int) -> String {
         let indent = 26
         var lines = ["", "PAGES:"]
@@ -105,7 +105,7 @@ enum Manual {
         return lines.joined(separator: "\n")
     }
 
-    /// What to try instead of a name that there is not.
+    /// Suggests alternatives to an unknown name.
     static func unknown(_ name: String) -> String {
         let known =
             pages.map(\.name)
@@ -133,7 +133,7 @@ enum Manual {
         return sentences.joined(separator: " ") + " `lupin help` lists all."
     }
 
-    /// Whether one may be meant by the other: few letters differ, or both begin alike.
+    /// Whether a name may be a misspelling of another: few letters differ, or they begin alike.
     private static func isNear(_ a: String, _ b: String) -> Bool {
         distance(a, b) <= max(1, a.count / 3)
             || zip(a, b).prefix { $0 == $1 }.count >= min(4, a.count)

@@ -1,12 +1,12 @@
-// How the trust stores of JDKs get and lose an authority, by keytool.
+// How the trust stores of JDKs add and remove a CA, by keytool.
 import LupinIO
 import LupinTLS
 
-/// The `cacerts` of each JDK and JRE that can be found.
+/// The `cacerts` of each JDK and JRE on this machine.
 struct JavaStores: ClientStore {
-    /// The password of every `cacerts` that nobody has changed; it is no secret.
+    /// The default password of every `cacerts`; it is no secret.
     private static let password = "changeit"
-    /// Stores that the system makes anew out of its own.
+    /// Stores that the system regenerates from its own.
     private static let fedBySystem = ["/etc/ssl/certs/java/", "/etc/pki/"]
 
     /// One store and the tool for it.
@@ -15,17 +15,17 @@ struct JavaStores: ClientStore {
         let keytool: String
     }
 
-    /// Who put a certificate in a store.
+    /// The program that put a certificate in a store.
     enum Source {
-        /// keytool, for lupin.
+        /// keytool, run by lupin.
         case keytool
-        /// The update of the system's store, out of lupin's file there. Debian's update adds such
-        /// copies under names of its own, and never removes them.
+        /// The update of the system's store, from lupin's file there. Debian's update adds such
+        /// copies under its own names, and never removes them.
         case system
     }
 
     private let surroundings: StoreSurroundings
-    /// Whose certificates `uninstall` removes.
+    /// The sources whose certificates `uninstall` removes.
     private let sources: [Source]
 
     init(_ surroundings: StoreSurroundings, removing sources: [Source] = [.keytool, .system]) {
@@ -137,9 +137,9 @@ struct JavaStores: ClientStore {
         ["-keystore", keystore.path, "-storepass", Self.password]
     }
 
-    /// Under which aliases a store holds the authority; nil if keytool can't read it.
+    /// The aliases under which a store holds the CA; nil if keytool can't read the store.
     ///
-    /// keytool writes two lines for each certificate: `alias, date, trustedCertEntry,` and its
+    /// keytool prints two lines for each certificate: `alias, date, trustedCertEntry,` and its
     /// fingerprint.
     private func aliases(of mark: AuthorityMark, in keystore: Keystore) -> [String]? {
         let arguments = ["-J-Duser.language=en", "-list"] + place(keystore)
@@ -155,7 +155,7 @@ struct JavaStores: ClientStore {
 
     // MARK: Places
 
-    /// Each store once, however many ways lead to it.
+    /// The stores, each once, even when several paths lead to it.
     private var keystores: [Keystore] {
         let root = surroundings.root
         var seen: Set<String> = []
@@ -163,7 +163,7 @@ struct JavaStores: ClientStore {
         for folder in runtimes {
             for part in ["lib/security/cacerts", "jre/lib/security/cacerts"] {
                 guard let path = PublicFile.target(of: "\(folder)/\(part)"),
-                    // In an image a link may lead to a store of ours.
+                    // In an image, a link may lead to a store of the host.
                     root.isEmpty || path.hasPrefix(root + "/"), seen.insert(path).inserted,
                     let keytool = keytool(of: folder)
                 else { continue }
@@ -173,14 +173,14 @@ struct JavaStores: ClientStore {
         return found
     }
 
-    /// That of the same runtime knows its format; an image's may not run here.
+    /// The runtime's own keytool knows its format; an image's keytool may not run here.
     private func keytool(of folder: String) -> String? {
         guard surroundings.root.isEmpty else { return surroundings.program("keytool") }
         return PublicFile.program("keytool", in: "\(folder)/bin")
             ?? surroundings.program("keytool")
     }
 
-    /// The folders that JDKs and JREs may be.
+    /// The folders that may hold JDKs and JREs.
     private var runtimes: [String] {
         let root = surroundings.root
         var folders: [String] = []
@@ -198,7 +198,7 @@ struct JavaStores: ClientStore {
         return folders
     }
 
-    /// Where the `java` of the search path says that it lives.
+    /// The home folder that the `java` in PATH reports.
     private var homeOfJava: String? {
         guard let java = surroundings.program("java"),
             case .success(let text) = surroundings.run(

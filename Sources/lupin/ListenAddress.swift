@@ -1,4 +1,4 @@
-// An address of `--listen`.
+// The address in `--listen`.
 import ArgumentParser
 import LupinCore
 
@@ -6,7 +6,7 @@ import LupinCore
 struct ListenAddress {
     let settings: ListenerSettings
 
-    /// - Throws: What is wrong with `argument`, in words.
+    /// - Throws: A sentence about what is wrong with `argument`.
     init(argument: String) throws {
         guard let (address, port) = AuthorityText.listener(argument) else {
             throw ValidationError(Self.problem(with: argument))

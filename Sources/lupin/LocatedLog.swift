@@ -1,4 +1,4 @@
-// Which log `lupin log` reads when none is named, and what its environment says about printing.
+// The log that `lupin log` reads by default, and how the environment affects printing.
 import ArgumentParser
 import FoundationEssentials
 import LupinCore
@@ -7,7 +7,7 @@ import LupinRules
 
 enum LocatedLog {
     /// The file that `log.to` names in the rules file.
-    /// - Throws: A sentence that says to pass a file.
+    /// - Throws: A sentence that suggests passing a file.
     static func path(rulesFile: String?) throws -> String {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil)?.rules.file : nil
         let known = rulesFile ?? running
@@ -30,10 +30,10 @@ enum LocatedLog {
         return path
     }
 
-    /// Whether the user asked for no colours (the NO_COLOR convention).
+    /// Whether the user disabled colours (the NO_COLOR convention).
     static var isColourRefused: Bool { environment["NO_COLOR"].map { !$0.isEmpty } ?? false }
 
-    /// Width of the terminal: `COLUMNS`, or what the terminal says; nil where there is none.
+    /// The width of the terminal: `COLUMNS`, or what the terminal reports; nil without one.
     static var columns: Int? {
         let digits = Array((environment["COLUMNS"] ?? "").utf8)
         let chosen = NumberReader.saturated(digits.span, at: 10_000)

@@ -1,27 +1,27 @@
-// The rules file that a command works with: which one, and what happens when it has errors.
+// The rules file of a command: how it is found, and how its errors are reported.
 import ArgumentParser
 import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
 
-/// A configuration and where it came from.
+/// A configuration and its source.
 struct LocatedRules {
-    /// As the user or the search named it; nil when there is no file and the defaults hold.
+    /// The path that the user or the search gave; nil without a file, when the defaults hold.
     let path: String?
     let configuration: Configuration
     let warnings: [Diagnostic]
 
-    /// For a command that only looks: the file of the lupin that runs, unless one is named, and
-    /// with the names of secrets instead of secrets, since another terminal may not have them.
+    /// Loads rules to inspect them: the given file, or else that of the running lupin, with names
+    /// of secrets in place of secrets, since this terminal may not have them.
     static func toLookAt(explicit: String?, socket: String? = nil) throws -> LocatedRules {
         let running = explicit == nil ? RunningLupin.find(socket: socket)?.rules.file : nil
         return try LocatedRules(explicit: explicit ?? running, namesSecrets: true)
     }
 
-    /// Finds, reads and checks the file.
+    /// Finds, parses and validates the file.
     ///
-    /// Errors and warnings go to standard error as `Diagnostic.text` has them, errors first.
+    /// Errors and warnings go to standard error in the format of `Diagnostic.text`, errors first.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
     init(explicit: String?, namesSecrets: Bool = false) throws {
         let environment = LocatedRules.environment
@@ -45,8 +45,8 @@ struct LocatedRules {
         warnings = result.warnings
     }
 
-    /// Warnings are yellow on a terminal, so that they don't look like what keeps lupin from
-    /// starting.
+    /// Colours warnings yellow on a terminal, to distinguish them from the errors that keep lupin
+    /// from starting.
     private static func coloured(_ report: String) -> String {
         guard Terminal.isStandardError, !LocatedLog.isColourRefused else { return report }
         return report.replacing(": warning: ", with: ": \u{1B}[33mwarning:\u{1B}[0m ")

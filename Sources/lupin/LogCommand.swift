@@ -1,4 +1,4 @@
-// `lupin log`: prints what happened lately as short lines, and waits for more.
+// `lupin log`: prints the latest exchanges as short lines, and follows new ones.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -62,7 +62,7 @@ struct LogCommand: ParsableCommand {
 
     private static let usualCount = 50
 
-    /// The words that name a file.
+    /// The words that aren't filters: names of files.
     private var files: [String] { words.filter { Self.filter($0) == nil } }
 
     func validate() throws {

@@ -1,4 +1,4 @@
-// A log that is printed from a file or a pipe, and followed while it grows.
+// Prints a log from a file or a pipe, and follows it while it grows.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -7,11 +7,11 @@ import LupinIO
 struct LogFile {
     /// `-` is standard input.
     let path: String
-    /// How many of the last lines that pass; nil for all.
+    /// How many of the last matching lines to print; nil for all.
     let count: Int?
     var printer: RecordPrinter
 
-    /// Prints what there is and, where it is followed, what comes.
+    /// Prints the existing lines and, when it `follows`, new ones.
     mutating func print(follows: Bool) throws {
         var tail: TailedFile
         do throws(SystemError) {
@@ -34,7 +34,7 @@ struct LogFile {
             if let held = last.take() {
                 guard output.write(held.all) else { return }
             }
-            // Standard input ends when its writer does; only a file can grow again.
+            // Standard input ends when its writer closes it; only a file can grow again.
             guard follows, path != "-" else { break }
             if tail.hasRotated {
                 while try tail.read(into: &input) {}
@@ -50,7 +50,7 @@ struct LogFile {
     }
 }
 
-/// The last so many pieces of output.
+/// The last `count` pieces of output.
 private struct LastPieces {
     let count: Int
     private var pieces: [[UInt8]] = []
@@ -59,20 +59,20 @@ private struct LastPieces {
 
     mutating func take(_ piece: [UInt8]) {
         pieces.append(piece)
-        // Trimmed now and then: it costs what all pieces cost.
+        // Trimmed only now and then, so that the amortized cost per piece is constant.
         if pieces.count > 2 * count + 1024 { pieces.removeFirst(pieces.count - count) }
     }
 
     var all: [UInt8] { pieces.suffix(count).flatMap { $0 } }
 }
 
-/// Standard output for whole pieces of text.
+/// Writes whole pieces of text to standard output.
 struct StandardOutput: ~Copyable {
     private var file: AppendFile
 
     init() throws { file = try AppendFile(.standardOutput) }
 
-    /// False when nobody reads any more.
+    /// Returns false when the reader has closed its end.
     mutating func write(_ bytes: [UInt8]) -> Bool {
         file.write(bytes.span) { true }.error == nil
     }

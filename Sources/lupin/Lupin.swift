@@ -1,8 +1,8 @@
-// The command `lupin`: which subcommands there are, and what the exit codes mean.
+// The command `lupin`: its subcommands, and the meaning of its exit codes.
 import ArgumentParser
 
-// All commands are synchronous: `serve` must keep signals from their default action before any
-// other thread exists, and an asynchronous main would have started some by then.
+// All commands are synchronous: `serve` must block signals before any other thread exists, and an
+// asynchronous main would already have started some.
 @main
 struct Lupin: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -35,6 +35,6 @@ struct Lupin: ParsableCommand {
 extension ExitCode {
     /// The rules file has errors.
     static let badRulesFile = ExitCode(2)
-    /// An address cannot be listened on (EX_UNAVAILABLE of sysexits.h).
+    /// lupin cannot listen on an address (EX_UNAVAILABLE of sysexits.h).
     static let cannotBind = ExitCode(69)
 }

@@ -1,4 +1,4 @@
-// How the databases of Chromium, Chrome and Firefox get and lose an authority, by certutil.
+// How the databases of Chromium, Chrome and Firefox add and remove a CA, by certutil.
 import LupinIO
 import LupinTLS
 
@@ -42,7 +42,7 @@ struct NSSStores: ClientStore {
 
     func uninstall(_ marks: [AuthorityMark]) -> [StoreReport] {
         guard let certutil else {
-            // Whether it is in there can't be told; without any database there is no doubt.
+            // Whether a database holds the CA is unknown; without any database, none does.
             guard !databases.isEmpty else { return [] }
             return [report(.skipped("certutil isn't installed; install \(Self.packages)"))]
         }
@@ -67,7 +67,7 @@ struct NSSStores: ClientStore {
 
     private var certutil: String? { surroundings.program("certutil") }
 
-    /// The folders with a database: shared ones, and one for each profile of Firefox.
+    /// The folders with a database: the shared ones, and one for each profile of Firefox.
     private var databases: [String] {
         guard let home = surroundings.home else { return [] }
         let data = surroundings.absolute("XDG_DATA_HOME") ?? "\(home)/.local/share"
@@ -110,7 +110,7 @@ struct NSSStores: ClientStore {
         if surroundings.isDryRun { return .done("added \(mark.name) to \(database)") }
         let added: Result<String, CommandFailure>
         do throws(SystemError) {
-            // The authority's own file may hold more than the one certificate.
+            // The CA's own file may hold more than one certificate.
             let parent = surroundings.absolute("TMPDIR") ?? "/tmp"
             let folder = try PrivateFolder(in: parent)
             let file = "\(folder.path)/ca.pem"
@@ -135,10 +135,10 @@ struct NSSStores: ClientStore {
         heldName(mark, in: database, certutil) != nil
     }
 
-    /// The nickname under which a database holds the authority.
+    /// The nickname under which a database holds the CA.
     ///
-    /// certutil shows all certificates with one subject under the nickname of each of them, and two
-    /// authorities of one day have the same subject: its own nickname is asked first.
+    /// For one nickname certutil shows all certificates with the same subject, and two CAs made on
+    /// one day share a subject; so the CA's own nickname is tried first.
     private func heldName(
         _ mark: AuthorityMark,
         in database: String,

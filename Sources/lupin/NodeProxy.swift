@@ -1,9 +1,9 @@
-// What has Node.js use a proxy where it does not read the variables by itself.
+// Makes versions of Node.js use a proxy that do not read the variables themselves.
 
 /// A script that Node.js runs before a program's own.
 enum NodeProxy {
-    // Written for every Node.js since 12. `Agent.createConnection` may answer by callback, and the
-    // global dispatcher of fetch stands under a symbol that undici promises to keep.
+    // Written for every Node.js since 12. `Agent.createConnection` may answer by callback, and
+    // fetch's global dispatcher is stored under a symbol that undici promises to keep.
     static let source = #"""
         'use strict';
         // Written by lupin: sends http, https and fetch of this process through http_proxy.

@@ -1,15 +1,15 @@
-// How a Markdown page looks in a terminal: headings, wrapped paragraphs and lists, aligned tables.
+// Formats a Markdown page for a terminal: headings, wrapped paragraphs and lists, aligned tables.
 
 /// A page as plain text.
 ///
-/// Knows the Markdown that the manual uses. Code is printed as it is, four columns to the right;
+/// Supports the Markdown that the manual uses. Code is indented by four columns and not wrapped;
 /// comments are left out.
 struct PageText {
     private(set) var lines: [String] = []
     private let columns: Int
     /// The lines of the paragraph or list item that has not ended yet.
     private var open: [Substring] = []
-    /// What stands before the first line of `open`, such as `- `.
+    /// The text before the first line of `open`, such as `- `.
     private var marker = ""
 
     var text: String { lines.joined(separator: "\n") }
@@ -77,7 +77,7 @@ struct PageText {
         marker = ""
     }
 
-    /// `- ` or `12. `, where a line begins an item of a list.
+    /// Returns the marker `- ` or `12. ` when the line begins an item of a list.
     private static func itemMarker(_ line: Substring) -> String? {
         if line.hasPrefix("- ") { return "- " }
         let digits = line.prefix { $0.isNumber }
@@ -85,7 +85,7 @@ struct PageText {
         return "\(digits). "
     }
 
-    /// Lines of at most `columns` characters; a longer word has a line of its own.
+    /// Wraps lines at `columns` characters; a longer word has a line of its own.
     static func wrap(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -99,7 +99,7 @@ struct PageText {
         return line.isEmpty && !lines.isEmpty ? lines : lines + [line]
     }
 
-    /// The text of a line without its markup; code keeps its backticks.
+    /// Removes the markup of a line; code keeps its backticks.
     static func inline(_ markdown: Substring) -> String {
         var result = ""
         var rest = markdown
@@ -127,7 +127,7 @@ struct PageText {
         return result
     }
 
-    /// `[text](target)` as text, and what follows it.
+    /// Parses `[text](target)`; returns the text, and what follows the link.
     private static func link(_ markdown: Substring) -> (text: String, rest: Substring)? {
         guard let middle = markdown.firstRange(of: "]("),
             let end = markdown[middle.upperBound...].firstIndex(of: ")")
@@ -139,7 +139,7 @@ struct PageText {
         if !target.contains("/"), let dot = target.firstRange(of: ".md") {
             return ("\(text) (lupin help \(target[..<dot.lowerBound]))", rest)
         }
-        // From the folder of the pages to the root of the repository.
+        // A path from the pages' folder to the root of the repository.
         if target.hasPrefix("../../../") {
             target = target.dropFirst(9)
         } else if target.hasPrefix("../../") {
@@ -149,7 +149,7 @@ struct PageText {
     }
 }
 
-/// A table with its columns aligned, its cells wrapped where the terminal is too narrow.
+/// A table with aligned columns, whose cells are wrapped when the terminal is too narrow.
 private struct TableText {
     private(set) var lines: [String] = []
     private var widths: [Int]
@@ -172,7 +172,7 @@ private struct TableText {
         }
     }
 
-    /// Takes from the widest column, as long as it has anything to give.
+    /// Narrows the widest column, down to its minimum, until the table fits.
     private mutating func narrow(to columns: Int, least: [Int]) {
         while widths.reduce(0, +) + Self.gap * (widths.count - 1) > columns {
             let givers = widths.indices.filter { widths[$0] > least[$0] }
@@ -195,7 +195,7 @@ private struct TableText {
         }
     }
 
-    /// The cells of a row; `\|` is a character of a cell.
+    /// Splits a row into cells; `\|` is a literal character of a cell.
     private static func cells(_ row: Substring) -> [String] {
         var cells: [String] = []
         var cell = ""

@@ -1,4 +1,4 @@
-// `lupin pin`: the keys of a server's certificates, and the trust policy to paste for them.
+// `lupin pin`: prints the keys of a server's certificates, and a trust policy for them.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -91,7 +91,7 @@ struct PinPlace: ExpressibleByArgument {
     let port: UInt16
 
     init?(argument: String) {
-        // What holds two colons without brackets is an IPv6 address.
+        // With two colons and no brackets it is an IPv6 address.
         if let host = Host(argument) {
             self.host = host
             port = 443

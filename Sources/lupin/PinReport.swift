@@ -1,14 +1,14 @@
-// What `lupin pin` prints: each certificate with its pin, and a trust policy to paste.
+// The output of `lupin pin`: each certificate with its pin, and a trust policy to paste.
 import LupinCore
 import LupinTLS
 
-/// The certificates that a server showed, and which of their keys to pin.
+/// The certificates that a server presented, and which of their keys to pin.
 struct PinReport {
-    /// Why the certificates are not trusted; nil if they are.
+    /// The reason for which the certificates are not trusted; nil if they are.
     let problem: TrustProblem?
     private let host: Host
     private let presented: [CertificateFacts]
-    /// From the server's own to the anchor; empty where there is none.
+    /// From the server's certificate to the anchor; empty when there is no path.
     private let path: [CertificateFacts]
 
     init(_ trust: some ServerTrust, host: Host) {
@@ -43,7 +43,7 @@ struct PinReport {
             """
     }
 
-    /// The issuer's key outlives renewals of the server's; that of the server is the second.
+    /// Pins the issuer's key, which outlives the server's renewals, and the server's as a backup.
     private var policy: String {
         let certificates = path.isEmpty ? presented : path
         guard let leaf = certificates.first else { return "# no certificate was shown" }
@@ -63,7 +63,7 @@ struct PinReport {
         return lines.joined(separator: "\n")
     }
 
-    /// A name for the policy that YAML takes without quotes.
+    /// A name for the policy that YAML accepts without quotes.
     private var name: String {
         "pin-" + String(host.text.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
     }

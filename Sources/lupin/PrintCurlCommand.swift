@@ -1,4 +1,4 @@
-// `lupin curl`: a recorded request as a command that makes it again.
+// `lupin curl`: prints a recorded request as a curl command that repeats it.
 import ArgumentParser
 import LupinCore
 import LupinIO

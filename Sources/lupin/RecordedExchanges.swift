@@ -1,16 +1,16 @@
-// Where commands find an exchange of the past: with a lupin that runs, or in a log.
+// Finds a past exchange, in a running lupin or in a log.
 import LupinCore
 import LupinIO
 
-/// Why an exchange was not found.
+/// The reason for which an exchange was not found.
 struct RecordProblem: Error {
-    /// A sentence for people.
+    /// A sentence for users.
     let message: String
 }
 
 enum RecordedExchanges {
-    /// The exchange that `reference` names: in the JSON lines at `log`, or else as the lupin that
-    /// runs remembers it.
+    /// Finds the exchange that `reference` names, in the JSON lines at `log` or else in the memory
+    /// of the running lupin.
     static func find(
         _ reference: ExchangeReference,
         log: String?,
@@ -93,9 +93,9 @@ enum RecordedExchanges {
 /// A search through the lines of a log.
 private struct LogSearch {
     private let reference: ExchangeReference
-    /// What a line must hold to be worth reading.
+    /// The bytes that a line must contain to be parsed.
     private let needle: [UInt8]
-    /// Those that fit, the latest last; of an id all, else as many as are counted back.
+    /// The matches, the latest last: all with the id, or at most as many as are counted back.
     private var found: [RecordedExchange] = []
 
     init(_ reference: ExchangeReference) {

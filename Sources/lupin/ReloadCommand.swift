@@ -1,4 +1,4 @@
-// `lupin reload`: has a running lupin take its changed rules, and says what is wrong with them.
+// `lupin reload`: makes a running lupin load its changed rules, and prints their errors.
 import ArgumentParser
 
 struct ReloadCommand: ParsableCommand {

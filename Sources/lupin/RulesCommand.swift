@@ -1,4 +1,4 @@
-// `lupin rules`: the rules of a file at a glance, or the whole file with every value that holds.
+// `lupin rules`: lists the rules of a file, or prints the whole file with every effective value.
 import ArgumentParser
 import LupinCore
 import LupinRules
@@ -50,7 +50,7 @@ struct RulesCommand: ParsableCommand {
 }
 
 enum RuleList {
-    /// A paragraph for each rule.
+    /// Formats one paragraph per rule.
     static func text(_ rules: [Rule], _ written: WrittenFile, _ path: String) -> String {
         if rules.isEmpty { return "\(path) has no rules" }
         return zip(rules, written.rules).map { rule, written in

@@ -1,6 +1,6 @@
-// For whom a running lupin bypasses its rules now, because they refused its certificate.
+// The clients whose hosts a running lupin tunnels because they refused its certificate.
 
-/// A client that gets tunnels, or 403, as `/v1/bypasses` tells of it.
+/// A client that gets tunnels, or 403, as `/v1/bypasses` lists it.
 struct RunningBypass: Decodable {
     private struct Answer: Decodable { var bypasses: [RunningBypass] }
 
@@ -11,19 +11,19 @@ struct RunningBypass: Decodable {
     var since: String
     var until: String
 
-    /// For people.
+    /// A sentence for users.
     var sentence: String {
         "bypassed now for \(client), until \(until): it refused lupin's certificate (\(because)); "
             + "lupin reload ends that"
     }
 
-    /// Those of the running lupin; none where none runs.
+    /// Returns the bypasses of the running lupin; empty when none runs.
     static func all(socket: String?, rulesFile: String?) -> [RunningBypass] {
         let reply = ask("GET", socket: socket, rulesFile: rulesFile)
         return reply?.decoded(as: Answer.self)?.bypasses ?? []
     }
 
-    /// Has the running lupin forget them, if one runs: its clients may trust the authority now.
+    /// Clears the bypasses of the running lupin: its clients may trust the CA now.
     static func clear() { _ = ask("DELETE", socket: nil, rulesFile: nil) }
 
     private static func ask(_ method: String, socket: String?, rulesFile: String?) -> AdminReply? {

@@ -1,19 +1,19 @@
-// The last exchanges as a running lupin remembers them, and those under way.
+// Prints the last exchanges from the memory of a running lupin, and those in progress.
 import ArgumentParser
 import LupinCore
 import LupinIO
 
-/// Prints what a running lupin has in memory.
+/// Prints the exchanges that a running lupin has in memory.
 struct RunningLog {
     let place: AdminPlace
     let count: Int
     let keepsJSON: Bool
 
-    /// How often a lupin that is followed is asked.
+    /// The polling interval when following.
     private static let pauseMilliseconds: Int32 = 250
 
-    /// Prints the last exchanges and, where they are followed, those to come.
-    /// - Returns: Whether a lupin answered that keeps exchanges.
+    /// Prints the last exchanges and, when it `follows`, new ones.
+    /// - Returns: Whether a lupin answered that keeps exchanges in memory.
     func print(_ printer: RecordPrinter, follows: Bool) throws -> Bool {
         var printer = printer
         guard var lines = lines(after: nil, limit: max(count, 1)) else { return false }
@@ -35,14 +35,14 @@ struct RunningLog {
         }
     }
 
-    /// The id in the last line.
+    /// Returns the id in the last line.
     private static func lastID(in lines: [UInt8]) -> String? {
         let last = lines.dropLast().lastIndex(of: 0x0A).map { lines[($0 + 1)...] } ?? lines[...]
         let bytes = Array(last.prefix { $0 != 0x0A })
         return JSONValue(parsing: bytes.span)?[field: .id]?.string
     }
 
-    /// Lines of JSON, the oldest first; nil where no lupin answers that keeps exchanges.
+    /// Fetches JSON lines, the oldest first; nil when no lupin answers that keeps exchanges.
     private func lines(after id: String?, limit: Int) -> [UInt8]? {
         let after = id.map { "&after=\($0)" } ?? ""
         let path = "/v1/exchanges?format=lines&limit=\(limit)\(after)"
@@ -69,13 +69,13 @@ struct RunningLog {
     }
 }
 
-/// An exchange under way, as a line for people.
+/// An exchange in progress, as a line for users.
 struct LiveLine {
     let summary: RecordSummary
     private let elapsedMicroseconds: Int64
     private let phase: String
 
-    /// What `/v1/exchanges/live` says of it.
+    /// Reads an element of `/v1/exchanges/live`.
     init(_ json: JSONValue) {
         var summary = RecordSummary()
         summary.id = String((json["id"]?.string ?? "").prefix(ExchangeID.shortDigits))

@@ -1,17 +1,17 @@
-// Whether a lupin runs already where the rules file says that one listens.
+// Finds a lupin that already runs at an address of the rules file.
 import LupinCore
 import LupinIO
 import LupinProxy
 
-/// Asks a listener for lupin's own page.
+/// Requests lupin's own page from a listener.
 enum RunningProxy {
-    /// How long somebody may take to answer: it is this machine.
+    /// The timeout of a probe; the listener is on this machine.
     private static let patience = Duration.seconds(2)
-    /// The page is shorter; whoever sends more is somebody else.
+    /// lupin's page is shorter; a longer response is another server's.
     private static let bytesMax = 8 << 10
     private static let mark = Array("lupin is a local forward proxy".utf8)
 
-    /// The first of the listeners where lupin answers.
+    /// Returns the first of the listeners at which lupin answers.
     static func find(
         among listeners: [ListenerSettings],
         on loop: EventLoop
@@ -40,7 +40,7 @@ enum RunningProxy {
         channel.slot = slot
         channel.readableReason = .upstreamReadable
         channel.closedReason = .upstreamReadable
-        // Its own pages are for those who ask for it by its address.
+        // lupin serves its own pages to requests for its own address.
         let host = SocketAddress(address: address, port: listener.port)
         let request =
             "GET / HTTP/1.1\r\nHost: \(host)\r\n\(OwnPages.probe): 1\r\nConnection: close\r\n\r\n"

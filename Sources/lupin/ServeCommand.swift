@@ -1,4 +1,4 @@
-// `lupin serve`: what the command line adds to the rules file before the proxy starts.
+// `lupin serve`: applies the command line to the rules file and starts the proxy.
 import ArgumentParser
 import Logging
 import LupinCore
@@ -70,7 +70,7 @@ struct ServeCommand: ParsableCommand {
         if unsafeLogSecrets {
             logger.warning("NOTHING IS REDACTED: records will hold passwords, tokens and cookies")
         }
-        // Whoever asks for it may be in another directory.
+        // Absolute, because commands that request it may run in another directory.
         let file = rules.path.map { $0.hasPrefix("/") ? $0 : "\(ProcessOwner.directory)/\($0)" }
         let service = Service(
             configuration: configuration,
@@ -87,7 +87,7 @@ struct ServeCommand: ParsableCommand {
 }
 
 extension ServeCommand {
-    /// What the command line says against the file, each time that it is read.
+    /// The command line's overrides, applied each time the file is read.
     struct Overrides: Sendable {
         let listeners: [ListenerSettings]
         let workers: Int?
@@ -99,7 +99,7 @@ extension ServeCommand {
             return copy
         }
 
-        /// How the file is read anew; without one it is searched for again.
+        /// How to load the file again; without one, it is searched for again.
         func source(file: String?) -> RulesSource {
             let environment = LocatedRules.environment
             return RulesSource(file: file) {

@@ -1,5 +1,4 @@
-// The life of a running proxy: started, told by signals, stopped. The main thread is its control
-// loop.
+// The life of a running proxy: start, signals, stop. The main thread runs its control loop.
 import ArgumentParser
 import Glibc
 import Logging
@@ -10,24 +9,24 @@ import LupinProxy
 /// Runs a proxy until a signal ends it.
 struct Service: Sendable {
     let configuration: Configuration
-    /// For the line that tells where the rules came from.
+    /// For the message that names the source of the rules.
     let rulesFile: String?
-    /// How the rules are read anew.
+    /// How to load the rules again.
     let source: RulesSource
     let logger: Logger
-    /// The variables of the process.
+    /// The environment variables of the process.
     let environment: [String: String]
     /// Whether records on a terminal may be coloured.
     let allowsColour: Bool
     let logsSecrets: Bool
 
-    /// What the process ends with, confined to the control loop.
+    /// The exit code of the process, confined to the control loop.
     private final class Ending {
         var code = ExitCode.success
     }
 
     /// Serves on the calling thread, which must be the process's only one so far: threads made
-    /// before would take signals by their default action.
+    /// earlier would not have the signals blocked.
     func run() -> ExitCode {
         let isForTerminal = Terminal.isThere && !SignalReader.isIgnored(.hangUp)
         SignalReader.block(ProcessSignal.allCases)
@@ -48,7 +47,7 @@ struct Service: Sendable {
         return ending.value.code
     }
 
-    /// Starts the proxy and answers signals; comes back with a code only when it cannot start.
+    /// Starts the proxy and handles signals; returns an exit code only when it cannot start.
     private func start(on executor: LoopExecutor, _ isForTerminal: Bool) async -> ExitCode? {
         let signals: SignalReader
         do throws(SystemError) {
@@ -79,7 +78,7 @@ struct Service: Sendable {
         return nil
     }
 
-    /// Says which lupin of this user runs already, if one does.
+    /// Logs which lupin of this user already runs, if one does.
     private func tellOfOther(on loop: EventLoop) async {
         let client = try? AdminClient.locate(socket: nil, rulesFile: rulesFile)
         let reply = try? await client?.request("GET", "/v1/status", on: loop)
@@ -93,8 +92,7 @@ struct Service: Sendable {
         )
     }
 
-    /// Never returns by itself: the control loop stops under it, or a second signal ends the
-    /// process.
+    /// Never returns: the control loop stops below it, or a second signal ends the process.
     private func answer(
         _ signals: SignalReader,
         for proxy: Proxy,
@@ -115,11 +113,11 @@ struct Service: Sendable {
             let signal = await signals.next()
             switch signal {
             case .terminate, .interrupt: end(by: signal)
-            // The window is closed. Kernel and shell may both say so.
+            // The terminal was closed. Kernel and shell may both send this signal.
             case .hangUp where isForTerminal && !Terminal.isThere:
                 if !isStopping { end(by: signal) }
             case .hangUp:
-                // What comes of it is told by the proxy, as when the file changes.
+                // The proxy logs the outcome, as when the file changes.
                 Task(executorPreference: executor) { await proxy.reload() }
             case .user1:
                 proxy.reopenLog()
@@ -127,7 +125,7 @@ struct Service: Sendable {
         }
     }
 
-    /// By letter, since a loop that is told before it waits for events would wait once more.
+    /// By message, since a loop that is stopped before it waits for events would wait once more.
     private func stop(_ executor: LoopExecutor) {
         executor.mailbox.post { executor.loop.stop() }
     }

@@ -1,4 +1,4 @@
-// `lupin settings` and `lupin help settings`: every key of the rules file on one page.
+// `lupin settings` and `lupin help settings`: prints every key of the rules file on one page.
 import ArgumentParser
 import LupinCore
 
@@ -21,11 +21,11 @@ struct SettingsCommand: ParsableCommand {
 }
 
 enum SettingsPage {
-    /// Lines end before this column, so that help on a narrow terminal leaves them whole.
+    /// The maximum line width, so that help on a narrow terminal does not wrap the lines.
     private static let columns = 78
     private static let indent = "      "
 
-    /// The tables of settings and of the keys of rules, for people.
+    /// The tables of settings and of rules' keys, for users.
     static var text: String {
         var lines: [String] = []
         for setting in SettingsTable.settings {

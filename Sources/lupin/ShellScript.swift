@@ -1,11 +1,11 @@
-// How each shell spells that a variable is set for its children, or no longer set.
+// How each shell sets and unsets a variable for its children.
 import ArgumentParser
 
-/// A family of shells that share a syntax.
+/// A family of shells with the same syntax.
 enum Shell: String, CaseIterable, ExpressibleByArgument {
     case sh, fish, powershell
 
-    /// The family of the program at `path`, such as `$SHELL` names; `sh` for all others.
+    /// The family of the program at `path`, such as the one in `$SHELL`; `sh` for unknown ones.
     init(path: String?) {
         switch path?.split(separator: "/").last {
         case "fish": self = .fish
@@ -14,7 +14,7 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The family, or one of the shells that belong to it.
+    /// Parses the name of a family, or of a shell that belongs to one.
     init?(argument: String) {
         switch argument {
         case "bash", "zsh": self = .sh
@@ -23,7 +23,7 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// A statement that gives a variable to all later commands.
+    /// A statement that sets a variable for all later commands.
     func export(_ name: String, _ value: String) -> String {
         switch self {
         case .sh: "export \(name)=\(quoted(value))"
@@ -32,7 +32,7 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// A statement that takes a variable away; one that is not set is no error.
+    /// A statement that unsets a variable; it succeeds when the variable is not set.
     func unset(_ name: String) -> String {
         switch self {
         case .sh: "unset \(name)"
@@ -41,7 +41,7 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// What a person types to have the statements of `command` run.
+    /// The command line that evaluates the statements that `command` prints.
     func evaluation(of command: String) -> String {
         switch self {
         case .sh: "eval \"$(\(command))\""
@@ -50,7 +50,7 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// A text that the shell reads as one word and takes literally.
+    /// Quotes a text, so that the shell reads it as one literal word.
     func quoted(_ text: String) -> String {
         switch self {
         case .sh: "'\(text.replacing("'", with: "'\\''"))'"

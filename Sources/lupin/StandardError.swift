@@ -1,20 +1,20 @@
-// How diagnostics reach standard error: lines for people and for journals, never blocking for long.
+// Writes diagnostics to standard error, for users and for journals, without blocking for long.
 import Logging
 import LupinCore
 import LupinIO
 
 enum StandardError {
-    /// Writes a text and a line break in one piece.
+    /// Writes a text and a newline in one piece.
     ///
-    /// When nobody takes it within a second the rest is given up: no worker may hang because
-    /// somebody paused a terminal.
+    /// When the reader takes nothing for a second the rest is dropped: a paused terminal must not
+    /// block a worker.
     static func print(_ text: String) {
         guard var file = try? AppendFile(.standardError) else { return }
         _ = file.write(Array("\(text)\n".utf8).span) { false }
     }
 }
 
-/// Diagnostics as `lupin: warning: …`, after the time when no terminal shows them.
+/// Diagnostics as `lupin: warning: …`, preceded by the time unless a terminal shows them.
 struct StandardErrorLog: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
@@ -51,7 +51,7 @@ struct StandardErrorLog: LogHandler {
     }
 }
 
-/// The levels of `--log-level`, least first.
+/// The levels of `--log-level`, lowest first.
 enum DiagnosticLevel: String, CaseIterable {
     case debug, notice, warning, error
 

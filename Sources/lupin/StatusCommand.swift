@@ -1,4 +1,4 @@
-// `lupin status`: what a running lupin says of itself, for people.
+// `lupin status`: prints the status of a running lupin.
 import ArgumentParser
 
 struct StatusCommand: ParsableCommand {
@@ -27,7 +27,7 @@ struct StatusCommand: ParsableCommand {
     }
 }
 
-/// What `/v1/status` says.
+/// The response of `/v1/status`.
 struct RunningStatus: Decodable {
     struct Rules: Decodable {
         var file: String?
@@ -44,7 +44,7 @@ struct RunningStatus: Decodable {
     /// Milliseconds.
     var uptime: Double
     var listeners: [String]
-    /// The address of the first listener, as proxy variables have it.
+    /// The address of the first listener, in the form of proxy variables.
     var proxy: String
     var rules: Rules
     var connections: Int
@@ -55,7 +55,7 @@ struct RunningStatus: Decodable {
     var dropped: Int
     var reloads: Reloads
 
-    /// The lines that people read.
+    /// The lines for users.
     var text: String {
         let file = rules.file.map { "from \($0)" } ?? "without a file"
         let total = exchanges.values.reduce(0, +)
@@ -90,7 +90,7 @@ struct RunningStatus: Decodable {
 
     /// `2d 3h`, `3h 5m`, `5m 7s` or `7s`.
     static func time(_ milliseconds: Double) -> String {
-        // Bounded: by a trillion.
+        // Bounded: clamped to a trillion.
         let seconds = Int(min(max(0, milliseconds / 1000), 1e12))
         let units = [(86400, "d"), (3600, "h"), (60, "m"), (1, "s")]
         guard let first = units.firstIndex(where: { seconds >= $0.0 }) else { return "0s" }

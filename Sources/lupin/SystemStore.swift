@@ -1,15 +1,15 @@
-// How the store of the whole system gets and loses an authority, on each family of Linux.
+// How the system-wide store adds and removes a CA, on each family of Linux.
 import LupinIO
 import LupinTLS
 
 /// The store that OpenSSL, GnuTLS and most other libraries read.
 struct SystemStore: ClientStore {
-    /// How one family of distributions keeps additional authorities.
+    /// How a family of distributions keeps additional CAs.
     private struct Family {
         let folder: String
         let program: String
         let arguments: [String]
-        /// For an update after which something is gone.
+        /// The arguments of an update that follows a removal.
         let removalArguments: [String]
 
         init(_ folder: String, _ program: String, _ arguments: [String], removing: [String]) {
@@ -20,9 +20,9 @@ struct SystemStore: ClientStore {
         }
     }
 
-    /// The folders that only one family has come first.
+    /// The folders that are unique to one family come first.
     private static let families = [
-        // Fedora, RHEL and their kin.
+        // Fedora, RHEL and relatives.
         Family(
             "/etc/pki/ca-trust/source/anchors",
             "update-ca-trust",
@@ -33,7 +33,7 @@ struct SystemStore: ClientStore {
         Family("/etc/pki/trust/anchors", "update-ca-certificates", [], removing: ["--fresh"]),
         // Arch.
         Family("/etc/ca-certificates/trust-source/anchors", "update-ca-trust", [], removing: []),
-        // Debian, Ubuntu, Alpine. Without --fresh dead links would stay behind in /etc/ssl/certs.
+        // Debian, Ubuntu, Alpine. Without --fresh, dead links stay behind in /etc/ssl/certs.
         Family(
             "/usr/local/share/ca-certificates",
             "update-ca-certificates",
@@ -67,7 +67,7 @@ struct SystemStore: ClientStore {
         let mayWrite = PublicFile.mayWrite(to: surroundings.root + family.folder)
         let isThere = isHeld(mark, family)
         if isThere {
-            // Somebody who may not write can't know better than that it is there.
+            // Without write access, the presence of the file must suffice.
             guard mayWrite, !surroundings.isDryRun else {
                 return [report(.skipped("has it already: \(path)"))]
             }
@@ -84,7 +84,7 @@ struct SystemStore: ClientStore {
             }
         }
         if let failure = run(update(family)) {
-            // Else the next update, whoever runs it, would install it behind the user's back.
+            // Otherwise the next update would install it without the user's knowledge.
             if !isThere { try? FileRename.remove(path) }
             return [report(.failed(failure.description))]
         }
@@ -128,7 +128,7 @@ struct SystemStore: ClientStore {
         let found = Self.families.first { PublicFile.exists(root + $0.folder) }
         guard root.isEmpty else { return found }
         if let found, surroundings.systemProgram(found.program) != nil { return found }
-        // The folder may be missing where nobody has added anything yet.
+        // The folder may be missing when no CA has been added yet.
         return Self.families.last.flatMap {
             surroundings.systemProgram($0.program) == nil ? nil : $0
         }
@@ -138,7 +138,7 @@ struct SystemStore: ClientStore {
         "\(surroundings.root)\(family.folder)/\(mark.name).crt"
     }
 
-    /// Whether our file is there and holds the very certificate.
+    /// Whether our file exists and holds the same certificate.
     private func isHeld(_ mark: AuthorityMark, _ family: Family) -> Bool {
         let path = path(mark, family)
         guard let file = try? FileContent(path: path, bytesMax: 1 << 20) else { return false }
@@ -149,7 +149,7 @@ struct SystemStore: ClientStore {
     private struct Command {
         let words: [String]
 
-        /// As a shell reads it.
+        /// The command with shell quoting.
         var text: String { words.map { StoreSurroundings.shell($0) }.joined(separator: " ") }
     }
 
@@ -171,7 +171,7 @@ struct SystemStore: ClientStore {
         command([family.program] + family.removalArguments)
     }
 
-    /// In an image its own program runs: ours would change our own system.
+    /// In an image its own program runs: ours would change the host.
     private func command(_ words: [String]) -> Command {
         let root = surroundings.root
         return Command(words: root.isEmpty ? words : ["chroot", root] + words)

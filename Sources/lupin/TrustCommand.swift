@@ -1,4 +1,4 @@
-// `lupin trust`: the commands that ask what lupin thinks of certificates.
+// `lupin trust`: the commands that evaluate certificates as lupin does.
 import ArgumentParser
 
 struct TrustCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-// `lupin trust evaluate`: the proxy's own verdict on certificates in files, without any network.
+// `lupin trust evaluate`: the proxy's verdict on certificates in files, without any network.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -82,7 +82,7 @@ struct TrustEvaluateCommand: ParsableCommand {
         if !report.isTrusted { throw ExitCode.failure }
     }
 
-    /// What comes of the files' contents; whatever they are, there is a verdict.
+    /// Evaluates the files' contents; invalid contents yield a verdict, too.
     private func report(_ policy: NamedTrustPolicy, _ chainText: [UInt8]) -> TrustReport {
         var report = TrustReport(policy: policy.name)
         guard let asked = Host(host) else {
@@ -114,7 +114,7 @@ struct TrustEvaluateCommand: ParsableCommand {
         var evidence = RevocationEvidence()
         let peer = trust(evidence)
         var verdict = policy.policy.evaluate(peer)
-        // Each answer may lead to one more question (OCSP, then the list), never to an old one.
+        // Each answer may lead to one more query (OCSP, then the CRL), never to an old one.
         while !verdict.pending.isEmpty {
             let count = evidence.answers.count
             for query in verdict.pending {
@@ -168,11 +168,11 @@ struct TrustTime: ExpressibleByArgument {
 
 /// A file of certificates that the command line names.
 enum TrustFile {
-    /// In place of a file: the anchors of this machine.
+    /// The value that selects this machine's anchors instead of a file.
     static let system = "system"
     private static let bytesMax = 16 << 20
 
-    /// - Throws: A wrong command line where there is no such file.
+    /// - Throws: A validation error when the file can't be read or is too long.
     static func content(_ path: String) throws -> [UInt8] {
         let file: FileContent
         do throws(SystemError) {

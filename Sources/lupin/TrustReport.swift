@@ -1,14 +1,14 @@
-// How a verdict on certificates is told: in words, or in JSON for programs.
+// Formats a verdict on certificates, for users or as JSON for programs.
 import LupinCore
 
-/// A verdict with what it was about.
+/// A verdict with the policy's name and the path.
 struct TrustReport {
     let policy: String
-    /// What the policy says; nil where it need not be asked.
+    /// The policy's verdict; nil when the policy was not evaluated.
     var verdict: TrustVerdict?
-    /// What keeps the policy from being asked.
+    /// The problem that keeps the policy from being evaluated.
     var refusal: TrustProblem?
-    /// The path that the policy demands first; empty where there is none.
+    /// The path that the policy requires first; empty when there is none.
     var path: [CertificateFacts] = []
 
     init(policy: String) { self.policy = policy }
@@ -19,10 +19,10 @@ struct TrustReport {
 
     private var checks: [TrustCheck] { verdict?.checks ?? [] }
 
-    /// Why the policy isn't met.
+    /// The reason for which the policy isn't met.
     private var reason: String { problem?.sentence ?? "No part of the trust policy is met." }
 
-    /// For people.
+    /// The lines for users.
     var text: String {
         var lines = [
             isTrusted ? "trusted by policy \(policy)" : "not trusted: \(reason)"
@@ -30,7 +30,7 @@ struct TrustReport {
         for check in checks {
             var line = "  \(check.name): \(check.passed ? "passed" : "failed")"
             if let match = check.match { line += ", \(match)" }
-            // The reason of the whole stands above already.
+            // The verdict's own reason is printed above already.
             if !check.note.isEmpty, check.note != problem?.sentence {
                 line += ", \(check.note)"
             }

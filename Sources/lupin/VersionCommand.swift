@@ -1,4 +1,4 @@
-// `lupin version`: what runs, with the libraries that matter to a bug report.
+// `lupin version`: the versions of lupin and of the libraries that matter to a bug report.
 import ArgumentParser
 import LupinTLS
 import LupinWire

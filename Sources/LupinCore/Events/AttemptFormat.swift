@@ -1,7 +1,7 @@
-// How attempts stand in JSON: in the line of their exchange, and each in a line of its own.
+// Formats attempts as JSON, within the line of their exchange or in a line of their own.
 
 extension RecordFormat {
-    /// Appends a line about one attempt of an exchange: `"event":"attempt"` and its object.
+    /// Appends a line for one attempt of an exchange: `"event":"attempt"` and its object.
     package mutating func appendAttempt(
         _ attempt: AttemptRecord,
         number: Int,
@@ -26,7 +26,7 @@ extension RecordFormat {
         if attempts.isEmpty { return }
         place.open(.attempts, to: &output)
         output.append(0x5B)
-        // Read where they lie: a copy would count the references of all its texts.
+        // Read in place: a copy would retain all its texts.
         let attempts = attempts.span
         for i in attempts.indices {
             if i > 0 { output.append(0x2C) }

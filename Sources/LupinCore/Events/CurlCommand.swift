@@ -1,16 +1,16 @@
-// How a recorded request is written as a command for curl that any POSIX shell takes.
+// Formats a recorded request as a curl command for any POSIX shell.
 
-/// A `curl` command; values that were secret are variables, never values.
+/// A `curl` command, with variables in place of secrets.
 package struct CurlCommand: Sendable {
     package var method: String
     package var url: String
-    /// In their order; values may hold marks of the redactor.
+    /// In the original order; values may hold the redactor's marks.
     package var fields: [(name: [UInt8], value: [UInt8])]
-    /// `1.0`, `1.1` or `2`; nil where it is not known.
+    /// `1.0`, `1.1` or `2`; nil when unknown.
     package var version: String?
-    /// Remarks that go above the command, without their `#`.
+    /// Comments above the command, without their `#`.
     package var remarks: [String] = []
-    /// Whether the fields are all that the request had, so that curl must add none of its own.
+    /// Whether the fields are complete, so that curl must not add any of its own.
     package var hasAllFields = true
 
     package init(method: String, url: String, fields: [(name: [UInt8], value: [UInt8])]) {
@@ -19,12 +19,12 @@ package struct CurlCommand: Sendable {
         self.fields = fields
     }
 
-    /// The lines of the command, comments first, without a line end behind the last.
+    /// The lines of the command, comments first, without a trailing newline.
     package var text: String {
         var variables = ShellVariables()
         var lines = ["curl \(methodWords)"]
         if let flag = versionFlag { lines.append(flag) }
-        // Brackets and braces would be patterns, dot segments would be removed.
+        // curl would treat brackets and braces as patterns, and remove dot segments.
         if url.contains(where: { "[]{}".contains($0) }) { lines.append("--globoff") }
         if url.contains("/./") || url.contains("/../") || url.hasSuffix("/..") {
             lines.append("--path-as-is")
@@ -32,7 +32,7 @@ package struct CurlCommand: Sendable {
         for field in sentFields {
             let name = String(decoding: field.name, as: UTF8.self)
             let parts = variables.parts(of: field.value.span) { _ in name }
-            // Behind a colon curl takes nothing for "without this field", a semicolon for empty.
+            // curl takes `Name:` as "without this field", and `Name;` as an empty value.
             let start: [UInt8] = field.name + (field.value.isEmpty ? [0x3B] : [0x3A, 0x20])
             lines.append("-H \(ShellWord.text([.bytes(start)] + parts))")
         }
@@ -50,7 +50,7 @@ package struct CurlCommand: Sendable {
 
     // MARK: Parts
 
-    /// `-X HEAD` would wait for a body.
+    /// With `-X HEAD`, curl would wait for a body.
     private var methodWords: String {
         if method == "HEAD" { return "--head" }
         return "-X \(ShellWord.text([.bytes(Array(method.utf8))]))"
@@ -65,8 +65,8 @@ package struct CurlCommand: Sendable {
         }
     }
 
-    /// Without what curl says itself or a body that was not recorded, and what belongs to a
-    /// connection.
+    /// Without the fields that curl sets itself, those about a body that was not recorded, and
+    /// connection-specific ones.
     private var sentFields: [(name: [UInt8], value: [UInt8])] {
         let nominated = fields.filter { Self.lowercased($0.name) == "connection" }
             .flatMap { Self.lowercased($0.value).split(separator: ",") }
@@ -98,12 +98,12 @@ package struct CurlCommand: Sendable {
         String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
     }
 
-    /// A comment ends with its line.
+    /// Joins lines, since a newline would end the comment.
     private static func oneLine(_ text: String) -> String {
         String(text.map { $0.isNewline ? " " : $0 })
     }
 
-    /// The parameter that a part of a URL is the value of.
+    /// Returns the name of the parameter whose value follows `text` in a URL.
     private static func parameter(before text: Span<UInt8>) -> String {
         var name: [UInt8] = []
         var i = text.count - 1
@@ -119,14 +119,14 @@ package struct CurlCommand: Sendable {
 
 // MARK: Secrets
 
-/// The variables of one command, which stand for what the redactor hid.
+/// The variables of one command, which stand for the values that the redactor hid.
 private struct ShellVariables {
-    /// In the order in which they come first.
+    /// In order of first use.
     private(set) var names: [String] = []
     /// Equal secrets have equal marks, so they share a variable.
     private var byMark: [String: String] = [:]
 
-    /// `text` cut at the marks of the redactor; `name` says what is hidden behind a text.
+    /// Splits `text` at the redactor's marks; `name` names the secret that follows a text.
     mutating func parts(
         of text: Span<UInt8>,
         name: (Span<UInt8>) -> String
@@ -151,7 +151,7 @@ private struct ShellVariables {
 
     private static let word = Array("REDACTED".utf8)
 
-    /// The end of `REDACTED.hhhh`, or of the word alone, at `i`.
+    /// Returns the end of `REDACTED.hhhh`, or of the word alone, at `i`; nil without a mark.
     private static func endOfMark(in text: Span<UInt8>, at i: Int) -> Int? {
         guard text.count - i >= word.count else { return nil }
         for k in word.indices where text[i + k] != word[k] { return nil }
@@ -185,7 +185,7 @@ private struct ShellVariables {
         return result
     }
 
-    /// Names that mean something to shells and programs.
+    /// Names with a meaning for shells and programs.
     private static let reserved: Set<String> = [
         "CDPATH", "ENV", "HOME", "IFS", "LANG", "PATH", "PS1", "PS2", "PWD", "SHELL", "TERM",
         "TMPDIR", "USER", "_",
@@ -194,14 +194,14 @@ private struct ShellVariables {
 
 // MARK: Words
 
-/// One word of a POSIX shell.
+/// A word of a POSIX shell.
 enum ShellWord {
     enum Part: Equatable {
         case bytes([UInt8])
         case variable(String)
     }
 
-    /// The word that is exactly the bytes and the values of the variables, in their order.
+    /// Quotes the bytes and the variables, in order, as one word.
     static func text(_ parts: [Part]) -> String {
         var text = ""
         var pending: [UInt8] = []
@@ -226,7 +226,7 @@ enum ShellWord {
         return "'\(text.replacing("'", with: "'\\''"))'"
     }
 
-    /// Whether a byte means itself to a shell wherever it stands.
+    /// Whether a byte has no special meaning to a shell in any position.
     private static func isHarmless(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x2F, 0x3A, 0x5F: true
@@ -234,13 +234,13 @@ enum ShellWord {
         }
     }
 
-    /// Bytes that are no text, by way of printf, since `$'…'` is not in every shell.
+    /// Bytes that are not text are passed through printf, since not every shell has `$'…'`.
     private static func printed(_ bytes: [UInt8]) -> String {
         var format = ""
         for byte in bytes {
             switch byte {
             case 0x25: format += "%%"
-            // What a quote, a backslash or an unprintable byte could do to the format.
+            // Quotes, backslashes and unprintable bytes would affect the format.
             case 0x27, 0x5C, 0..<0x20, 0x7F...0xFF:
                 let digits = String(byte, radix: 8)
                 format += "\\" + String(repeating: "0", count: 3 - digits.utf8.count) + digits

@@ -1,10 +1,10 @@
-// Which keys of the rules file decide about each kind of failure.
+// The keys of the rules file that affect each kind of failure.
 
 extension ErrorKind {
-    /// The settings and rule keys that a person may look at to change what happened.
+    /// The settings and rule keys to check in order to change the outcome.
     ///
-    /// A name that ends with a dot stands for all settings below it. A kind that doesn't say which
-    /// they are does not compile.
+    /// A name that ends with a dot stands for all settings below it. The switch is exhaustive, so
+    /// every kind must list its keys.
     package var decidingKeys: [String] {
         switch self {
         case .dnsTimeout: ["timeouts.dns"]

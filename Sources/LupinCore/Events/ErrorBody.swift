@@ -1,6 +1,6 @@
-// The body of a response that lupin makes for an error: text, JSON or HTML, as the client asks.
+// The body of an error response from lupin, as text, JSON or HTML, by the client's Accept.
 
-/// What a client reads about an error: what failed, what to try, and how to ask for more.
+/// The body that a client gets for an error: what failed, what to try, and the command for details.
 package enum ErrorBody {
     /// The form of a body.
     package enum Form: Sendable, CaseIterable {
@@ -15,7 +15,7 @@ package enum ErrorBody {
         }
     }
 
-    /// The body in a form; secrets are redacted.
+    /// Formats the body; secrets are redacted.
     package static func text(
         for error: LupinError,
         as form: Form,
@@ -67,13 +67,13 @@ package enum ErrorBody {
     }
 }
 
-// MARK: What the client would rather have
+// MARK: Content negotiation
 
 extension ErrorBody.Form {
-    /// The form that a request's Accept prefers (RFC 9110 §12.5.1).
+    /// Chooses the form that a request's Accept prefers (RFC 9110 §12.5.1).
     ///
-    /// JSON or HTML only where it is named: its type weighs more than those of the others or,
-    /// weighing the same, comes before them.
+    /// JSON or HTML is chosen only when it is named: with a higher weight than the others, or
+    /// before them with the same weight.
     package init(acceptedBy fields: FieldSection) {
         var best = (form: ErrorBody.Form.text, weight: 0)
         fields.forEachMember(of: .accept) { member in
@@ -103,7 +103,7 @@ extension ErrorBody.Form {
         return text
     }
 
-    /// The thousandths of `q=0.5`; nil for other parameters.
+    /// Returns the thousandths of `q=0.5`; nil for other parameters.
     private static func weight(_ parameter: Substring) -> Int? {
         let text = trimmed(parameter)
         guard text.hasPrefix("q="), let value = Double(text.dropFirst(2)), value >= 0, value <= 1

@@ -1,8 +1,8 @@
-// Every way an exchange can fail: the RFC 9209 token and what follows from it.
+// The kinds of failures of an exchange: RFC 9209 tokens, and their status, side and retry class.
 
-/// Why lupin could not deliver what the client asked for: the error types of RFC 9209 §2.3.
+/// The reason for which lupin could not deliver a response: the error types of RFC 9209 §2.3.
 ///
-/// The raw value is the token, as it stands in `Proxy-Status` and in the record's `error.type`.
+/// The raw value is the token, as in `Proxy-Status` and in the record's `error.type`.
 package enum ErrorKind: String, Sendable, CaseIterable {
     case dnsTimeout = "dns_timeout"
     case dnsError = "dns_error"
@@ -41,7 +41,7 @@ package enum ErrorKind: String, Sendable, CaseIterable {
     package var token: String { rawValue }
 }
 
-/// Who is to blame; the raw value is the record's `error.side`.
+/// The side at fault; the raw value is the record's `error.side`.
 package enum ErrorSide: String, Sendable {
     case downstream = "client"
     case upstream
@@ -49,27 +49,27 @@ package enum ErrorSide: String, Sendable {
     case config
 }
 
-/// What a retry policy's `errors:` list says about a failure; the raw value is its word there.
+/// The class of a failure in a retry policy's `errors:` list; the raw value is its word there.
 package enum RetryClass: String, Sendable, CaseIterable {
     case dns
     case connect
-    /// The connection broke on a request that may have been processed.
+    /// The connection broke during a request that may have been processed.
     case reset
-    /// The connection came from the pool and turned out to be closed already.
+    /// The connection came from the pool and had already been closed.
     case staleConnection = "stale-connection"
     case timeout
     case tlsTransient = "tls-transient"
-    /// The origin reset the stream with REFUSED_STREAM: it processed nothing (RFC 9113 §8.7).
+    /// The origin reset the stream with REFUSED_STREAM: it did not process it (RFC 9113 §8.7).
     case refusedStream = "refused-stream"
-    /// The stream lies above the last one of the origin's GOAWAY: it was not processed
-    /// (RFC 9113 §6.8).
+    /// The stream is above the last one of the origin's GOAWAY: it was not processed (RFC 9113
+    /// §6.8).
     case goaway
-    /// Trying again can't help, or would do harm.
+    /// A retry can't help, or would do harm.
     case never
 }
 
 extension RetryClass {
-    /// Whether the origin itself says that it did nothing with the request, whatever was sent.
+    /// Whether the origin itself reports that it did not process the request, whatever was sent.
     package var isUnprocessed: Bool {
         switch self {
         case .refusedStream, .goaway: true
@@ -79,10 +79,10 @@ extension RetryClass {
 }
 
 extension ErrorKind {
-    /// The status of the response that lupin makes when nothing else decides it.
+    /// The default status of the response that lupin sends.
     ///
-    /// RFC 9209 §2.3 recommends all of them but one: `destination_not_found` is 502 here, because
-    /// a host that nobody knows is not an error inside lupin.
+    /// As RFC 9209 §2.3 recommends, with one exception: `destination_not_found` is 502 here,
+    /// because an unknown host is not an error inside lupin.
     package var defaultStatus: UInt16 {
         switch self {
         case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
@@ -103,7 +103,7 @@ extension ErrorKind {
         }
     }
 
-    /// How a retry policy names the failure, unless the connection came from the pool.
+    /// The class in a retry policy, unless the connection came from the pool.
     package var retryClass: RetryClass {
         switch self {
         case .dnsTimeout, .dnsError: .dns
@@ -123,7 +123,7 @@ extension ErrorKind {
         }
     }
 
-    /// Who is to blame when nothing else is known.
+    /// The side at fault when nothing else is known.
     package var defaultSide: ErrorSide {
         switch self {
         case .httpRequestError, .httpRequestDenied: .downstream

@@ -1,10 +1,10 @@
-// The sentence a user reads for each kind of error: what failed, at which host, what to try.
+// The sentence for users about each kind of error: what failed, at which host, what to try.
 
 extension ErrorKind {
-    /// What failed at `host` and what to try, for people.
+    /// Returns what failed at `host` and what to try, for users.
     ///
-    /// A kind without a sentence does not compile. The status that the client gets tells refusals
-    /// of a request apart.
+    /// The switch is exhaustive, so every kind must have a sentence. For refused requests the
+    /// sentence depends on the status.
     package func sentence(host: String, status: UInt16) -> String {
         switch self {
         case .dnsTimeout, .dnsError, .destinationNotFound, .destinationUnavailable,

@@ -1,21 +1,20 @@
-// How bytes are escaped in URLs, strings, HTML and lines, and what they were before.
+// Undoes the escapes of URLs, strings, HTML and folded lines.
 
-/// A way to escape bytes that can be undone without knowing more than the text.
+/// A way to escape bytes that can be undone from the text alone.
 enum Escaping: UInt8, CaseIterable {
     /// `%XX` (RFC 3986 §2.1).
     case percent
-    /// What begins with a backslash in JSON (RFC 8259 §7), quoted strings (RFC 9110 §5.6.4) and
-    /// access logs (`\xXX`).
+    /// Backslash escapes of JSON (RFC 8259 §7), quoted strings (RFC 9110 §5.6.4) and access logs
+    /// (`\xXX`).
     case backslash
     /// Character references of HTML.
     case reference
     /// Line breaks in a long text, with the indentation of the next line.
     case lineBreak
 
-    /// One bit, that of `rawValue`, for each kind of which a mark is in `text`.
+    /// Returns one bit, that of `rawValue`, for each kind whose marks are in `text`.
     ///
-    /// Without an early end and without `||`, because that loop becomes vector instructions: 200
-    /// bytes take 20 ns.
+    /// Has no early exit and no `||`, so that the loop is vectorized: 200 bytes take 20 ns.
     static func present(in text: Span<UInt8>) -> UInt8 {
         var bits: UInt8 = 0
         for i in text.indices {
@@ -27,7 +26,7 @@ enum Escaping: UInt8, CaseIterable {
         return bits
     }
 
-    /// The bytes that an escape may begin with, twice the same where there is one.
+    /// The bytes that an escape may begin with; both are the same when there is only one.
     var marks: (UInt8, UInt8) {
         switch self {
         case .percent: (0x25, 0x25)
@@ -37,14 +36,14 @@ enum Escaping: UInt8, CaseIterable {
         }
     }
 
-    /// What an escape stands for.
+    /// The meaning of an escape.
     enum Meaning {
         case nothing
         case byte(UInt8)
         case character(Unicode.Scalar)
     }
 
-    /// The escape that begins with the mark at `start`, with its length; nil when there is none.
+    /// Parses the escape that begins with the mark at `start`; returns nil when there is none.
     func escape(in text: Span<UInt8>, at start: Int) -> (length: Int, meaning: Meaning)? {
         switch self {
         case .percent:
@@ -78,7 +77,7 @@ enum Escaping: UInt8, CaseIterable {
         }
     }
 
-    /// `\uXXXX`, or two of them for a character beyond U+FFFF.
+    /// Parses `\uXXXX`, or a surrogate pair for a character beyond U+FFFF.
     private static func unicode(
         in text: Span<UInt8>,
         at start: Int
@@ -94,13 +93,13 @@ enum Escaping: UInt8, CaseIterable {
         return (12, .character(scalar))
     }
 
-    /// The names of what HTML text and attributes can't hold as it is.
+    /// The named references that are decoded: characters that HTML requires to be escaped.
     private static let names: [(name: [UInt8], scalar: Unicode.Scalar)] = [
         (Array("quot;".utf8), "\""), (Array("amp;".utf8), "&"), (Array("lt;".utf8), "<"),
         (Array("gt;".utf8), ">"), (Array("apos;".utf8), "'"), (Array("nbsp;".utf8), "\u{A0}"),
     ]
 
-    /// `&name;`, `&#123;` or `&#x7B;`.
+    /// Parses `&name;`, `&#123;` or `&#x7B;`.
     private static func reference(
         in text: Span<UInt8>,
         at start: Int
@@ -113,7 +112,7 @@ enum Escaping: UInt8, CaseIterable {
         if isHex { i += 1 }
         let first = i
         var number: UInt32 = 0
-        // Seven digits suffice for the last character, and eight fit into the number.
+        // Seven digits suffice for the last character, and eight fit into the integer.
         while i < text.count, i - first < 8, let digit = text[i].hexDigit, isHex || digit < 10 {
             number = number * (isHex ? 16 : 10) + UInt32(digit)
             i += 1
@@ -128,7 +127,7 @@ enum Escaping: UInt8, CaseIterable {
         in text: Span<UInt8>,
         at start: Int
     ) -> (length: Int, meaning: Meaning)? {
-        // Most of these bytes stand between parameters of a URL.
+        // Most ampersands separate parameters of a URL.
         var end = start + 1
         while end < text.count, text[end] != UInt8(ascii: ";") {
             if end - start > 4 { return nil }
@@ -142,19 +141,19 @@ enum Escaping: UInt8, CaseIterable {
     }
 }
 
-/// A text without the escapes of one kind, and where in the original each of its bytes stands.
+/// A text without the escapes of one kind, with a map to positions in the original.
 struct Unescaped {
     private(set) var bytes: [UInt8] = []
     private let escapes: [Escape]
 
     private struct Escape {
-        /// What it stands for.
+        /// The range of the decoded bytes.
         let meaning: Range<Int>
-        /// Where it stands in the original.
+        /// The range of the escape in the original.
         let origin: Range<Int>
     }
 
-    /// nil when there is nothing to undo, which costs no allocation.
+    /// Returns nil, without an allocation, when there is nothing to undo.
     init?(_ source: Span<UInt8>, undoing escaping: Escaping) {
         let marks = escaping.marks
         var first = 0
@@ -168,7 +167,7 @@ struct Unescaped {
         }
         var escapes: [Escape] = []
         escapes.reserveCapacity(16)
-        // No escape is shorter than what it stands for.
+        // No escape is shorter than its meaning.
         bytes.append(addingCapacity: source.count) { output in
             for i in 0..<first { output.append(source[i]) }
             var i = first
@@ -195,7 +194,7 @@ struct Unescaped {
         self.escapes = escapes
     }
 
-    /// Where the bytes of a range that is not empty stand in the original.
+    /// Maps a non-empty range to its range in the original.
     func origin(of range: Range<Int>) -> Range<Int> {
         origin(of: range.lowerBound).lowerBound..<origin(of: range.upperBound - 1).upperBound
     }
@@ -215,13 +214,13 @@ struct Unescaped {
         let escape = escapes[low - 1]
         if escape.meaning.contains(index) { return escape.origin }
         let start = escape.origin.upperBound + index - escape.meaning.upperBound
-        // Bounded: `index` is one of the text without escapes, which is no longer than it.
+        // Bounded: `index` is within the decoded text, which is no longer than the original.
         return start..<start &+ 1
     }
 }
 
 extension Span where Element == UInt8 {
-    /// The number of exactly so many hex digits, eight at most; nil when they aren't there.
+    /// Parses exactly `digits` hex digits, at most eight; returns nil when they aren't there.
     fileprivate func hexNumber(at start: Int, digits: Int) -> UInt32? {
         guard start &+ digits <= count else { return nil }
         return NumberReader.hexadecimal(extracting(start..<start &+ digits), max: 0xFFFF_FFFF)

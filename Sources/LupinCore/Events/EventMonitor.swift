@@ -1,22 +1,22 @@
-// Who is told what becomes of an exchange, stage by stage: Alamofire's event monitors.
+// The interface through which monitors observe exchanges, stage by stage.
 
-/// Is told of every stage of every exchange; Alamofire's `EventMonitor`.
+/// Observes every stage of every exchange; Alamofire's `EventMonitor`.
 ///
-/// It sees values and changes nothing. Every text in them is redacted, as in the log. It is called
-/// on the thread that serves the exchange, which serves many others too: it must not block, and
-/// from several threads at once. The stages of one exchange come in order, from one thread.
+/// A monitor gets values and changes nothing. Every text in them is redacted, as in the log. It is
+/// called on the threads that serve exchanges, from several at once, and must not block: each
+/// thread serves many exchanges. The stages of one exchange come in order, from one thread.
 ///
 /// Every method has a default that does nothing.
 public protocol EventMonitor: Sendable {
-    /// A client's request is there.
+    /// A client's request has arrived.
     ///
-    /// Told once the rules are known, with the time when the request began.
+    /// Called once the rules are known, with the time when the request began.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - client: Who asks.
+    ///   - client: The client.
     func exchangeDidBegin(_ exchange: ExchangeMoment, from client: ClientSummary)
 
-    /// It is known which rules match; again after a redirect that was followed.
+    /// The matching rules are known; called again after a redirect was followed.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
     ///   - rules: Their names, in the order of the file.
@@ -25,7 +25,7 @@ public protocol EventMonitor: Sendable {
     /// The request of an attempt is ready to be sent.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - url: Where it goes.
+    ///   - url: The URL of the attempt.
     ///   - steps: The steps of rules that changed it.
     func exchange(_ exchange: ExchangeMoment, didAdaptRequestTo url: String, by steps: [String])
 
@@ -38,31 +38,31 @@ public protocol EventMonitor: Sendable {
         didFailToAdaptRequestWith failure: FailureSummary
     )
 
-    /// The exchange waits for a credential that somebody fetches.
+    /// The exchange waits for a credential that is being fetched.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
     ///   - token: The credential's name under `tokens`.
     func exchange(_ exchange: ExchangeMoment, isWaitingForToken token: String)
 
-    /// A connection is being made; there is none in the pool.
+    /// A new connection is being made, because the pool has none.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - target: Host and port of who answers.
+    ///   - target: Host and port that the connection leads to.
     func exchange(_ exchange: ExchangeMoment, isConnectingTo target: String)
 
-    /// The head of the request was handed to a connection; its body follows as it comes.
+    /// The head of the request was passed to a connection; its body follows as it arrives.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - connection: Which connection.
+    ///   - connection: The connection.
     func exchange(_ exchange: ExchangeMoment, didSendRequestOn connection: ConnectionSummary)
 
-    /// A long body has come further: a second has passed, or 1 MiB.
+    /// A long body has progressed: by one second or 1 MiB.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - progress: How much has gone which way so far.
+    ///   - progress: The bytes in each direction so far.
     func exchange(_ exchange: ExchangeMoment, didMakeProgress progress: ProgressSummary)
 
-    /// The head of a final response is there.
+    /// The head of a final response has arrived.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
     ///   - status: Its status.
@@ -71,33 +71,33 @@ public protocol EventMonitor: Sendable {
     /// The response comes from the cache.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - status: What `Cache-Status` says (RFC 9211).
+    ///   - status: The value for `Cache-Status` (RFC 9211).
     func exchange(_ exchange: ExchangeMoment, didFindInCache status: String)
 
-    /// An attempt has ended, well or not; that of a delivered response ends with its body.
+    /// An attempt has ended, successfully or not; that of a delivered response ends with its body.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - attempt: What came of it.
+    ///   - attempt: The result of the attempt.
     func exchange(_ exchange: ExchangeMoment, didFinishAttempt attempt: AttemptSummary)
 
-    /// There will be another attempt: a retry, one with other credentials, or a redirect.
+    /// Another attempt follows: a retry, one with new credentials, or a redirect.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - attempt: The attempt that led to it; its `decision` says how.
+    ///   - attempt: The attempt that led to it; its `decision` is the reason.
     func exchangeIsRetrying(_ exchange: ExchangeMoment, after attempt: AttemptSummary)
 
-    /// The client has what it gets.
+    /// The exchange has ended, and the client gets nothing more.
     /// - Parameters:
     ///   - exchange: Which exchange, and when.
-    ///   - summary: What came of it.
+    ///   - summary: The result of the exchange.
     func exchange(_ exchange: ExchangeMoment, didFinish summary: ExchangeSummary)
 
     /// A credential was fetched.
-    /// - Parameter token: Which one.
+    /// - Parameter token: The credential.
     func tokenDidRefresh(_ token: TokenSummary)
 
     /// A credential could not be fetched.
-    /// - Parameter token: Which one, and why.
+    /// - Parameter token: The credential, and the reason.
     func tokenDidFailToRefresh(_ token: TokenSummary)
 }
 

@@ -1,20 +1,20 @@
-// What event monitors are told: plain values, every text in them redacted.
+// The values passed to event monitors: plain, with every text redacted.
 
-/// Which exchange something happens to, and when.
+/// An exchange, and the time of an event in it.
 public struct ExchangeMoment: Sendable, Equatable {
     /// 32 hex digits, as in the record.
     public let id: String
     /// The method of the client's request; empty when its head could not be read.
     public let method: String
-    /// The URL that the client asked for, of a CONNECT host and port; empty when unknown.
+    /// The URL of the client's request, for CONNECT host and port; empty when unknown.
     public let url: String
-    /// Which attempt it concerns, counted from 1; 0 before the first.
+    /// The number of the attempt, counted from 1; 0 before the first.
     public package(set) var attempt = 0
     /// Wall clock, in microseconds since 1970-01-01T00:00:00Z.
     public package(set) var microseconds: Int64
-    /// The host that the client asked for.
+    /// The host of the client's request.
     package let host: String
-    /// The rules that match, as far as that is known.
+    /// The matching rules, once they are known.
     package var rules: [String] = []
 
     /// The beginning of an exchange.
@@ -37,15 +37,15 @@ public struct ExchangeMoment: Sendable, Equatable {
     }
 }
 
-/// Who asks.
+/// The client of an exchange.
 public struct ClientSummary: Sendable, Equatable {
     /// The address as text.
     public let address: String
-    /// The port of the client's side.
+    /// The client's port.
     public let port: UInt16
-    /// The client's program, where a rule or the log wants it known; the client can forge it.
+    /// The client's program, when a rule or the log requires it; the client can forge it.
     public let program: String?
-    /// Whose password was right, where the listener asks for one.
+    /// The authenticated user, when the listener requires a password.
     public let user: String?
 
     package init(address: String, port: UInt16, program: String? = nil, user: String? = nil) {
@@ -56,11 +56,11 @@ public struct ClientSummary: Sendable, Equatable {
     }
 }
 
-/// What failed, in the words of the record.
+/// A failure, in the words of the record.
 public struct FailureSummary: Sendable, Equatable {
     /// The error type of RFC 9209 §2.3, such as `connection_refused`.
     public let token: String
-    /// What happened, in words for people; empty when the token says it all.
+    /// What happened, as text for users; empty when the token says it all.
     public let detail: String
     /// `client`, `upstream`, `proxy` or `config`.
     public let side: String
@@ -76,13 +76,13 @@ extension FailureSummary {
     }
 }
 
-/// The connection that an attempt goes by.
+/// The connection of an attempt.
 public struct ConnectionSummary: Sendable, Equatable {
-    /// Address and port that it leads to; empty when unknown.
+    /// Address and port of the peer; empty when unknown.
     public let peer: String
-    /// The version of HTTP spoken on it: `1.1` or `2`.
+    /// The version of HTTP on it: `1.1` or `2`.
     public let version: String
-    /// It has carried requests before.
+    /// Whether it has carried requests before.
     public let isReused: Bool
 
     package init(peer: String, version: String, isReused: Bool) {
@@ -92,9 +92,9 @@ public struct ConnectionSummary: Sendable, Equatable {
     }
 }
 
-/// How far the bodies of an exchange have come, in bytes of payload.
+/// The progress of an exchange's bodies, in bytes of payload.
 public struct ProgressSummary: Sendable, Equatable {
-    /// From the client to upstream, in the attempt under way.
+    /// From the client to upstream, in the current attempt.
     public let sentBytes: UInt64
     /// From upstream to the client.
     public let receivedBytes: UInt64
@@ -109,27 +109,27 @@ public struct ProgressSummary: Sendable, Equatable {
 public struct AttemptSummary: Sendable {
     /// Counted from 1.
     public let number: Int
-    /// Why it was made, such as `first`, `retry`, `auth` or `redirect`.
+    /// The reason for the attempt, such as `first`, `retry`, `auth` or `redirect`.
     public let cause: String
-    /// Where it went, when that is not the client's URL.
+    /// The URL of the attempt, when it differs from the client's.
     public let url: String?
     /// Status of the final response; 0 when there was none.
     public let status: UInt16
-    /// Why there was none.
+    /// The reason for which there was none.
     public let failure: FailureSummary?
-    /// What was decided: `deliver`, `retry`, `refresh`, `follow`, `resume` or `give-up`.
+    /// The decision: `deliver`, `retry`, `refresh`, `follow`, `resume` or `give-up`.
     public let decision: String
-    /// Why, as a sentence for people; empty when the decision needs none.
+    /// The reason for the decision, as a sentence for users; empty when it needs none.
     public let reason: String
     /// The wait before the next attempt.
     public let delay: Duration
-    /// Address and port that it went to; empty when there was no connection.
+    /// Address and port of the peer; empty without a connection.
     public let peer: String
-    /// The connection came from the pool.
+    /// Whether the connection came from the pool.
     public let isReused: Bool
     /// From the last byte of the request to the first byte of the response; nil without one.
     public let wait: Duration?
-    /// All that is known, not redacted.
+    /// The full record, not redacted.
     package let record: AttemptRecord
 
     package init(_ record: AttemptRecord, number: Int, _ redactor: Redactor) {
@@ -154,11 +154,11 @@ public struct ExchangeSummary: Sendable, Equatable {
     public let status: UInt16
     /// `ok`, `error`, `aborted`, `truncated` or `denied`.
     public let outcome: String
-    /// Why, where the outcome is not `ok`.
+    /// The failure, when the outcome is not `ok`.
     public let failure: FailureSummary?
-    /// How many attempts there were.
+    /// The number of attempts.
     public let attempts: Int
-    /// Redirects that were followed.
+    /// The number of redirects that were followed.
     public let redirects: Int
     /// The rules that matched, in the order of the file.
     public let rules: [String]
@@ -166,9 +166,9 @@ public struct ExchangeSummary: Sendable, Equatable {
     public let duration: Duration
     /// From the last byte of the request to the first of the delivered response; nil without one.
     public let wait: Duration?
-    /// Payload of the bodies; nil where there was no message.
+    /// Payload of the request body; nil without a request.
     public let requestBodyBytes: UInt64?
-    /// As ``requestBodyBytes``.
+    /// Payload of the response body; nil without a response.
     public let responseBodyBytes: UInt64?
 
     package init(_ record: borrowing ExchangeRecord, _ redactor: Redactor) {
@@ -185,13 +185,13 @@ public struct ExchangeSummary: Sendable, Equatable {
     }
 }
 
-/// A credential that was fetched, or could not be; never the credential itself.
+/// A fetched credential or a failure to fetch one; never contains the credential itself.
 public struct TokenSummary: Sendable, Equatable {
     /// Its name under `tokens`.
     public let name: String
-    /// Which credential of that name it is, counted from 1; nil where it could not be fetched.
+    /// The number of the credential, counted from 1 for each name; nil when the fetch failed.
     public let version: Int?
-    /// Why it could not be fetched; empty where it was.
+    /// The reason for the failure; empty on success.
     public let detail: String
     /// Wall clock, in microseconds since 1970-01-01T00:00:00Z.
     public let microseconds: Int64

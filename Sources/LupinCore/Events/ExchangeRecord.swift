@@ -1,10 +1,10 @@
-// What the engine notes down while an exchange runs; how it is written is another file's question.
+// The data that the engine records during an exchange; `RecordFormat` writes it.
 
 /// The record of one exchange.
 ///
-/// Filling it is a handful of stores: heads are kept by value (two reference counts until somebody
-/// changes them) and become text only when a line is written. What few exchanges have lies in a box
-/// of its own, so that all others are moved and forgotten at small cost.
+/// Recording is cheap: heads are kept by value (two retains unless they are changed later) and
+/// become text only when a line is written. Rare data is kept in a box of its own, so that other
+/// records are cheap to move and to destroy.
 package struct ExchangeRecord: Sendable {
     /// How the exchange ended; the raw value is the record's word.
     package enum Outcome: String, Sendable, CaseIterable {
@@ -12,9 +12,9 @@ package struct ExchangeRecord: Sendable {
         case ok
         /// lupin made the response because something failed.
         case error
-        /// The client left.
+        /// The client disconnected.
         case aborted
-        /// Upstream failed after the head of its response had been sent on.
+        /// Upstream failed after the head of its response had been forwarded.
         case truncated
         /// A rule or a list forbade it.
         case denied
@@ -34,15 +34,15 @@ package struct ExchangeRecord: Sendable {
 
     /// The client's original request; nil when its head could not be read.
     package var request: RequestHead?
-    /// Where the client wanted to go: its scheme, host and port.
+    /// The scheme, host and port that the client requested.
     package var origin: Origin?
     /// HTTP version on the client's side.
     package var version = ProtocolVersion.http11
     /// The stream of the client's connection that carried the exchange; nil with HTTP/1.
     package var stream: UInt32?
-    /// How that stream ended before its time; nil where both sides ended it.
+    /// How that stream was reset; nil when both sides ended it normally.
     package var reset: HTTP2Reset?
-    /// The final response as the client got it; nil when it got none.
+    /// The final response that the client got; nil when it got none.
     package var response: ResponseHead?
     /// Payload bytes as transferred, without framing; nil when there was no message.
     package var requestBodyBytes: UInt64?
@@ -52,14 +52,14 @@ package struct ExchangeRecord: Sendable {
     package var rules = RulesRecord()
     package var attempts: [AttemptRecord] = []
     package var timing = Timing()
-    /// What the cache had to do with it, as `Cache-Status` has it (RFC 9211); nil for nothing.
+    /// The cache's part in it, as in `Cache-Status` (RFC 9211); nil when it had none.
     package var cache: String?
-    /// Nil where the exchange has none of it.
+    /// Rare data; nil when the exchange has none.
     private var rare: Box?
 
-    /// Which field names and values the line holds.
+    /// The field names and values that the line contains.
     package var headers = LogSettings.Headers.names
-    /// `log: off` holds for this exchange.
+    /// Whether `log: off` applies to this exchange.
     package var isLogOff = false
 
     package init(id: ExchangeID, startMicroseconds: Int64) {
@@ -67,7 +67,7 @@ package struct ExchangeRecord: Sendable {
         self.startMicroseconds = startMicroseconds
     }
 
-    // MARK: What few exchanges have
+    // MARK: Rare data
 
     private indirect enum Box: Sendable {
         case holding(Rare)
@@ -83,7 +83,7 @@ package struct ExchangeRecord: Sendable {
         var bypass: BypassRecord?
     }
 
-    /// Whether it may have something of what few exchanges have.
+    /// Whether the record may have rare data.
     package var hasRare: Bool { rare != nil }
 
     private var held: Rare? {
@@ -105,12 +105,12 @@ package struct ExchangeRecord: Sendable {
         get { held?.tunnel }
         set { change { $0.tunnel = newValue } }
     }
-    /// What became of the credential that a rule names; nil where none does.
+    /// The result for the credential that a rule names; nil when no rule names one.
     package var authentication: AuthenticationRecord? {
         get { held?.authentication }
         set { change { $0.authentication = newValue } }
     }
-    /// What `validate:` said of the response; nil where nothing was demanded.
+    /// The result of `validate:`; nil without conditions.
     package var validation: ValidationRecord? {
         get { held?.validation }
         set { change { $0.validation = newValue } }
@@ -120,19 +120,19 @@ package struct ExchangeRecord: Sendable {
         get { held?.redirects ?? [] }
         set { change { $0.redirects = newValue } }
     }
-    /// What was thought of the origin's certificates; nil where TLS was not lupin's business.
+    /// The verdict on the origin's certificates; nil when lupin doesn't terminate TLS.
     package var trust: TrustRecord? {
         get { held?.trust }
         set { if rare != nil || newValue != nil { change { $0.trust = newValue } } }
     }
 
-    /// Why a tunnel was not decrypted although rules want that; nil where nothing was bypassed.
+    /// Why a tunnel was not intercepted although rules require it; nil without a bypass.
     package var bypass: BypassRecord? {
         get { held?.bypass }
         set { if rare != nil || newValue != nil { change { $0.bypass = newValue } } }
     }
 
-    /// The fields of both heads.
+    /// The fields of the request's and the response's head.
     package struct Fields {
         package var request = FieldSection()
         package var response = FieldSection()
@@ -152,11 +152,11 @@ package struct ExchangeRecord: Sendable {
         return fields
     }
 
-    /// Whether a line is due: `log: off` silences outcome `ok` only.
+    /// Whether a line must be written: `log: off` only omits outcome `ok`.
     package var isDue: Bool { !isLogOff || outcome != .ok }
 }
 
-/// 128 bits that name an exchange everywhere.
+/// The 128-bit identifier of an exchange.
 package struct ExchangeID: Hashable, Sendable {
     package var high: UInt64
     package var low: UInt64
@@ -175,10 +175,10 @@ package struct ExchangeID: Hashable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// How many digits people are shown: enough to tell the exchanges of a day apart.
+    /// The number of digits shown to users: enough to distinguish the exchanges of a day.
     package static let shortDigits = 8
 
-    /// The first 8 digits, for people; commands take them for the whole.
+    /// The first 8 digits, for users; commands accept them as an id.
     package var short: String {
         var bytes: [UInt8] = []
         bytes.append(hex: high >> 32, digits: Self.shortDigits)
@@ -186,20 +186,20 @@ package struct ExchangeID: Hashable, Sendable {
     }
 }
 
-/// Who asked.
+/// The client of an exchange.
 package struct ClientRecord: Sendable {
     package var address: IPAddress?
     package var port: UInt16 = 0
-    /// Looked up only where a rule or `log: {program: true}` wants it; the client can forge it.
+    /// Looked up only when a rule or `log: {program: true}` requires it; the client can forge it.
     package var program: String?
     package var pid: Int32?
-    /// Whose password was right, where the listener asks for one.
+    /// The authenticated user, when the listener requires a password.
     package var user: String?
 }
 
-/// The end of a client's HTTP/2 stream before its time.
+/// The reset of a client's HTTP/2 stream.
 package struct HTTP2Reset: Sendable, Equatable {
-    /// Who ended it; the raw value is the record's word.
+    /// The side that reset it; the raw value is the record's word.
     package enum Party: String, Sendable {
         case client
         case lupin = "proxy"
@@ -214,7 +214,7 @@ package struct HTTP2Reset: Sendable, Equatable {
     }
 }
 
-/// Bytes on the wire with framing, without TLS.
+/// Bytes on the wire, including framing but not TLS.
 package struct ByteCounts: Sendable {
     package var clientIn: UInt64 = 0
     package var clientOut: UInt64 = 0
@@ -224,17 +224,17 @@ package struct ByteCounts: Sendable {
     package init() {}
 }
 
-/// Which rules ruled.
+/// The rules that applied to an exchange.
 package struct RulesRecord: Sendable {
-    /// `Configuration.version` of the snapshot that the exchange began with.
+    /// The `Configuration.version` of the snapshot that the exchange started with.
     package var version = ""
     /// Names of the rules that matched, in file order.
     package var matched: [String] = []
-    /// Summaries of the steps that were really applied.
+    /// Summaries of the steps that were actually applied.
     package var steps: [String] = []
 }
 
-/// What became of a credential; the credential itself is never in it.
+/// The result for a credential; never contains the credential itself.
 package struct AuthenticationRecord: Sendable, Equatable {
     /// The raw value is the record's word.
     package enum Action: String, Sendable {
@@ -243,7 +243,7 @@ package struct AuthenticationRecord: Sendable, Equatable {
 
     /// The name under `tokens`.
     package var token: String
-    /// Which credential of that name it was, counted from 1; 0 for none.
+    /// The number of the credential, counted from 1 for each name; 0 for none.
     package var version = 0
     package var action = Action.none
     package var waitMicroseconds: Int64?
@@ -251,13 +251,13 @@ package struct AuthenticationRecord: Sendable, Equatable {
     package init(token: String) { self.token = token }
 }
 
-/// What `validate:` said of a response.
+/// The result of `validate:` for a response.
 package struct ValidationRecord: Sendable, Equatable {
-    /// What does not hold, in words; nil where everything does.
+    /// The condition that does not hold, in words; nil when all hold.
     package var condition: String?
-    /// What happened to a response that failed.
+    /// The action for a response that failed.
     package var action: ValidationPolicy.Action?
-    /// What could not be judged; empty for nothing.
+    /// What could not be validated; empty for nothing.
     package var note: String
 
     package init(
@@ -274,7 +274,7 @@ package struct ValidationRecord: Sendable, Equatable {
 /// A redirect that lupin followed.
 package struct RedirectRecord: Sendable, Equatable {
     package var status: UInt16
-    /// The URL that it led to.
+    /// The target URL.
     package var location: String
 
     package init(status: UInt16, location: String) {
@@ -283,16 +283,16 @@ package struct RedirectRecord: Sendable, Equatable {
     }
 }
 
-/// Rules that a tunnel went past, because its client had refused lupin's certificate.
+/// A tunnel that bypassed rules, because its client had refused lupin's certificate.
 package struct BypassRecord: Sendable, Equatable {
-    /// The record's word for the one reason that there is.
+    /// The record's word for the only reason.
     package static let reason = "client_rejects"
 
-    /// When the client refused first, in microseconds since 1970.
+    /// When the client first refused it, in microseconds since 1970.
     package var sinceMicroseconds: Int64
-    /// Until when its next CONNECT is a tunnel, too.
+    /// Until when the client's next CONNECT is a tunnel as well.
     package var untilMicroseconds: Int64
-    /// The TLS alert by which it refused (RFC 8446 §6).
+    /// The TLS alert with which it refused (RFC 8446 §6).
     package var cause: String
 
     package init(sinceMicroseconds: Int64, untilMicroseconds: Int64, cause: String) {
@@ -302,59 +302,59 @@ package struct BypassRecord: Sendable, Equatable {
     }
 }
 
-/// One try to get an answer from upstream.
+/// One attempt to get a response from upstream.
 package struct AttemptRecord: Sendable {
-    /// Why it was made; the raw value is the record's word.
+    /// The reason for the attempt; the raw value is the record's word.
     package enum Cause: String, Sendable {
         case first, retry, auth, redirect, hedge, resume, revalidate
         case collapseLeader = "collapse-leader"
     }
 
-    /// What was decided on its result; the raw value is the record's word.
+    /// The decision about its result; the raw value is the record's word.
     package enum Decision: String, Sendable {
         case deliver, retry, refresh, follow, resume
         case giveUp = "give-up"
     }
 
     package var cause = Cause.first
-    /// Where it went, when a step or a redirect changed the client's URL.
+    /// Its URL, when a step or a redirect changed the client's URL.
     package var url: String?
     /// Status of the final response; 0 when there was none.
     package var status: UInt16 = 0
     package var error: LupinError?
     package var decision = Decision.deliver
-    /// Why, as a sentence for people; empty when the decision needs none.
+    /// The reason for the decision, as a sentence for users; empty when it needs none.
     package var reason = ""
-    /// The address that was connected to.
+    /// The address of the connection.
     package var peer: IPAddress?
     package var peerPort: UInt16 = 0
     package var version: ProtocolVersion?
     /// The stream of the HTTP/2 connection that carried it; nil with HTTP/1.
     package var stream: UInt32?
-    /// Why upstream reset that stream, if it did.
+    /// The code with which upstream reset that stream, if it did.
     package var reset: HTTP2ErrorCode?
-    /// What upstream's GOAWAY said, if one came before the attempt ended.
+    /// The code of upstream's GOAWAY, if one came before the attempt ended.
     package var goAway: HTTP2ErrorCode?
-    /// The version of TLS with the origin; nil in clear.
+    /// The version of TLS with the origin; nil without TLS.
     package var tls: TLSVersion?
-    /// The connection came from the pool.
+    /// Whether the connection came from the pool.
     package var isReused = false
-    /// Every byte of the request body could have been sent again.
+    /// Whether every byte of the request body could have been sent again.
     package var isReplayable = true
-    /// Wait between this attempt and the next.
+    /// The wait between this attempt and the next.
     package var delayMicroseconds: Int64?
     package var timing = Timing()
 
     package init() {}
 }
 
-/// Where the time went: monotonic, in µs; nil where the phase did not happen or is unknown.
+/// The phases: monotonic, in µs; nil when a phase did not happen or is unknown.
 package struct Timing: Sendable {
-    /// Waiting inside lupin: queue, pool, token, back-off.
+    /// Time spent waiting inside lupin: queue, pool, token, back-off.
     @Phase package var blocked: Int64?
     @Phase package var dns: Int64?
     @Phase package var tcp: Int64?
-    /// The handshake of TLS, judging the certificates included.
+    /// The TLS handshake, including the evaluation of the certificates.
     @Phase package var tls: Int64?
     @Phase package var send: Int64?
     /// Last byte of the request to first byte of the response.
@@ -364,7 +364,7 @@ package struct Timing: Sendable {
 
     package init() {}
 
-    /// A time that may be unknown, in half of the room that an optional takes.
+    /// A time that may be unknown, in half the size of an optional.
     @propertyWrapper
     package struct Phase: Sendable {
         private var microseconds = Int64.min
@@ -378,12 +378,12 @@ package struct Timing: Sendable {
     }
 }
 
-/// What went through a tunnel or an upgraded connection.
+/// The traffic of a tunnel or of an upgraded connection.
 package struct TunnelRecord: Sendable {
-    /// Who ended it; the raw value is the record's word.
+    /// The side that closed it; the raw value is the record's word.
     package enum Closer: String, Sendable {
         case client, upstream
-        /// The idle time-out or the stop of lupin.
+        /// The idle timeout or lupin's shutdown.
         case lupin = "proxy"
     }
 

@@ -1,18 +1,19 @@
-// How people name an exchange: the first digits of its id, or its place among the last ones.
+// How users name an exchange: by the first digits of its id, or its place among the last ones.
 
-/// A reference to one exchange of the past, as commands and the admin interface take it.
+/// A reference to one past exchange, as commands and the admin interface accept it.
 package enum ExchangeReference: Sendable, Equatable {
     /// Four or more of the first hexadecimal digits of its id, in lower case.
     case id(String)
-    /// The one that ended last, or so many before it, counted from 1; with a host the last for it.
+    /// The n-th last exchange that ended, counted from 1; with a host, only exchanges with it
+    /// count.
     case last(Int, host: String?)
 
     private static let digitsMin = 4
     private static let digitsMax = 32
-    /// As many exchanges as a history may hold.
+    /// The maximum size of a history.
     private static let placeMax = 1_000_000
 
-    /// Reads `6f1c0e0b`, `last`, `last:3` or `last host:api.example`; nil for anything else.
+    /// Parses `6f1c0e0b`, `last`, `last:3` or `last host:api.example`; nil for anything else.
     package init?(_ words: [String]) {
         guard let first = words.first?.lowercased(), words.count <= 2 else { return nil }
         let second = words.count == 2 ? words[1].lowercased() : nil
@@ -34,7 +35,7 @@ package enum ExchangeReference: Sendable, Equatable {
         self = .id(first)
     }
 
-    /// As a path below `/v1/exchanges/` of the admin interface.
+    /// The path below `/v1/exchanges/` of the admin interface.
     package var path: String {
         switch self {
         case .id(let digits): digits
@@ -44,19 +45,19 @@ package enum ExchangeReference: Sendable, Equatable {
         }
     }
 
-    /// Reads what ``path`` made, from a path's last part and the query's `host`.
+    /// Parses a ``path``, given its last part and the query's `host`.
     package init?(path: Substring, host: String?) {
         self.init(host.map { [String(path), "host:\($0)"] } ?? [String(path)])
     }
 }
 
-/// Why a reference names no exchange, or more than one.
+/// The reason for which a reference names no exchange, or more than one.
 package enum ExchangeReferenceProblem: Error, Sendable, Equatable {
     case unknown
-    /// Some of the exchanges that the digits begin.
+    /// Some of the ids that begin with the digits.
     case ambiguous([String])
 
-    /// A sentence for people, without a full stop.
+    /// A sentence for users, without a full stop.
     package var sentence: String {
         switch self {
         case .unknown: "no exchange of this id is under way or remembered"

@@ -1,9 +1,9 @@
-// The frame of the pages that lupin makes for browsers.
+// The frame of lupin's HTML pages for browsers.
 
-/// A small page without scripts, pictures or anything else to load.
+/// A small page without scripts, images or other resources to load.
 package struct HTMLPage {
     package var title: String
-    /// In HTML; texts of strangers stand in it ``escaped(_:)``.
+    /// HTML; untrusted texts in it must be ``escaped(_:)``.
     package var body: String
 
     package init(title: String, body: String) {
@@ -30,7 +30,7 @@ package struct HTMLPage {
         """
     }
 
-    /// The text with references for what HTML reads as markup, in elements and quoted attributes.
+    /// Escapes a text for use in elements and quoted attributes of HTML.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for character in text.unicodeScalars {

@@ -1,4 +1,4 @@
-// Lists in a JSON line: of texts, and of objects.
+// Appends lists of texts and of objects to a JSON line.
 
 extension JSONLine {
     /// Appends `"key":["…",…]`.
@@ -8,7 +8,7 @@ extension JSONLine {
         closeList()
     }
 
-    /// Appends `"key":[{…},…]`; `add` appends the members of one.
+    /// Appends `"key":[{…},…]`; `add` appends the members of one object.
     package mutating func add<Items: Sequence>(
         _ key: String,
         objects items: Items,

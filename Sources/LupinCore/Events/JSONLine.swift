@@ -1,16 +1,16 @@
-// How a JSON object is put together byte by byte: one line, no whitespace, no exponents.
+// Writes a JSON object byte by byte: one line, no whitespace, no exponents.
 
 /// An append-only JSON writer.
 ///
-/// It keeps no state but the bytes: whether a comma is due follows from the last one. Keys are
-/// literals of lupin and need no escaping; values get it.
+/// The bytes are its only state: the last one tells whether a comma is due. Keys are lupin's own
+/// literals and need no escaping; values are escaped.
 package struct JSONLine: Sendable {
-    /// What was written; several lines may follow one another.
+    /// The output; it may hold several lines.
     package var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Opens the object of a line, or of a list.
+    /// Opens the object of a line, or one in a list.
     package mutating func openObject() {
         comma()
         bytes.append(0x7B)
@@ -23,7 +23,7 @@ package struct JSONLine: Sendable {
 
     package mutating func closeObject() { bytes.append(0x7D) }
 
-    /// Closes as many objects as said.
+    /// Closes `count` objects.
     mutating func closeObjects(_ count: Int) {
         for _ in 0..<count { bytes.append(0x7D) }
     }
@@ -37,13 +37,13 @@ package struct JSONLine: Sendable {
 
     package mutating func endLine() { bytes.append(0x0A) }
 
-    /// Appends a text that comes from lupin's own source: no escaping.
+    /// Appends a text from lupin's own source, without escaping.
     package mutating func add(_ key: String, literal: String) {
         add(key)
         quote(literal)
     }
 
-    /// Appends a text from lupin's own source to the open list.
+    /// Appends a text from lupin's own source to the open list, without escaping.
     package mutating func element(literal: String) {
         comma()
         quote(literal)
@@ -74,7 +74,7 @@ package struct JSONLine: Sendable {
         bytes.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
-    /// Appends a duration in ms, or nothing.
+    /// Appends a duration in ms; appends nothing for nil.
     package mutating func add(_ key: String, milliseconds: Int64?) {
         guard let milliseconds else { return }
         add(key)
@@ -101,7 +101,7 @@ package struct JSONLine: Sendable {
 
     /// Appends `"key":`.
     ///
-    /// The key is lupin's own.
+    /// The key must be one of lupin's own.
     package mutating func add(_ key: String) {
         let needsComma = needsComma
         let key = key.utf8Span.span
@@ -114,12 +114,12 @@ package struct JSONLine: Sendable {
         }
     }
 
-    /// Separates what follows from what stands before it, if anything does.
+    /// Appends a comma when one is due.
     package mutating func comma() {
         if needsComma { bytes.append(0x2C) }
     }
 
-    /// Whether a comma is due: not behind what opened something, ended a key or ended a line.
+    /// Whether a comma is due: not after an opening bracket, a key or a line end.
     ///
     /// A value never ends with one of these bytes, since strings end with a quotation mark.
     private var needsComma: Bool {

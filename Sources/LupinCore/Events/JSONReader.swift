@@ -1,4 +1,4 @@
-// What a JSON text says (RFC 8259): its grammar, which is read in one place, and values in memory.
+// Reads JSON (RFC 8259): one implementation of the grammar, and values in memory.
 
 /// A JSON value (RFC 8259).
 ///
@@ -16,7 +16,7 @@ package enum JSONValue: Sendable, Equatable {
         package let value: JSONValue
     }
 
-    /// The value that `bytes` spell, or nil when they are not one JSON text.
+    /// Parses one JSON text; returns nil when `bytes` are not valid.
     package init?(parsing bytes: Span<UInt8>) {
         var reader = JSONReader(bytes)
         guard let value = JSONValue(&reader, bytes, depth: 0), reader.isAtEnd(bytes) else {
@@ -61,9 +61,9 @@ package enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// The value at a path of member names, such as `http`, `response`, `status_code`.
+    /// Returns the value at a path of member names, such as `http`, `response`, `status_code`.
     ///
-    /// Of members with the same name the last one counts, as in most parsers.
+    /// Of members with the same name the last one is used, as in most parsers.
     package subscript(path: String...) -> JSONValue? {
         var value = self
         for name in path {
@@ -83,10 +83,10 @@ package enum JSONValue: Sendable, Equatable {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The number as a count, if it is one.
+    /// The number as a count, if it is an integer.
     package var count: UInt64? { number.flatMap { UInt64(exactly: $0) } }
 
-    /// The number as milliseconds; beyond a century it is none of ours.
+    /// The number, which is in milliseconds, as microseconds; nil when it is beyond a century.
     package var microseconds: Int64? {
         number.flatMap { abs($0) < 4e12 ? Int64(exactly: ($0 * 1000).rounded()) : nil }
     }
@@ -100,39 +100,39 @@ package enum JSONValue: Sendable, Equatable {
     }
 }
 
-/// What begins at a place of a JSON text: a whole scalar, or the bracket that opens the rest.
+/// The token at a position of a JSON text: a whole scalar, or an opening bracket.
 enum JSONToken {
     case object
     case list
-    /// The bytes between the quotes, with their escapes.
+    /// The bytes between the quotes, including escapes.
     case string(Range<Int>)
     case number(Range<Int>)
     case bool(Bool)
     case null
 }
 
-/// A position in bytes and the grammar of RFC 8259 around it.
+/// A position in bytes, and the grammar of RFC 8259.
 ///
-/// Every function returns nil where the grammar ends, and none reads behind the end.
+/// Functions return nil at an error in the grammar, and never read past the end.
 struct JSONReader {
-    /// Deeper nesting is refused, so that brackets of a peer cost no stack.
+    /// Deeper nesting is refused, so that a peer's brackets cannot exhaust the stack.
     static let depthMax = 64
 
     private(set) var position: Int
 
-    /// A byte order mark at the beginning is passed over, which RFC 8259 §8.1 allows.
+    /// Skips a byte order mark at the beginning, as RFC 8259 §8.1 allows.
     init(_ bytes: Span<UInt8>) {
         let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
         position = hasMark ? 3 : 0
     }
 
-    /// Whether only whitespace is left.
+    /// Skips whitespace; returns whether nothing else is left.
     mutating func isAtEnd(_ bytes: Span<UInt8>) -> Bool {
         skipWhitespace(bytes)
         return position == bytes.count
     }
 
-    /// Takes a scalar, or the opening bracket of an object or a list with `depth` others around it.
+    /// Takes a scalar, or the opening bracket of an object or a list at nesting `depth`.
     mutating func value(_ bytes: Span<UInt8>, depth: Int) -> JSONToken? {
         skipWhitespace(bytes)
         guard position < bytes.count, depth <= JSONReader.depthMax else { return nil }
@@ -155,14 +155,14 @@ struct JSONReader {
         }
     }
 
-    /// Takes what stands before the next member or element, if there is one, else the bracket that
-    /// closes them; nil where neither is due.
+    /// Takes the comma before the next member or element, or the closing bracket; returns nil when
+    /// neither follows.
     mutating func hasMore(_ bytes: Span<UInt8>, until close: UInt8, isFirst: Bool) -> Bool? {
         if take(close, bytes) { return false }
         return isFirst || take(0x2C, bytes) ? true : nil
     }
 
-    /// Takes a member's name and its colon; gives the bytes between the quotes.
+    /// Takes a member's name and its colon; returns the bytes between the quotes.
     mutating func name(_ bytes: Span<UInt8>) -> Range<Int>? {
         skipWhitespace(bytes)
         guard let name = string(bytes), take(0x3A, bytes) else { return nil }
@@ -194,7 +194,7 @@ struct JSONReader {
         return true
     }
 
-    /// The range between the quotes.
+    /// Takes a string; returns the range between the quotes.
     private mutating func string(_ bytes: Span<UInt8>) -> Range<Int>? {
         guard position < bytes.count, bytes[position] == 0x22 else { return nil }
         position += 1
@@ -218,9 +218,9 @@ struct JSONReader {
     }
 }
 
-/// Strings and numbers by themselves (RFC 8259 §6 and §7).
+/// The syntax of strings and numbers (RFC 8259 §6 and §7).
 enum JSONText {
-    /// What stands between the quotes; half a surrogate pair and what is no UTF-8 is U+FFFD.
+    /// Decodes a string; an unpaired surrogate and invalid UTF-8 become U+FFFD.
     static func string(_ range: Range<Int>, in bytes: Span<UInt8>) -> String {
         let raw = bytes.extracting(range)
         var text: [UInt8] = []
@@ -237,7 +237,7 @@ enum JSONText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Whether a string with this between its quotes is `text`; half a surrogate pair is no text.
+    /// Whether a string's raw content decodes to `text`; an unpaired surrogate never matches.
     static func spells(_ raw: Span<UInt8>, _ text: Span<UInt8>) -> Bool {
         var i = 0
         var matched = 0
@@ -258,7 +258,7 @@ enum JSONText {
         return matched == text.count
     }
 
-    /// How many bytes stand behind a backslash and belong to it.
+    /// Returns the number of bytes behind a backslash that belong to the escape.
     fileprivate static func escapeLength(at start: Int, in bytes: Span<UInt8>) -> Int? {
         guard start < bytes.count else { return nil }
         switch bytes[start] {
@@ -268,7 +268,7 @@ enum JSONText {
         }
     }
 
-    /// What the escape behind a backslash stands for; nil for half a pair, which alone is passed.
+    /// Decodes the escape behind a backslash; returns nil for an unpaired surrogate, and skips it.
     private static func unescaped(_ i: inout Int, in raw: Span<UInt8>) -> Unicode.Scalar? {
         guard i < raw.count else { return nil }
         i += 1
@@ -288,7 +288,7 @@ enum JSONText {
             let second = hex4(at: i + 2, in: raw), 0xDC00..<0xE000 ~= second
         else { return nil }
         i += 6
-        // Bounded: both are halves of a pair.
+        // Bounded: both are surrogates of a pair.
         return Unicode.Scalar(0x1_0000 + (first - 0xD800) << 10 + (second - 0xDC00))
     }
 
@@ -299,7 +299,7 @@ enum JSONText {
         }
     }
 
-    /// Where the number that begins at `start` ends; nil where none does.
+    /// Returns the end of the number that begins at `start`; nil when there is none.
     static func endOfNumber(in bytes: Span<UInt8>, from start: Int) -> Int? {
         var position = start
         func digits() -> Int {

@@ -1,10 +1,10 @@
-// What stands between the values of a line: keys, commas and the braces of nested objects.
+// The text between the values of a line: keys, commas and braces of nested objects.
 
-/// A table of fields, in the order in which a line has them.
+/// A table of fields, in the order of a line.
 protocol LineField: CaseIterable, RawRepresentable<UInt8>, Sendable {
     var row: LineFieldRow { get }
 
-    // The phases of a ``Timing``, which every table has.
+    // The phases of a ``Timing``, which every table includes.
     static var blocked: Self { get }
     static var dns: Self { get }
     static var tcp: Self { get }
@@ -15,13 +15,13 @@ protocol LineField: CaseIterable, RawRepresentable<UInt8>, Sendable {
     static var total: Self { get }
 }
 
-/// What a table says of a field.
+/// A row of a table of fields.
 package struct LineFieldRow: Sendable, Equatable {
-    /// Names of nested objects and the field's own, such as `http.request.method`.
+    /// Names of nested objects and of the field itself, such as `http.request.method`.
     package let path: String
-    /// For the documentation: a phrase.
+    /// A phrase for the documentation.
     package let meaning: String
-    /// Whether the value is a string, and not a number, a flag, a list or an object.
+    /// Whether the value is a string, rather than a number, a flag, a list or an object.
     package let isText: Bool
 
     static func text(_ path: String, _ meaning: String) -> LineFieldRow {
@@ -33,20 +33,20 @@ package struct LineFieldRow: Sendable, Equatable {
     }
 }
 
-/// The text between two fields that follow one another, for every pair of a table.
+/// The text between two consecutive fields, for every pair of a table.
 ///
-/// It ends the objects that the former stands in and the latter doesn't, begins those of the
-/// latter, and ends with its key; a text's quotation mark belongs to it.
+/// It closes the objects that only the former is in, opens those that only the latter is in, and
+/// ends with the latter's key, and a quotation mark when the value is a text.
 final class LineTexts: Sendable {
     private let count: Int
-    /// By field, one for each number of its objects that are open already; the last one is for a
-    /// line that has only begun.
+    /// By field, and by the number of its objects that are already open; the last one is for the
+    /// first field of a line.
     private let openings: [Fragment]
-    /// How many openings a field has room for.
+    /// The number of openings per field.
     private static let room = 5
-    /// By the former field, and by the latter: how many objects both stand in.
+    /// By former and latter field: the number of objects that both are in.
     private let shared: [UInt8]
-    /// How many objects each field stands in.
+    /// The number of objects that each field is in.
     private let depths: [UInt8]
 
     init<Field: LineField>(_: Field.Type) {
@@ -70,7 +70,7 @@ final class LineTexts: Sendable {
         }
     }
 
-    /// Appends what stands before the value of a field, given the number of the one before it.
+    /// Appends the text before the value of a field, given the preceding field.
     @inline(__always)
     fileprivate func open(_ field: Int, behind last: Int?, to output: inout TextCursor) {
         guard let last else {
@@ -81,7 +81,7 @@ final class LineTexts: Sendable {
         output.append(openings[field &* Self.room &+ open])
     }
 
-    /// Ends the objects of `last` in which `field` doesn't stand.
+    /// Closes the objects of `last` that `field` isn't in.
     fileprivate func end(_ last: Int, before field: Int, to output: inout TextCursor) {
         output.close(Int(depths[last]) &- Int(shared[last &* count &+ field]))
     }
@@ -91,7 +91,7 @@ final class LineTexts: Sendable {
     }
 }
 
-/// Where in a line, or in an object of a table, the next field goes.
+/// The position in a line, or in an object of a table, where the next field goes.
 struct LinePlace<Field: LineField> {
     private let texts: LineTexts
     private var last: Int?
@@ -101,22 +101,22 @@ struct LinePlace<Field: LineField> {
         self.last = last.map { Int($0.rawValue) }
     }
 
-    /// Appends what stands before the value of `field`; the value is the caller's.
+    /// Appends the text before the value of `field`; the caller appends the value.
     @inline(__always) mutating func open(_ field: Field, to output: inout TextCursor) {
         texts.open(Int(field.rawValue), behind: last, to: &output)
         last = Int(field.rawValue)
     }
 
-    /// Ends all objects but those of `field`, which is as good as written last.
+    /// Closes all objects but those of `field`, and continues as after `field`.
     mutating func end(at field: Field, to output: inout TextCursor) {
         if let last { texts.end(last, before: Int(field.rawValue), to: &output) }
         last = Int(field.rawValue)
     }
 
-    /// Takes note that fields up to this one have been written.
+    /// Records that the fields up to this one have been written.
     mutating func move(to field: Field) { last = Int(field.rawValue) }
 
-    /// Ends the object, if it was begun.
+    /// Closes the object, if it was opened.
     func close(to output: inout TextCursor) {
         if let last { texts.close(behind: last, to: &output) }
     }
@@ -131,7 +131,7 @@ struct LinePlace<Field: LineField> {
         output.append(literal: flag ? "true" : "false")
     }
 
-    /// Appends a duration in ms, or nothing.
+    /// Appends a duration in ms; appends nothing for nil.
     @inline(__always)
     mutating func add(
         _ field: Field,
@@ -155,7 +155,7 @@ struct LinePlace<Field: LineField> {
         add(.total, microseconds: timing.total, to: &output)
     }
 
-    /// Appends a time that few lines have, in microseconds since 1970.
+    /// Appends a time, in microseconds since 1970, of a rare field.
     mutating func add(_ field: Field, date microseconds: Int64, to output: inout TextCursor) {
         var timestamp = TimestampText()
         open(field, to: &output)
@@ -163,14 +163,14 @@ struct LinePlace<Field: LineField> {
         output.append(0x22)
     }
 
-    /// Appends a word of lupin's own.
+    /// Appends a word from lupin's own source.
     mutating func add(_ field: Field, literal: String, to output: inout TextCursor) {
         open(field, to: &output)
         output.append(literal: literal)
         output.append(0x22)
     }
 
-    /// Appends a text that may hold secrets, or nothing where it is empty or absent.
+    /// Appends a text that may hold secrets; appends nothing when it is empty or nil.
     mutating func add(
         _ field: Field,
         _ text: String?,

@@ -1,23 +1,23 @@
-// How bytes of strangers become text that can neither inject into a terminal nor break a line.
+// Escapes untrusted bytes, so that they can neither inject into a terminal nor break a line.
 
 /// Escaping for records.
 ///
-/// Everything lupin logs goes through here, because a header value may hold escape sequences for
-/// the terminal of whoever reads the log.
+/// All that lupin logs passes through here, because a field value may hold escape sequences for the
+/// reader's terminal.
 package enum LogText {
-    /// Bytes of one string that are written; what is beyond becomes `…+n`.
+    /// The maximum number of bytes written of one string; the rest becomes `…+n`.
     package static let bytesMax = 4096
 
-    /// What a string becomes: a JSON string's inside, or a line for people.
+    /// The target: the inside of a JSON string, or a line for users.
     package enum Form: Sendable { case json, plain }
 
-    /// Appends `text`, escaped and cut.
+    /// Appends `text`, escaped and truncated.
     package static func append(_ text: String, as form: Form, to output: inout [UInt8]) {
         append(text.utf8Span.span, as: form, to: &output)
     }
 
-    /// Appends `bytes`, escaped and cut: control characters, U+007F to U+009F and characters that
-    /// reorder text as `\u00NN`, bytes that are not UTF-8 as the text `\xNN`.
+    /// Appends `bytes`, escaped and truncated: control characters, U+007F to U+009F and characters
+    /// that reorder text as `\u00NN`, invalid UTF-8 as the text `\xNN`.
     package static func append(
         _ bytes: Span<UInt8>,
         as form: Form,
@@ -39,14 +39,14 @@ package enum LogText {
         }
     }
 
-    /// `text` for people, escaped and cut.
+    /// Returns `text` for users, escaped and truncated.
     package static func plain(_ text: String) -> String {
         var output: [UInt8] = []
         append(text, as: .plain, to: &output)
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// Where to stop: at `bytesMax`, or up to three bytes before it if that splits a character.
+    /// Where to truncate: at `bytesMax`, or up to three bytes earlier to keep a character whole.
     private static func cut(_ bytes: Span<UInt8>) -> Int {
         guard bytes.count > bytesMax else { return bytes.count }
         var end = bytesMax
@@ -54,9 +54,9 @@ package enum LogText {
         return end
     }
 
-    /// Whether all bytes stand for themselves in both forms and none is to be cut.
+    /// Whether no byte needs escaping in either form, and none is to be truncated.
     ///
-    /// Without an early end, because that loop becomes vector instructions: 59 bytes take 10 ns.
+    /// Has no early exit, so that the loop is vectorized: 59 bytes take 10 ns.
     static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         if bytes.count > bytesMax { return false }
         var isPlain = true
@@ -64,8 +64,7 @@ package enum LogText {
         return isPlain
     }
 
-    /// Appends the bytes from `start` on that stand for themselves in both forms, and returns where
-    /// they end.
+    /// Appends the bytes from `start` on that need no escaping in either form; returns their end.
     private static func appendPlain(
         _ bytes: Span<UInt8>,
         from start: Int,
@@ -83,7 +82,7 @@ package enum LogText {
         return i
     }
 
-    /// Appends the one character at `i` and returns how many bytes it has.
+    /// Appends the character at `i`; returns the number of its bytes.
     private static func appendOne(
         _ bytes: Span<UInt8>,
         at i: Int,
@@ -127,7 +126,7 @@ package enum LogText {
         }
     }
 
-    /// C1 controls, line separators, and what reorders or hides the text around it.
+    /// C1 controls, line separators, and characters that reorder or hide the text around them.
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x80...0x9F, 0x061C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF: true
@@ -135,8 +134,8 @@ package enum LogText {
         }
     }
 
-    /// The character whose UTF-8 begins at `i`, or nil when that is not UTF-8 (RFC 3629 §4:
-    /// no overlong forms, no surrogates, nothing above U+10FFFF).
+    /// Returns the character at `i`, or nil for invalid UTF-8 (RFC 3629 §4: no overlong forms, no
+    /// surrogates, nothing above U+10FFFF).
     private static func scalar(in bytes: Span<UInt8>, at i: Int) -> (scalar: UInt32, length: Int)? {
         let first = bytes[i]
         let length: Int

@@ -1,4 +1,4 @@
-// The one error type of the engine: what failed, whose fault it is, and whether trying again helps.
+// The engine's error type: what failed, the side at fault, and whether a retry helps.
 
 /// A failed exchange or attempt.
 ///
@@ -7,16 +7,16 @@ public struct LupinError: Error, Sendable, Equatable {
     package var kind: ErrorKind
     package var side: ErrorSide
     package var retry: RetryClass
-    /// The status of the response that lupin makes of it.
+    /// The status of lupin's response.
     public package(set) var status: UInt16
-    /// The host that was asked for, as the user wrote it.
+    /// The requested host, as the user wrote it.
     public package(set) var host: String?
-    /// What happened, in words for people; empty when the kind says it all.
+    /// What happened, as text for users; empty when the kind says it all.
     ///
-    /// Bytes of a peer may stand in it: whoever prints it escapes, and whoever sends it redacts.
+    /// It may hold bytes of a peer: escape it before printing, and redact it before sending.
     package var detail: String
 
-    /// An error; what is not given follows from `kind`.
+    /// Creates an error; omitted values follow from `kind`.
     package init(
         _ kind: ErrorKind,
         host: String? = nil,
@@ -33,7 +33,7 @@ public struct LupinError: Error, Sendable, Equatable {
         self.detail = detail
     }
 
-    /// What is wrong with a request that lupin itself refuses, by the status it is refused with.
+    /// The problem of a request that lupin itself refuses, by the response's status.
     ///
     /// 401, 403, 407 and 421 are `http_request_denied`: the request was understood and not
     /// allowed. All others are `http_request_error`.
@@ -51,8 +51,8 @@ public struct LupinError: Error, Sendable, Equatable {
         )
     }
 
-    /// The same failure on a connection that came from the pool: it was closed before the request
-    /// reached anybody, which another connection cures.
+    /// The same failure on a pooled connection: it was closed before the request reached the peer,
+    /// so a retry on another connection helps.
     package var onReusedConnection: LupinError {
         guard retry == .reset else { return self }
         var error = self

@@ -1,4 +1,4 @@
-// Whether a field or parameter name is on a list of names and globs, without regard to case.
+// A list of field or parameter names and globs, matched without regard to case.
 
 /// Names, some with `*` for any run of bytes.
 package struct NameSet: Sendable {
@@ -29,7 +29,7 @@ package struct NameSet: Sendable {
         return false
     }
 
-    /// Walks both once and comes back to the last `*` only: at most glob × name steps.
+    /// Scans both once, and only backtracks to the last `*`: at most glob × name steps.
     private static func matches(_ glob: Span<UInt8>, _ name: Span<UInt8>) -> Bool {
         var g = 0
         var n = 0

@@ -1,4 +1,4 @@
-// How numbers and times become ASCII in records, without a String between.
+// Formats numbers and times as ASCII for records, without an intermediate String.
 
 extension Array where Element == UInt8 {
     /// Appends the low `digits` hex digits of `value`, lower case.
@@ -28,22 +28,22 @@ extension Array where Element == UInt8 {
         }
     }
 
-    /// Appends µs as ms with three decimals; a negative duration counts as 0.
+    /// Appends µs as ms with three decimals; a negative duration becomes 0.
     package mutating func append(milliseconds microseconds: Int64) {
         appendText(atMost: 24) { output in output.append(milliseconds: microseconds) }
     }
 }
 
-/// Wall clock times as text.
+/// Formats wall clock times.
 ///
-/// The text of the last second is kept: a busy worker formats a date once a second.
+/// Caches the text of the last second: a busy worker formats a date once a second.
 package struct TimestampText: Sendable {
-    /// Seconds east of UTC, for people; records for machines use 0.
+    /// Seconds east of UTC, for users; records for machines use 0.
     package let utcOffsetSeconds: Int64
     private var second = Int64.min
-    /// `2026-11-20T22:41:07` of `second`.
+    /// The text of `second`: `2026-11-20T22:41:07`.
     private var text: [UInt8] = []
-    /// The same with its point, as records take it.
+    /// The same, followed by a point, for records.
     private var fragment = Fragment("")
 
     package init(utcOffsetSeconds: Int64 = 0) { self.utcOffsetSeconds = utcOffsetSeconds }
@@ -53,7 +53,7 @@ package struct TimestampText: Sendable {
         bytes.appendText(atMost: 27) { output in append(date: microseconds, to: &output) }
     }
 
-    /// The same, 27 bytes, where there is room for them.
+    /// Appends the same, 27 bytes, to a cursor.
     mutating func append(date microseconds: Int64, to output: inout TextCursor) {
         let fraction = UInt32(truncatingIfNeeded: update(microseconds))
         output.append(fragment)
@@ -75,7 +75,7 @@ package struct TimestampText: Sendable {
         bytes.append(contentsOf: text.prefix(10))
     }
 
-    /// Makes `text` that of the given time and returns the µs within the second.
+    /// Updates `text` to the given time; returns the µs within the second.
     private mutating func update(_ microseconds: Int64) -> Int64 {
         let (whole, fraction) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         let floor = fraction < 0 ? whole - 1 : whole
@@ -91,7 +91,7 @@ package struct TimestampText: Sendable {
 
     private static func format(second: Int64) -> [UInt8] {
         let (days, time) = second.quotientAndRemainder(dividingBy: 86_400)
-        // Counted from 1 March of year 0, leap days come last in their year, and every 400 years
+        // With years that begin on 1 March, leap days come last in their year, and every 400 years
         // have 146097 days.
         let shifted = days + 719_468
         let (era, dayOfEra) = shifted.quotientAndRemainder(dividingBy: 146_097)

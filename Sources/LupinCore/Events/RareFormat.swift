@@ -1,7 +1,7 @@
-// What few records have: credentials, a cache's status, certificates, redirects, errors, tunnels.
+// Formats rare data: credentials, cache status, certificates, redirects, errors, tunnels.
 
 extension RecordFormat {
-    /// Appends what was decided about the exchange before its attempts.
+    /// Appends the decisions about the exchange that precede its attempts.
     mutating func addDecisions(
         of record: ExchangeRecord,
         at place: inout LinePlace<RecordField>,
@@ -15,7 +15,7 @@ extension RecordFormat {
             place.add(.tokenWait, microseconds: use.waitMicroseconds, to: &output)
         }
         if let status = record.cache {
-            // It is lupin's own text, so there is nothing in it to redact.
+            // lupin's own text, so there is nothing in it to redact.
             place.open(.cacheStatus, to: &output)
             output.append(json: status.utf8Span.span)
             output.append(0x22)
@@ -65,11 +65,11 @@ extension RecordFormat {
         }
         if let leaf = trust.leaf { place.add(.trustLeaf, literal: leaf, to: &output) }
         guard let end = trust.notAfter else { return }
-        // Beyond year 9999, where RFC 3339 ends, nobody needs to know.
+        // Clamped to year 9999, where RFC 3339 ends.
         place.add(.trustEnd, date: min(max(end, 0), 253_402_300_799) * 1_000_000, to: &output)
     }
 
-    /// Appends how it ended, where that was no usual end.
+    /// Appends how the exchange ended, when it has an error or was a tunnel.
     mutating func addEnd(
         of record: ExchangeRecord,
         at place: inout LinePlace<RecordField>,

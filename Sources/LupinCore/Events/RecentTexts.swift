@@ -1,9 +1,9 @@
-// Which finished pieces of record lines are worth remembering, and how they are found again.
+// Caches of finished pieces of record lines.
 
-/// Texts that were made for recent keys.
+/// A cache of the texts of recent keys.
 ///
-/// Every key has one place, given by a hash that the caller computes; a clash replaces. So a lookup
-/// is one comparison, and memory has a limit whatever peers send.
+/// Every key has one place, given by a hash that the caller computes; a collision replaces. So a
+/// lookup is one comparison, and memory is bounded whatever peers send.
 struct RecentTexts<Key: Equatable & Sendable, Text: Sendable>: Sendable {
     private var keys = [Key?](repeating: nil, count: recentPlaces)
     /// The texts by place.
@@ -11,9 +11,9 @@ struct RecentTexts<Key: Equatable & Sendable, Text: Sendable>: Sendable {
 
     init(empty: Text) { texts = Array(repeating: empty, count: recentPlaces) }
 
-    /// Whether the text of `key` lies at `place`.
+    /// Whether `place` has the text of `key`.
     func holds(_ key: borrowing Key, at place: Int) -> Bool {
-        // Looked at where it lies: a copy would cost more than the comparison.
+        // Compared in place: a copy would cost more than the comparison.
         let keys = keys.span
         switch keys[place] {
         case nil: return false
@@ -29,22 +29,22 @@ struct RecentTexts<Key: Equatable & Sendable, Text: Sendable>: Sendable {
 
 private let recentPlaces = 64
 
-/// The place of what has this hash; all bits have a part in it.
+/// Returns the place for a hash, to which all bits contribute.
 func recentPlace(_ hash: UInt64) -> Int {
     Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) &>> 58)
 }
 
 /// The field names of recent messages as JSON lists.
 ///
-/// One client sends the same few lists of names again and again, and so does one origin.
+/// A client sends the same few lists of names again and again, and so does an origin.
 struct RecentNames: Sendable {
-    /// Longer lists are not remembered.
+    /// Longer lists are not cached.
     private static let keyBytesMax = 1024
 
     private struct Entry: Sendable {
-        /// For each line its known name, or 0, the length and the name as received.
+        /// For each line, its known name; or 0, the length and the name as received.
         var key: [UInt8] = []
-        /// `["accept","x-trace"]`; empty where nothing is remembered yet.
+        /// `["accept","x-trace"]`; empty when nothing is cached yet.
         var text: [UInt8] = []
 
         func matches(_ fields: FieldSection) -> Bool {
@@ -67,7 +67,7 @@ struct RecentNames: Sendable {
 
     private var entries = [Entry](repeating: Entry(), count: recentPlaces)
 
-    /// Appends `["accept","x-trace"]`, or returns false when it isn't remembered.
+    /// Appends `["accept","x-trace"]`; returns false when it isn't cached.
     func append(_ fields: FieldSection, to output: inout TextCursor) -> Bool {
         let entries = entries.span
         let place = RecentNames.place(of: fields)
@@ -76,7 +76,7 @@ struct RecentNames: Sendable {
         return true
     }
 
-    /// Remembers `["accept","x-trace"]`.
+    /// Caches `["accept","x-trace"]`.
     mutating func put(_ text: [UInt8], of fields: FieldSection) {
         guard let key = RecentNames.key(of: fields) else { return }
         entries[RecentNames.place(of: fields)] = Entry(key: key, text: text)
@@ -86,7 +86,7 @@ struct RecentNames: Sendable {
         let lines = fields.lines.span
         var hash: UInt64 = 0
         for i in lines.indices {
-            // The length is there for names that aren't known.
+            // The length distinguishes unknown names.
             hash = hash &* 31 &+ UInt64(lines[i].known.rawValue) &+ UInt64(lines[i].name.count)
         }
         return recentPlace(hash)
@@ -106,15 +106,15 @@ struct RecentNames: Sendable {
 }
 
 extension Span<UInt8> {
-    /// A cheaper hash, of the length and the eight bytes at both ends.
+    /// A cheaper hash, of the length and of eight bytes at each end.
     ///
-    /// Hosts of one domain differ in the first ones, ports and addresses in the last ones.
+    /// Hosts of one domain differ in the first bytes, ports and addresses in the last ones.
     var sparseHash: UInt64 {
         guard count >= 8 else { return weightedSum }
         return word(at: 0) &* 31 &+ word(at: count &- 8) &+ UInt64(count)
     }
 
-    /// A cheap hash of short texts: a sum in which every byte has another weight.
+    /// A cheap hash of short texts: a sum in which every byte has a different weight.
     var weightedSum: UInt64 {
         var sum: UInt32 = 0
         for i in indices { sum &+= UInt32(self[i]) &* UInt32(truncatingIfNeeded: i &+ 1) }

@@ -1,9 +1,9 @@
-// The fields of an exchange's line in the log: where each stands, and what it means.
+// The fields of an exchange's line in the log: the path and the meaning of each.
 
 /// A field of the exchange record, in the order in which fields are written.
 ///
-/// Who writes lines (``RecordFormat``), who reads them back (``JSONValue``) and the page
-/// RecordFields of the documentation all go by this table: a field that is not here does not exist.
+/// The writer of lines (``RecordFormat``), their reader (``JSONValue``) and the documentation's
+/// page RecordFields all use this table: a field that is not here does not exist.
 ///
 /// Names are the paths of OpenTelemetry's HTTP conventions as nested objects.
 package enum RecordField: UInt8, CaseIterable, LineField {
@@ -175,10 +175,10 @@ package enum AttemptField: UInt8, CaseIterable, LineField {
 // MARK: Reading
 
 extension JSONValue {
-    /// What a line says of a field.
+    /// Returns the value of a field in a line.
     package subscript(field field: RecordField) -> JSONValue? { self[at: field.row.path] }
 
-    /// What an attempt's object says of a field.
+    /// Returns the value of a field in an attempt's object.
     package subscript(attempt field: AttemptField) -> JSONValue? { self[at: field.row.path] }
 
     private subscript(at path: String) -> JSONValue? {

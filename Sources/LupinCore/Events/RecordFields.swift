@@ -1,4 +1,4 @@
-// How the smaller parts of a record stand in its line, texts of strangers cleaned of secrets.
+// Formats the smaller parts of a record, with secrets redacted in untrusted texts.
 
 extension JSONLine {
     /// Appends a text that may hold secrets.
@@ -21,7 +21,7 @@ extension JSONLine {
 
     /// Appends a field name in lower case, as an element or as a key.
     ///
-    /// Names that are tokens, and all that parsers accept are, need no escaping.
+    /// Tokens, which is all that parsers accept, need no escaping.
     fileprivate mutating func element(name: Span<UInt8>, _ redactor: Redactor) {
         var isToken = name.count <= LogText.bytesMax
         for i in name.indices { isToken = isToken && name[i].isTokenByte }
@@ -56,7 +56,7 @@ extension Redactor {
         return line.bytes
     }
 
-    /// `{"accept":["*/*"]}`: the values of the fields that are to be shown, by name.
+    /// `{"accept":["*/*"]}`: the values of the fields to show, by name.
     func values(of fields: FieldSection, _ headers: LogSettings.Headers) -> [UInt8] {
         let wanted: NameSet? = if case .listed(let names) = headers { NameSet(names) } else { nil }
         var line = JSONLine()
@@ -134,7 +134,7 @@ extension LogSettings.Headers {
         }
     }
 
-    /// Whether records have values of fields.
+    /// Whether records contain values of fields.
     var showsValues: Bool {
         switch self {
         case .listed, .all: true
@@ -144,7 +144,7 @@ extension LogSettings.Headers {
 }
 
 extension Redactor {
-    /// Path and query of the client's request as records show them.
+    /// Path and query of the client's request, as records show them.
     package func recordedPath(of request: RequestHead) -> [UInt8] {
         if request.form == .asterisk { return [0x2A] }
         if request.pathAndQuery.isEmpty { return [0x2F] }
@@ -154,7 +154,7 @@ extension Redactor {
 }
 
 extension Redactor {
-    /// The URL of the client's request as records show it; of a CONNECT host and port.
+    /// The URL of the client's request, as records show it; host and port for CONNECT.
     package func recordedURL(of request: RequestHead, at origin: Origin) -> String {
         if request.form == .authority { return cleaned(origin.hostAndPort) }
         let start = "\(origin.scheme.name)://\(origin.authority)"
@@ -164,7 +164,7 @@ extension Redactor {
 }
 
 extension ProtocolVersion {
-    /// As in `network.protocol.version`.
+    /// The value for `network.protocol.version`.
     package var text: String {
         switch self {
         case .http10: "1.0"

@@ -1,8 +1,8 @@
-// Which records somebody wants to see, and what a JSON line of the log says in short.
+// Filters records, and reads their summaries from JSON lines of the log.
 
-/// The filter of `lupin log`: every condition that is given must hold.
+/// The filter of `lupin log`: every given condition must hold.
 package struct RecordFilter: Sendable {
-    /// An option that can't be understood; the text says what would be.
+    /// An invalid option; the text says what would be valid.
     package struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -12,14 +12,14 @@ package struct RecordFilter: Sendable {
     private let rule: String?
     private let outcome: String?
 
-    /// A filter of the texts of options; nil is no condition.
+    /// Creates a filter from the texts of options; nil means no condition.
     ///
     /// - Parameters:
     ///   - host: A host name in which `*` stands for any run of characters.
     ///   - status: `404`, `5xx` or `200-299`.
     ///   - rule: The name of a rule that matched.
     ///   - outcome: One of the words of ``ExchangeRecord/Outcome``.
-    /// - Throws: What can't be understood, with what would be.
+    /// - Throws: The invalid option, with what would be valid.
     package init(
         host: String? = nil,
         status: String? = nil,
@@ -53,7 +53,7 @@ package struct RecordFilter: Sendable {
         return true
     }
 
-    /// A line of a stage is wanted if it has what is asked for.
+    /// Whether the line of a stage matches all given conditions.
     package func matches(_ stage: StageRecord) -> Bool {
         if let hosts, !hosts.contains(stage.host.utf8Span.span) { return false }
         if let statuses, !statuses.contains(UInt64(stage.status)) { return false }
@@ -82,7 +82,7 @@ package struct RecordFilter: Sendable {
 }
 
 extension RecordSummary {
-    /// The summary of one line of the log; nil when the line is not an exchange record.
+    /// Reads the summary of one line of the log; returns nil when it is not an exchange record.
     package init?(_ json: JSONValue) {
         guard ["exchange", "tunnel"].contains(json[field: .event]?.string),
             let start = json[field: .timestamp]?.string.flatMap({ Self.microseconds(ofDate: $0) })
@@ -115,7 +115,7 @@ extension RecordSummary {
         dropped = json[field: .dropped]?.count ?? 0
     }
 
-    /// µs since 1970 of `2026-11-20T22:41:07.123456Z`, the one form lupin writes.
+    /// Parses `2026-11-20T22:41:07.123456Z`, the only form that lupin writes, as µs since 1970.
     static func microseconds(ofDate text: String) -> Int64? {
         let bytes = Array(text.utf8)
         let separators: [(Int, UInt8)] = [

@@ -1,21 +1,21 @@
-// How a record becomes one line of JSON: what each field of the table says of it.
+// Writes a record as one line of JSON, field by field of the table.
 
 /// Writes exchange records as JSON lines.
 ///
-/// Loop-confined: it keeps the text of the current second, and of field names, rules and origins
-/// that came lately.
+/// Loop-confined: it caches the text of the current second, and of recent field names, rules and
+/// origins.
 ///
-/// What is unknown is absent; nothing is ever null. Every exchange pays for its line, so it is
-/// written in one go, straight to where it stays; and what writes it is mutating throughout, since
-/// the format would be copied for anything else, with a reference count for each of its parts.
+/// Unknown values are omitted; nothing is ever null. Every exchange pays for its line, so it is
+/// written in one pass, directly to its final place. All writing methods are mutating, since others
+/// would copy the format and retain each of its parts.
 package struct RecordFormat: Sendable {
     /// Changes only when the meaning of a field changes.
     package static let schema: UInt64 = 1
 
-    /// What hides secrets; replaced when rules are reloaded.
+    /// Hides secrets; replaced when rules are reloaded.
     package var redactor: Redactor {
         didSet {
-            // What is remembered went through the redactor before.
+            // The cached texts were redacted by the previous redactor.
             names = RecentNames()
             rules = RecentTexts(empty: RulesText())
             origins = RecentTexts(empty: OriginText())
@@ -29,7 +29,7 @@ package struct RecordFormat: Sendable {
     private let texts = RecordField.texts
     let attemptTexts = AttemptField.texts
     let words = LineWords()
-    /// How long lines are about.
+    /// The approximate length of a line.
     private(set) var lengthGuess = 1536
     private static let guessMax = 16 << 10
 
@@ -37,7 +37,7 @@ package struct RecordFormat: Sendable {
 
     /// Appends the record's line.
     ///
-    /// `dropped` are the lines lost since the line before.
+    /// `dropped` is the number of lines lost since the previous line.
     package mutating func appendJSON(
         _ record: ExchangeRecord,
         dropped: Int,
@@ -91,7 +91,7 @@ package struct RecordFormat: Sendable {
         }
     }
 
-    /// Appends a word that stands in nearly all lines, or another one.
+    /// Appends a word that is in nearly all lines, or another one.
     @inline(__always)
     private func addWord(
         _ field: RecordField,
@@ -182,7 +182,7 @@ package struct RecordFormat: Sendable {
         add(response.fields, names, values, by: record.headers, at: &place, to: &output)
     }
 
-    /// Appends what the settings show of a head's fields.
+    /// Appends the fields of a head that the settings select.
     private mutating func add(
         _ fields: FieldSection,
         _ namesField: RecordField,
@@ -230,9 +230,9 @@ package struct RecordFormat: Sendable {
     private struct OriginText {
         /// `https://api.github.com`.
         var url: [UInt8] = []
-        /// Scheme, domain and port, as they stand behind `url.full`.
+        /// Scheme, domain and port, as they follow `url.full`.
         var parts: [UInt8] = []
-        /// Domain and port, as they stand where there is no URL: where a tunnel leads.
+        /// Domain and port, for lines without a URL: the target of a tunnel.
         var place: [UInt8] = []
 
         init() {}
@@ -247,7 +247,7 @@ package struct RecordFormat: Sendable {
                 place.add(.port, UInt64(origin.port), to: &output)
             }
             place.appendText(about: 512) { output in
-                // Whatever stands there begins no object of the URL's.
+                // The preceding field, whichever it is, opens no object of the URL's.
                 var place = LinePlace<RecordField>(texts, behind: .mode)
                 place.add(.domain, origin.host.text, redactor, to: &output)
                 place.add(.port, UInt64(origin.port), to: &output)
@@ -271,7 +271,7 @@ package struct RecordFormat: Sendable {
         output.append(origins.texts[i].url)
         let path = request.fields.storage.span.extracting(request.pathAndQuery.range)
         if request.form == .asterisk {
-            // The request is about the server itself, so its URL has no path (RFC 9110 §7.1).
+            // The request addresses the server itself, so its URL has no path (RFC 9110 §7.1).
             let star: [UInt8] = [0x2A]
             let nothing = star.span.extracting(first: 0)
             add(nothing, behind: i, path: star.span, at: &place, to: &output)
@@ -285,7 +285,7 @@ package struct RecordFormat: Sendable {
         }
     }
 
-    /// Appends the rest of a URL, what is known of its origin, and its path.
+    /// Appends the rest of a URL, the parts of its origin, and its path.
     private mutating func add(
         _ rest: Span<UInt8>,
         behind origin: Int,
@@ -302,7 +302,7 @@ package struct RecordFormat: Sendable {
         output.append(0x22)
     }
 
-    /// Where the texts of an origin lie.
+    /// Returns the place of an origin's texts.
     private mutating func remembered(_ origin: Origin) -> Int {
         let hash = origin.authority.utf8Span.span.sparseHash &+ UInt64(origin.scheme.rawValue)
         let place = recentPlace(hash)
@@ -342,7 +342,7 @@ package struct RecordFormat: Sendable {
         output.append(rules.texts[i].steps)
     }
 
-    /// Where the texts of these rules lie.
+    /// Returns the place of these rules' texts.
     private mutating func remembered(_ record: RulesRecord) -> Int {
         var hash = UInt64(record.steps.count)
         for name in record.matched { hash = hash &* 31 &+ name.utf8Span.span.weightedSum }
@@ -354,7 +354,7 @@ package struct RecordFormat: Sendable {
     }
 }
 
-/// Words that stand in nearly all lines, each with the quotation mark that ends it.
+/// Words that are in nearly all lines, each with its closing quotation mark.
 final class LineWords: Sendable {
     let exchange = Fragment(#"exchange""#)
     let ok = Fragment(#"ok""#)
@@ -376,7 +376,7 @@ final class LineWords: Sendable {
 }
 
 extension Span<UInt8> {
-    /// What stands before the query.
+    /// The part before the query.
     fileprivate var pathAlone: Span<UInt8> {
         @_lifetime(copy self)
         get {

@@ -1,8 +1,8 @@
-// How a stream of JSON lines becomes what `lupin log` prints.
+// Formats a stream of JSON lines for `lupin log`.
 
-/// Cuts input into lines, drops what the filter does not want, and formats the rest.
+/// Splits input into lines, drops those that the filter excludes, and formats the rest.
 package struct RecordPrinter: Sendable {
-    /// A longer line is none of lupin's and is dropped.
+    /// A longer line is not lupin's and is dropped.
     private static let lineBytesMax = 4 << 20
 
     package let filter: RecordFilter
@@ -15,14 +15,14 @@ package struct RecordPrinter: Sendable {
         self.text = text
     }
 
-    /// Takes all complete lines from the front of `input` and returns what is to be printed.
+    /// Takes all complete lines from the front of `input`; returns the output.
     package mutating func take(from input: inout [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         take(from: &input) { output += $0 }
         return output
     }
 
-    /// The same, calling `body` with what is to be printed of each line that passes.
+    /// Takes the same lines, and calls `body` with the output of each line that passes.
     package mutating func take(from input: inout [UInt8], _ body: ([UInt8]) -> Void) {
         var start = 0
         for i in input.indices where input[i] == 0x0A {
@@ -35,7 +35,7 @@ package struct RecordPrinter: Sendable {
         if input.count > RecordPrinter.lineBytesMax { input = [] }
     }
 
-    /// Takes the rest as a last line that lacks its end.
+    /// Takes the rest as a last line without a newline.
     package mutating func finish(_ input: inout [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         print(input.span, to: &output)

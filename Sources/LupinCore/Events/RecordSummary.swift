@@ -1,7 +1,7 @@
-// The line about an exchange that people read: what it shows, how it fits a terminal.
+// The line about an exchange for users: its content, and its layout on a terminal.
 
-/// What the text format shows of a record; `lupin log` makes it from a JSON line, lupin itself
-/// from the record.
+/// The data that the text format shows of a record; `lupin log` reads it from a JSON line, lupin
+/// itself from the record.
 ///
 /// Texts are redacted already, and escaped only when they are printed.
 package struct RecordSummary: Sendable, Equatable {
@@ -11,12 +11,12 @@ package struct RecordSummary: Sendable, Equatable {
     package var program = ""
     /// 0 when the client got no response.
     package var status: UInt64 = 0
-    /// The client spoke HTTP/2.
+    /// Whether the client used HTTP/2.
     package var isHTTP2 = false
     package var method = ""
     package var url = ""
     package var host = ""
-    /// Bytes the client got: of the body, or through the tunnel.
+    /// Bytes that the client got: of the body, or through the tunnel.
     package var sizeBytes: UInt64?
     package var totalMicroseconds: Int64?
     package var outcome = ""
@@ -25,21 +25,21 @@ package struct RecordSummary: Sendable, Equatable {
     package var errorType = ""
     package var errorDetail = ""
     package var rules: [String] = []
-    /// The alert by which the client made its tunnel go past the rules.
+    /// The alert with which the client caused its tunnel to bypass the rules.
     package var bypassCause = ""
-    /// The token that was used, and what became of it.
+    /// The token that was used, and the result.
     package var token = ""
     package var tokenAction = ""
-    /// What does not hold of what `validate:` demands.
+    /// The condition of `validate:` that does not hold.
     package var failedCondition = ""
-    /// Redirects that were followed.
+    /// The number of redirects that were followed.
     package var redirects = 0
     package var attempts = 0
     package var dropped: UInt64 = 0
 
     package init() {}
 
-    /// What people see of `record`.
+    /// Reads the summary of `record`.
     package init(_ record: borrowing ExchangeRecord, dropped: Int, redactor: Redactor) {
         startMicroseconds = record.startMicroseconds
         id = record.id.short
@@ -74,18 +74,18 @@ package struct RecordSummary: Sendable, Equatable {
     }
 }
 
-/// Writes summaries as lines for people.
+/// Writes summaries as lines for users.
 package struct SummaryText: Sendable {
     package var isColoured: Bool
-    /// Columns of the terminal; longer URLs lose their middle.
+    /// The width of the terminal; longer URLs are shortened in the middle.
     ///
-    /// nil: lines may be of any length.
+    /// nil: lines may have any length.
     package var columns: Int?
     var timestamp: TimestampText
-    /// The day of the line before.
+    /// The day of the previous line.
     private var day: [UInt8]?
 
-    /// With the present, in microseconds since 1970, a first line of another day has its date.
+    /// With `now`, in microseconds since 1970, a date precedes the first line of another day.
     package init(
         isColoured: Bool,
         columns: Int? = nil,
@@ -103,7 +103,7 @@ package struct SummaryText: Sendable {
 
     /// Appends `22:41:07.123 200 6f1c0e0b GET  https://api.github.com/user 5.0KiB 743ms [github]`.
     ///
-    /// On a terminal what stands behind the URL ends at the right margin.
+    /// On a terminal, the text after the URL is aligned at the right margin.
     package mutating func append(_ summary: RecordSummary, to bytes: inout [UInt8]) {
         appendDay(of: summary.startMicroseconds, to: &bytes)
         var time: [UInt8] = []
@@ -133,7 +133,7 @@ package struct SummaryText: Sendable {
         bytes.append(0x0A)
     }
 
-    /// Appends `--- 2026-11-23` where another day begins than that of the line before.
+    /// Appends `--- 2026-11-23` when the day differs from that of the previous line.
     mutating func appendDay(of microseconds: Int64, to bytes: inout [UInt8]) {
         var day: [UInt8] = []
         timestamp.append(dayOf: microseconds, to: &day)
@@ -143,7 +143,7 @@ package struct SummaryText: Sendable {
         bytes.append(0x0A)
     }
 
-    /// What stands behind the URL.
+    /// The text after the URL.
     private static func tail(of summary: RecordSummary) -> (text: String, isBad: Bool) {
         var parts: [String] = []
         if let size = summary.sizeBytes { parts.append(SummaryText.size(size)) }
@@ -153,7 +153,7 @@ package struct SummaryText: Sendable {
         if summary.redirects > 0 {
             parts.append(summary.redirects == 1 ? "1 redirect" : "\(summary.redirects) redirects")
         }
-        // That a credential went along is no news.
+        // The normal use of a credential is not shown.
         if !["", "none", "used"].contains(summary.tokenAction) {
             parts.append("\(summary.token) \(summary.tokenAction)")
         }
@@ -180,7 +180,7 @@ package struct SummaryText: Sendable {
         return (LogText.plain(parts.joined(separator: " ")), isBad)
     }
 
-    /// `url` as wide as its place, with its middle replaced by `…` where it is too long.
+    /// Fits `url` into the remaining width; a longer one is shortened in the middle with `…`.
     ///
     /// A URL keeps at least 24 columns.
     func fitted(_ url: String, taken: Int) -> String {

@@ -1,18 +1,18 @@
-// How an exchange of the past ended and why, in sentences made of its line in the log.
+// Explains how and why a past exchange ended, in sentences from its line in the log.
 
-/// The end of an exchange: attempt by attempt, what failed, what was decided, what to change.
+/// The end of an exchange: its attempts, the failure, the decisions, and what to change.
 package struct RecordedEnd: Sendable {
     private let record: JSONValue
-    /// What failed, if anything.
+    /// The failure, if there was one.
     package let error: ErrorKind?
 
-    /// What a line of the log says.
+    /// Reads a line of the log.
     package init(_ record: JSONValue) {
         self.record = record
         error = record[field: .errorType]?.string.flatMap(ErrorKind.init(rawValue:))
     }
 
-    /// Sentences, in the order of what happened.
+    /// Sentences, in chronological order.
     package var lines: [String] {
         var lines = [summary]
         lines += bypass

@@ -1,6 +1,6 @@
-// What a record, from the log or from a running lupin, says of a request that may be made again.
+// A request that may be repeated, read from a record of the log or of a running lupin.
 
-/// An exchange of the past.
+/// A past exchange.
 ///
 /// Texts are redacted already.
 package struct RecordedExchange: Sendable {
@@ -13,42 +13,43 @@ package struct RecordedExchange: Sendable {
     }
 
     package var id: String
-    /// The client's URL; for a tunnel there is none.
+    /// The client's URL; empty for a tunnel.
     package var url: String
-    /// Scheme, host and port of it, up to the path.
+    /// Its scheme, host and port, up to the path.
     package var site: String
-    /// Empty where it is not known.
+    /// Empty when unknown.
     package var host: String
     package var method: String
     package var mode: String
     package var version: String?
-    /// Bytes of the request's body.
+    /// The length of the request's body.
     package var bodyBytes: UInt64
-    /// What the client sent; nil where only the log's line is known.
+    /// The client's request; nil when only the log's line is known.
     package var original: Head?
-    /// What went upstream; nil where nothing did, or where only the log's line is known.
+    /// The request upstream; nil when nothing was sent, or when only the log's line is known.
     package var adapted: Head?
-    /// Names of fields, where values are not known.
+    /// Names of fields whose values are not known.
     package var names: [String]
     /// Values of fields by name, as far as the log has them.
     package var values: [(name: String, values: [String])]
-    /// The URL of each attempt, where it is another than the client's, its version, and what the
-    /// origin answered.
+    /// For each attempt: its URL when it differs from the client's, its version, and the origin's
+    /// status.
     package var attempts: [(url: String?, version: String?, status: UInt16?)]
     /// How it ended.
     package var end: RecordedEnd
-    /// What the client got; nil where there was no response.
+    /// The client's response; nil when there was none.
     package var response: Response?
-    /// What Cache-Status said, as far as it is lupin's.
+    /// lupin's own member of Cache-Status.
     package var cacheStatus: String?
-    /// When it began, in microseconds since 1970; 0 where the record doesn't say.
+    /// The start, in microseconds since 1970; 0 when the record has none.
     package var startMicroseconds: Int64
-    /// Who asked.
+    /// The client.
     package var client: (address: String?, program: String?, user: String?)
-    /// The version of the rules that held; nil where there was no file.
+    /// The version of the rules in effect; nil without a rules file.
     package var rulesVersion: String?
 
-    /// What a line of the log, or an answer of the admin interface, says; nil when it is neither.
+    /// Reads a line of the log, or a response of the admin interface; returns nil for anything
+    /// else.
     package init?(_ json: JSONValue) {
         let record = json["record"] ?? json
         // Attempts and stages have lines of their own with the same id.
@@ -56,7 +57,7 @@ package struct RecordedExchange: Sendable {
             let id = record[field: .id]?.string,
             record[field: .outcome] != nil || record[field: .domain] != nil
         else { return nil }
-        // A tunnel's line has no scheme, and one about a request that could not be read no host.
+        // A tunnel's line has no scheme, and that of an unreadable request has no host.
         let scheme = record[field: .scheme]?.string ?? "https"
         let host = record[field: .domain]?.string ?? ""
         self.id = id
@@ -120,21 +121,21 @@ extension RecordedExchange.Head {
 
 // MARK: As a command
 
-/// Why there is no command for an exchange.
+/// The reason for which an exchange can't be repeated by a command.
 package struct CurlProblem: Error, Equatable {
-    /// A sentence for people, without a full stop.
+    /// A sentence for users, without a full stop.
     package var message: String
 
     package init(message: String) { self.message = message }
 }
 
 extension RecordedExchange {
-    /// The client's own request.
+    /// Returns the command for the client's own request.
     package func originalCommand() throws(CurlProblem) -> CurlCommand {
         try command(original, url: url, version: version)
     }
 
-    /// The request as it went upstream in an attempt, counted from 1; without a number in the last.
+    /// The command for the request upstream of an attempt, counted from 1; nil means the last.
     package func adaptedCommand(attempt number: Int? = nil) throws(CurlProblem) -> CurlCommand {
         let number = number ?? attempts.count
         guard !attempts.isEmpty else {
@@ -146,7 +147,7 @@ extension RecordedExchange {
         // Bounded: by the guard.
         let attempt = attempts[number - 1]
         var place = attempt.url ?? url
-        // The line tells another place only where it is one; the head tells path and query.
+        // The line only has a URL when it differs; the head has path and query.
         if attempt.url == nil, let target = adapted?.target, target.hasPrefix("/") {
             place = site + target
         }
@@ -198,7 +199,7 @@ extension RecordedExchange {
         return command
     }
 
-    /// What the log's line leaves out.
+    /// What is missing in the log's line.
     private var missing: [String] {
         let known = Set(values.map(\.name))
         let unknown = names.filter { !known.contains($0) }

@@ -1,11 +1,12 @@
-// What must not appear in anything lupin writes, and what stands there instead.
+// Hides secrets in all that lupin writes.
 
-/// Hides secrets in everything that leaves lupin for people: records, error bodies, `Proxy-Status`,
+/// Hides secrets in all that lupin shows to users: records, error bodies, `Proxy-Status`,
 /// diagnostics.
 ///
-/// A value is hidden for its field's name, for its place in a URL, or because it is a known secret.
+/// A value is hidden because of its field's name, its place in a URL, or because it is a known
+/// secret.
 package struct Redactor: Sendable {
-    /// A keyed digest of a secret, so that equal secrets can be told to be equal and nothing else.
+    /// A keyed digest of a secret, which only reveals whether two secrets are equal.
     package typealias Digest = @Sendable (Span<UInt8>) -> UInt16
 
     /// Fields whose values are never written.
@@ -28,12 +29,13 @@ package struct Redactor: Sendable {
     private let digest: Digest
     private let isOff: Bool
     private var matcher = SecretMatcher()
-    /// What replaces each secret of the matcher.
+    /// The replacement for each secret of the matcher.
     private var marks: [[UInt8]] = []
 
-    /// A redactor for the built-in names, those of the rules file, and the secrets it resolved.
+    /// Creates a redactor for the built-in names, those of the rules file, and the resolved
+    /// secrets.
     ///
-    /// `isOff` is `--unsafe-log-secrets`: everything is written as it is.
+    /// `isOff` is `--unsafe-log-secrets`: nothing is redacted.
     package init(
         settings: RedactionSettings,
         secrets: [String],
@@ -47,9 +49,9 @@ package struct Redactor: Sendable {
         for secret in secrets { add(secret: secret) }
     }
 
-    /// Adds a secret, such as a token that was fetched.
+    /// Adds a secret, such as a fetched token.
     ///
-    /// Of `user:password` each part is one too.
+    /// Adds each part of `user:password` as well.
     package mutating func add(secret: String) {
         let bytes = Array(secret.utf8)
         taint(bytes)
@@ -61,15 +63,15 @@ package struct Redactor: Sendable {
     /// Whether the values of the field called `name` are hidden.
     package func hides(field name: Span<UInt8>) -> Bool { !isOff && fields.contains(name) }
 
-    /// `REDACTED.hhhh` for a value.
+    /// Returns `REDACTED.hhhh` for a value.
     package func mark(for value: Span<UInt8>) -> [UInt8] {
         var mark = Array("REDACTED.".utf8)
         mark.append(hex: UInt64(digest(value)), digits: 4)
         return mark
     }
 
-    /// `bytes` with URLs and known secrets redacted; nil when there is nothing to redact, which
-    /// costs one pass and no allocation.
+    /// Redacts URLs and known secrets in `bytes`; returns nil when there is nothing to redact,
+    /// after one pass and without an allocation.
     package func cleaned(_ bytes: Span<UInt8>) -> [UInt8]? {
         if isOff { return nil }
         let findings = urls.findings(in: bytes)
@@ -77,12 +79,12 @@ package struct Redactor: Sendable {
         if findings.isEmpty && hits.isEmpty { return nil }
         let cleaned = replacing(Redactor.joined(findings, hits), in: bytes)
         if findings.isEmpty { return cleaned }
-        // A secret may be a URL, which is whole again without userinfo.
+        // A secret may be a URL, which only matches once the userinfo is removed.
         let again = matcher.find(in: cleaned.span)
         return again.isEmpty ? cleaned : replacing(again.map(Loss.init), in: cleaned.span)
     }
 
-    /// `text` with URLs and known secrets redacted.
+    /// Redacts URLs and known secrets in `text`.
     package func cleaned(_ text: String) -> String {
         guard let bytes = cleaned(text.utf8Span.span) else { return text }
         return String(decoding: bytes, as: UTF8.self)
@@ -93,7 +95,7 @@ package struct Redactor: Sendable {
         marks.append(mark(for: secret.span))
     }
 
-    /// A part of a text that is not written.
+    /// A range of a text to redact.
     private struct Loss {
         enum Replacement {
             case nothing, markOfValue
@@ -118,8 +120,8 @@ package struct Redactor: Sendable {
         }
     }
 
-    /// In order, those that overlap joined, so that no rest of a secret stays beside a part that
-    /// its URL loses.
+    /// Sorts the ranges and joins overlapping ones, so that no rest of a secret remains next to a
+    /// range that its URL loses.
     private static func joined(
         _ findings: [URLRedaction.Finding],
         _ hits: [SecretMatcher.Hit]
@@ -127,7 +129,7 @@ package struct Redactor: Sendable {
         if findings.isEmpty { return hits.map(Loss.init) }
         if hits.isEmpty { return findings.map(Loss.init) }
         var result: [Loss] = []
-        // The longer one first where both begin at the same place.
+        // Of ranges with the same start, the longer one comes first.
         let all = (findings.map(Loss.init) + hits.map(Loss.init)).sorted {
             ($0.range.lowerBound, -$0.range.upperBound)
                 < ($1.range.lowerBound, -$1.range.upperBound)
@@ -137,7 +139,7 @@ package struct Redactor: Sendable {
                 result.append(loss)
                 continue
             }
-            // What lies within another is lost with it.
+            // A range within another is already covered.
             guard loss.range.upperBound > last.range.upperBound else { continue }
             var union = last
             union.range = last.range.lowerBound..<loss.range.upperBound

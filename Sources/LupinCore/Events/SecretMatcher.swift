@@ -1,26 +1,26 @@
-// Where a known secret stands in some text, whatever it was encoded with on the way.
+// Finds known secrets in a text, in plain and in encoded form.
 
-/// Finds secrets and what codings make of them in bytes, in one pass; up to some hundred secrets
-/// its cost does not depend on their number.
+/// Finds secrets and their encoded forms in bytes, in one pass; up to some hundred secrets its cost
+/// does not depend on their number.
 ///
-/// Hexadecimal and base64 are searched for as patterns. Escapes are undone before another search,
-/// twice where there are two layers of them, so that every way to escape a byte is covered.
+/// Hexadecimal and base64 are matched as patterns. Escapes are undone before a further search, for
+/// two layers of them, so that every way to escape a byte is covered.
 package struct SecretMatcher: Sendable {
-    /// Shorter texts are not secrets: they would turn up in innocent words.
+    /// Shorter texts are not treated as secrets: they would occur in ordinary words.
     package static let secretBytesMin = 6
 
-    /// How many layers of escapes are undone.
+    /// The number of layers of escapes that are undone.
     private static let layersMax = 2
 
     private struct Entry: Sendable {
         let pattern: SecretPattern
-        /// Index of the text that the pattern is made of.
+        /// Index in `texts` of the text that the pattern encodes.
         let text: Int
-        /// Index of the secret that the text gives away.
+        /// Index of the secret that the text reveals.
         let secret: Int
     }
 
-    /// What `find` found.
+    /// A match of `find`.
     package struct Hit: Sendable {
         package let range: Range<Int>
         /// Index in the order of `add`.
@@ -29,18 +29,18 @@ package struct SecretMatcher: Sendable {
 
     package private(set) var count = 0
     private var known: Set<[UInt8]> = []
-    /// The secrets, and what they are written as before they are encoded further.
+    /// The secrets, and their forms before further encoding.
     private var texts: [[UInt8]] = []
     /// Patterns by their first four bytes, longest first.
     private var byBeginning: [UInt32: [Entry]] = [:]
-    /// One bit per hash of a beginning: says no for nearly every position of a text.
+    /// One bit per hash of a beginning: rejects nearly every position of a text.
     private var filter: [UInt64] = []
 
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Adds a secret with its patterns; false when it is too short or was added before.
+    /// Adds a secret with its patterns; returns false when it is too short or was added before.
     package mutating func add(_ secret: [UInt8]) -> Bool {
         guard secret.count >= SecretMatcher.secretBytesMin, known.insert(secret).inserted else {
             return false
@@ -48,7 +48,7 @@ package struct SecretMatcher: Sendable {
         if filter.isEmpty { filter = Array(repeating: 0, count: 1024) }
         insert(secret, SecretPattern.all)
         if secret.contains(0x20) {
-            // As HTML forms write a space.
+            // HTML forms encode a space as a plus sign.
             insert(secret.map { $0 == 0x20 ? 0x2B : $0 }, [.plain])
         }
         // Escapes inside base64 can't be undone before the search.
@@ -60,9 +60,9 @@ package struct SecretMatcher: Sendable {
         return true
     }
 
-    /// All secrets in `bytes`, in order, not overlapping.
+    /// Returns all secrets in `bytes`, in order, without overlaps.
     ///
-    /// Usually none, without an allocation.
+    /// Usually there is none, which takes no allocation.
     package func find(in bytes: Span<UInt8>) -> [Hit] {
         if count == 0 { return [] }
         var hits: [Hit] = []
@@ -94,7 +94,7 @@ package struct SecretMatcher: Sendable {
         entry.pattern.length(count: texts[entry.text].count)
     }
 
-    /// What stands between the quotes of a JSON string.
+    /// Returns the inside of the JSON string.
     private static func jsonString(_ bytes: [UInt8]) -> [UInt8] {
         bytes.flatMap { byte -> [UInt8] in
             switch byte {
@@ -112,7 +112,7 @@ package struct SecretMatcher: Sendable {
         Int(truncatingIfNeeded: (word &* 0x9E37_79B1) &>> 16)
     }
 
-    /// Searches `bytes` without the escapes of each kind, and then without one more layer.
+    /// Undoes the escapes of each kind and searches the result, up to two layers deep.
     private func searchUnescaped(
         _ bytes: Span<UInt8>,
         layer: Int,
@@ -139,7 +139,7 @@ package struct SecretMatcher: Sendable {
         guard bytes.count >= 4 else { return }
         var word = UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2])
         var i = 3
-        // Where the last run of base64 ends that was followed.
+        // The end of the last run of base64 that was scanned.
         var runEnd = 0
         while i < bytes.count {
             word = word &<< 8 | UInt32(bytes[i])
@@ -165,12 +165,12 @@ package struct SecretMatcher: Sendable {
             guard entry.pattern.isBase64 else {
                 return Hit(range: start..<end, secret: entry.secret)
             }
-            // The characters next to the certain ones hold a part of the secret as well.
+            // The characters next to the certain ones hold a part of the secret, too.
             for _ in 0..<entry.pattern.lead where start > 0 && bytes[start - 1].isBase64 {
                 start -= 1
             }
-            // All that follows in the same base64 goes too. It is followed once, however many
-            // secrets are in it.
+            // The rest of the base64 run is redacted, too. It is scanned once, however many secrets
+            // are in it.
             end = max(end, runEnd)
             while end < bytes.count, bytes[end].isBase64 { end += 1 }
             runEnd = end
@@ -179,7 +179,7 @@ package struct SecretMatcher: Sendable {
         return nil
     }
 
-    /// In order, overlapping hits joined under the name of the first.
+    /// Sorts the hits, and joins overlapping ones under the secret of the first.
     private static func merged(_ hits: [Hit]) -> [Hit] {
         if hits.count < 2 { return hits }
         var result: [Hit] = []

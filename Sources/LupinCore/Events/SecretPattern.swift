@@ -1,15 +1,15 @@
-// What a secret looks like in hexadecimal and base64, whatever stands around it.
+// Matches a secret in hexadecimal and base64, whatever surrounds it.
 
-/// A text that gives a secret away: the secret itself, or what a coding makes of it.
+/// A form that reveals a secret: the secret itself, or an encoding of it.
 ///
-/// Each character is computed when it is asked for, so that a pattern takes no memory.
+/// Each character is computed on demand, so that a pattern takes no memory.
 enum SecretPattern: Sendable {
     case plain
     case hex
-    /// In base64 of a text in which so many bytes, modulo 3, stand before the secret.
+    /// Base64 of a text with `offset` bytes, modulo 3, before the secret.
     case base64(offset: Int)
-    /// In base64 of a base64 text; `isURL` tells the alphabet of the inner one. In the outer one
-    /// the two alphabets do not differ: no base64 text makes the characters that they differ in.
+    /// Base64 of a base64 text; `isURL` selects the inner alphabet. The outer alphabet does not
+    /// matter: encoding base64 text never produces the characters in which the alphabets differ.
     case base64Twice(inner: Int, isURL: Bool, outer: Int)
 
     static let base64 = (0..<3).map { SecretPattern.base64(offset: $0) }
@@ -22,7 +22,7 @@ enum SecretPattern: Sendable {
             }
         }
 
-    /// How many characters are certain when the secret has `count` bytes.
+    /// The number of certain characters for a secret of `count` bytes.
     func length(count: Int) -> Int {
         switch self {
         case .plain: count
@@ -36,7 +36,7 @@ enum SecretPattern: Sendable {
         }
     }
 
-    /// The certain character at `index`, in lower case and in the alphabet of RFC 4648 §4.
+    /// Returns the certain character at `index`: hexadecimal in lower case, base64 by RFC 4648 §4.
     func character(at index: Int, of secret: Span<UInt8>) -> UInt8 {
         switch self {
         case .plain: return secret[index]
@@ -65,7 +65,7 @@ enum SecretPattern: Sendable {
         }
     }
 
-    /// Whether `text` has all certain characters from `start` on.
+    /// Whether `text` has all certain characters at `start`.
     func matches(_ secret: Span<UInt8>, in text: Span<UInt8>, at start: Int) -> Bool {
         let length = length(count: secret.count)
         guard start + length <= text.count else { return false }
@@ -75,8 +75,8 @@ enum SecretPattern: Sendable {
         return true
     }
 
-    /// The words that the first four characters make, in either alphabet or case; nil if there are
-    /// less than four.
+    /// Returns the words of the first four characters, in either alphabet or case; nil when there
+    /// are fewer than four.
     func beginnings(of secret: Span<UInt8>) -> (UInt32, UInt32)? {
         guard length(count: secret.count) >= 4 else { return nil }
         var words: (UInt32, UInt32) = (0, 0)
@@ -93,7 +93,7 @@ enum SecretPattern: Sendable {
         return words
     }
 
-    /// How many characters before the certain ones the secret has a part in.
+    /// The number of characters before the certain ones that hold a part of the secret.
     var lead: Int {
         switch self {
         case .plain, .hex: 0
@@ -110,16 +110,16 @@ enum SecretPattern: Sendable {
     }
 }
 
-/// Those characters of a base64 text that depend on nothing but a part of its bytes.
+/// The characters of a base64 text that depend only on a part of its bytes.
 private struct Sextets {
-    /// How many bytes, modulo 3, stand before the part.
+    /// The number of bytes, modulo 3, before the part.
     let offset: Int
-    /// How many bytes the part has.
+    /// The number of bytes of the part.
     let count: Int
 
-    /// Their places, counted from the group of four in which the part begins.
+    /// Their positions, counted from the group of four in which the part begins.
     ///
-    /// One byte before takes the first character and a part of the second, two take three.
+    /// One byte before the part affects two characters, two bytes affect three.
     var certain: Range<Int> {
         let start = offset == 0 ? 0 : offset + 1
         return start..<max(start, (offset + count) * 8 / 6)
@@ -146,7 +146,7 @@ extension UInt8 {
         }
     }
 
-    /// The character of RFC 4648 §5 for one of §4.
+    /// The character of RFC 4648 §5 that corresponds to one of §4.
     fileprivate var inURLAlphabet: UInt8 {
         switch self {
         case 0x2B: 0x2D

@@ -1,7 +1,7 @@
-// How a stage becomes a line of JSON, and how `lupin log` reads it back.
+// Writes a stage as a line of JSON, and reads it back for `lupin log`.
 
 extension JSONLine {
-    /// Appends the line of a stage, or of a token; an attempt's is RecordFormat's.
+    /// Appends the line of a stage or of a token; RecordFormat appends those of attempts.
     package mutating func append(_ stage: StageRecord, _ timestamp: inout TimestampText) {
         if stage.stage == .token {
             appendToken(stage, &timestamp)
@@ -41,7 +41,7 @@ extension JSONLine {
         closeObject()
     }
 
-    /// What came of a stage.
+    /// Appends the result of a stage.
     private mutating func addOutcome(of stage: StageRecord) {
         if stage.status > 0 { add("status", UInt64(stage.status)) }
         addUnlessEmpty("decision", stage.decision)
@@ -103,7 +103,7 @@ extension JSONLine {
         if !id.isEmpty { add("id", literal: id) }
     }
 
-    /// Appends `"url":{"domain":"…"},"rules":{"matched":[…]}`, by which lines are filtered.
+    /// Appends `"url":{"domain":"…"},"rules":{"matched":[…]}`, for filters.
     mutating func addPlace(
         host: String,
         rules: [String],
@@ -136,7 +136,7 @@ extension JSONLine {
 }
 
 extension StageRecord {
-    /// What a line of the log says of a stage, an attempt or a token; nil for other lines.
+    /// Reads a line about a stage, an attempt or a token; returns nil for other lines.
     package init?(_ json: JSONValue) {
         guard let microseconds = json["ts"]?.string.flatMap(RecordSummary.microseconds(ofDate:))
         else { return nil }
@@ -185,7 +185,7 @@ extension StageRecord {
         readCommon(json)
     }
 
-    /// What stages and attempts have in common.
+    /// Reads the members that stages and attempts share.
     private mutating func readCommon(_ json: JSONValue) {
         attempt = json["n"]?.count.flatMap { Int(exactly: $0) } ?? 0
         peer = json["peer"]?.string ?? ""

@@ -1,17 +1,17 @@
-// What a line about one stage of an exchange may say, and which stage says what.
+// The data of a line about one stage of an exchange.
 
-/// One line of `log.level: event`, an attempt as people read it, or a refresh of a credential.
+/// A line of `log.level: event`, an attempt in text form, or a refresh of a credential.
 ///
-/// Made from what monitors are told, so that every text in it is redacted already.
+/// Created from the values for monitors, so every text in it is redacted already.
 package struct StageRecord: Sendable, Equatable {
     /// The raw value is the record's word.
     package enum Stage: String, Sendable, CaseIterable {
         case accepted, matched, adapted
         case tokenWait = "token_wait"
         case connecting, sent, progress, response, retrying, cached, finished
-        /// `"event":"attempt"`: JSON has the attempt's own object.
+        /// `"event":"attempt"`; the JSON line has the attempt's own object.
         case attempt
-        /// `"event":"token"`: no exchange's, but everybody's who uses the credential.
+        /// `"event":"token"`; belongs to no single exchange, but to all that use the credential.
         case token
     }
 
@@ -24,7 +24,7 @@ package struct StageRecord: Sendable, Equatable {
     package var host = ""
     package var rules: [String] = []
 
-    // What else is known then; empty, 0 and nil are left out.
+    // Further data of the stage; empty, 0 and nil are omitted.
     package var method = ""
     package var url = ""
     package var client: ClientSummary?
@@ -33,7 +33,7 @@ package struct StageRecord: Sendable, Equatable {
     package var version: UInt64?
     package var action = ""
     package var detail = ""
-    /// Where a request goes, or a connection is made to.
+    /// The target of a request or of a connection.
     package var target = ""
     package var peer = ""
     package var httpVersion = ""
@@ -52,7 +52,7 @@ package struct StageRecord: Sendable, Equatable {
 
     package init(_ stage: Stage) { self.stage = stage }
 
-    /// A stage of an exchange, with what all its stages say.
+    /// Creates a stage of an exchange, with the data that all stages share.
     package init(_ stage: Stage, of exchange: ExchangeMoment) {
         self.stage = stage
         id = exchange.id
@@ -62,7 +62,7 @@ package struct StageRecord: Sendable, Equatable {
         rules = exchange.rules
     }
 
-    /// An attempt, or that there will be another one.
+    /// Creates the end of an attempt, or the decision for another one.
     package init(_ stage: Stage, _ attempt: AttemptSummary, of exchange: ExchangeMoment) {
         self.init(stage, of: exchange)
         self.attempt = attempt.number

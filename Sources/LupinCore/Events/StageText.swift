@@ -1,9 +1,9 @@
-// The line about one stage that people read.
+// The line about one stage for users.
 
 extension SummaryText {
     /// Appends `22:41:07.123   · 6f1c0e0b connecting api.github.com:443`.
     ///
-    /// A status stands where the line of an exchange has it.
+    /// The status is in the same column as in the line of an exchange.
     package mutating func append(_ stage: StageRecord, to bytes: inout [UInt8]) {
         var time: [UInt8] = []
         appendDay(of: stage.microseconds, to: &bytes)
@@ -38,7 +38,7 @@ extension SummaryText {
         stage.failure != nil || stage.action == "failed" || !["", "ok"].contains(stage.outcome)
     }
 
-    /// The stage, and what belongs to its name.
+    /// The stage's name, and what belongs to it.
     private static func word(of stage: StageRecord) -> String {
         switch stage.stage {
         case .accepted: "accepted" + (stage.method.isEmpty ? "" : " \(stage.method)")
@@ -47,7 +47,7 @@ extension SummaryText {
         }
     }
 
-    /// What is known of the stage.
+    /// The details of the stage.
     private static func rest(of stage: StageRecord) -> String {
         var parts: [String] = []
         switch stage.stage {

@@ -1,19 +1,19 @@
-// How constant and bounded text gets into a line at the cost of a few stores.
+// Appends constant and bounded text to a line at the cost of a few stores.
 
-/// The place in zeroed memory where the next byte of a line goes.
+/// The position in zeroed memory where the next byte of a line goes.
 ///
-/// Pieces are stored in blocks of fixed size, whatever their length; what a block brings beyond its
-/// text is overwritten by the next piece, or cut off at the end. So short pieces need no loop.
+/// Pieces are stored in blocks of fixed size, whatever their length. The next piece overwrites the
+/// surplus of a block, and the end cuts it off. So short pieces need no loop.
 ///
-/// Where the memory ends nothing is stored any more and ``isFull`` says so: the text is then to be
-/// begun anew in more of it.
+/// At the end of the memory nothing more is stored and ``isFull`` is set: the caller must start the
+/// text again with more memory.
 struct TextCursor: ~Copyable, ~Escapable {
-    /// Bytes that have to follow the longest text, for the block of its last piece.
+    /// The number of bytes after the longest text, for the block of its last piece.
     static let slack = Fragment.blockBytes
 
     private var memory: MutableRawSpan
     private(set) var count = 0
-    /// Something was left out because there was no room for it.
+    /// Whether something was omitted because there was no room for it.
     private(set) var isFull = false
     private let room: Int
 
@@ -29,7 +29,7 @@ struct TextCursor: ~Copyable, ~Escapable {
         store(fragment.block, kept: fragment.count)
     }
 
-    /// Appends bytes of any number.
+    /// Appends any number of bytes.
     mutating func append(_ bytes: Span<UInt8>) {
         guard bytes.count <= room &- count else {
             isFull = true
@@ -49,7 +49,7 @@ struct TextCursor: ~Copyable, ~Escapable {
             store(bytes.word(at: i).littleEndian, kept: 8)
             i &+= 8
         }
-        // The last word begins where it has to, to end where the bytes do.
+        // The last word overlaps the one before, so that it ends with the bytes.
         let end = bytes.count &- 8
         count &-= i &- end
         store(bytes.word(at: end).littleEndian, kept: 8)
@@ -57,7 +57,7 @@ struct TextCursor: ~Copyable, ~Escapable {
 
     mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
 
-    /// Appends what stands for `bytes` within a JSON string: escaped, and cut where it is too long.
+    /// Appends `bytes` within a JSON string: escaped, and truncated when too long.
     mutating func append(json bytes: Span<UInt8>) {
         if LogText.isPlain(bytes) { return append(bytes) }
         var escaped: [UInt8] = []
@@ -68,7 +68,7 @@ struct TextCursor: ~Copyable, ~Escapable {
     /// Appends a word from lupin's own source.
     mutating func append(literal: String) { append(literal.utf8Span.span) }
 
-    /// Ends as many objects as said, eight at most.
+    /// Closes `objects` objects, at most eight.
     @inline(__always) mutating func close(_ objects: Int) {
         store(0x7D7D_7D7D_7D7D_7D7D as UInt64, kept: objects)
     }
@@ -104,7 +104,7 @@ extension TextCursor {
             return
         }
         let digits = decimalDigits(UInt32(truncatingIfNeeded: value))
-        // The first digit is the lowest byte; a number of zeros alone keeps one.
+        // The first digit is in the lowest byte; a number of only zeros keeps one.
         let zeros = min(digits.trailingZeroBitCount &>> 3, 7)
         append(word: (digits | asciiZeros) &>> UInt64(zeros &* 8), kept: 8 &- zeros)
     }
@@ -142,10 +142,10 @@ extension TextCursor {
 
 private let asciiZeros: UInt64 = 0x3030_3030_3030_3030
 
-/// The eight decimal digits of a number below 100,000,000, one a byte, the first in the lowest.
+/// Returns the eight decimal digits of a number below 100,000,000, one per byte, the first lowest.
 ///
-/// Halves are halved all at once. The multiplications divide by 100 and by 10, exactly for numbers
-/// as small as these.
+/// All halves are split at once. The multiplications divide by 100 and by 10, exactly for numbers
+/// this small.
 private func decimalDigits(_ value: UInt32) -> UInt64 {
     let fours = UInt64(value / 10_000) | UInt64(value % 10_000) &<< 32
     let hundreds = (fours &* 10_486) &>> 20 & 0x0000_007F_0000_007F
@@ -154,8 +154,8 @@ private func decimalDigits(_ value: UInt32) -> UInt64 {
     return tens | (twos &- tens &* 10) &<< 8
 }
 
-/// The eight hex digits of `value`, one a byte, all at once: four bits to each byte, and 0x27 more
-/// than for a digit where they make a letter.
+/// Returns the eight hex digits of `value`, one per byte, all at once: four bits to each byte, plus
+/// 0x27 for letters.
 private func hexDigits(_ value: UInt32) -> UInt64 {
     var word = UInt64(value)
     word = (word | word &<< 16) & 0x0000_FFFF_0000_FFFF
@@ -169,7 +169,7 @@ private func hexDigits(_ value: UInt32) -> UInt64 {
 
 /// A piece of lupin's own text of at most 64 bytes, such as `,"bytes":{"client_in":`.
 ///
-/// The bytes lie in the value itself: no reference is counted, and it is copied in four stores.
+/// The bytes are in the value itself: no retain, and a copy takes four stores.
 struct Fragment: Sendable {
     fileprivate typealias Block = SIMD64<UInt8>
     fileprivate static let blockBytes = 64
@@ -177,7 +177,7 @@ struct Fragment: Sendable {
     fileprivate let block: Block
     fileprivate let count: Int
 
-    /// Text from lupin's own source, which is not too long.
+    /// Creates a fragment of lupin's own text, which must not be longer than a block.
     init(_ text: String) {
         guard let fragment = Fragment(Array(text.utf8)) else {
             preconditionFailure("a fragment is a block at most")
@@ -185,7 +185,7 @@ struct Fragment: Sendable {
         self = fragment
     }
 
-    /// Nil for more than a block.
+    /// Returns nil for more bytes than a block.
     init?(_ bytes: [UInt8]) {
         guard bytes.count <= Fragment.blockBytes else { return nil }
         var block = Block()
@@ -196,28 +196,28 @@ struct Fragment: Sendable {
 }
 
 extension Array where Element == UInt8 {
-    /// Appends text of at most `limit` bytes: the array is looked at once for all parts of it.
+    /// Appends text of at most `limit` bytes, with a single check of the array for all its parts.
     @inline(__always)
     mutating func appendText(atMost limit: Int, _ body: (inout TextCursor) -> Void) {
         _ = write(into: limit, body)
     }
 
-    /// Appends text that is probably no longer than `guess`: where it is, `body` is asked for it
-    /// again.
+    /// Appends text that is probably no longer than `guess`; when it is, `body` is called again
+    /// with more room.
     @inline(__always)
     mutating func appendText(about guess: Int, _ body: (inout TextCursor) -> Void) {
         var room = guess
         while !write(into: room, body) { room *= 4 }
     }
 
-    /// False, and nothing appended, if the text is longer than `room`.
+    /// Returns false, and appends nothing, when the text is longer than `room`.
     @inline(__always)
     private mutating func write(into room: Int, _ body: (inout TextCursor) -> Void) -> Bool {
         var isWritten = false
         append(addingCapacity: room &+ TextCursor.slack) { output in
             output.append(repeating: 0, count: room &+ TextCursor.slack)
             var span = output.mutableSpan
-            // Not `mutableBytes`, which counts as unsafe because it serves other elements too.
+            // Not `mutableBytes`, which counts as unsafe because it serves other element types too.
             var cursor = TextCursor(MutableRawSpan(_elements: &span))
             body(&cursor)
             isWritten = !cursor.isFull

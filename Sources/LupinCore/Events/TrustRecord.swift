@@ -1,23 +1,23 @@
-// What the record says about the certificates of a server.
+// The record's data about the certificates of a server.
 
-/// Which policy judged a server's certificates, and what came of it.
+/// The policy that evaluated a server's certificates, and the result.
 package struct TrustRecord: Sendable, Equatable {
     /// The raw value is the record's word.
     package enum Verdict: String, Sendable {
         case pass, fail, disabled
-        /// A tunnel: the client judges for itself.
+        /// A tunnel: the client evaluates the certificates itself.
         case tunnel
     }
 
     package var policy: String
     package var verdict: Verdict
     package var checks: [TrustCheck]
-    /// On failure the pin of the server's own certificate, ready to be copied.
+    /// On failure, the pin of the server's own certificate, ready to be copied.
     package var leaf: String?
-    /// When the server's own certificate ends, in seconds since 1970.
+    /// The expiry of the server's own certificate, in seconds since 1970.
     package var notAfter: Int64?
 
-    /// What a verdict comes to; without one nothing was judged and the handshake failed before.
+    /// Records a verdict; without one, the handshake failed before the evaluation.
     package init(policy: String, verdict: TrustVerdict?, leaf: CertificateFacts?) {
         self.policy = policy
         checks = verdict?.checks ?? []

@@ -1,30 +1,31 @@
-// Who has a say in what is stored: Alamofire's cached response handlers.
+// Decides which responses are stored: Alamofire's cached response handlers.
 
-/// Decides on a response that a rule's `cache:` would store; Alamofire's `CachedResponseHandler`.
+/// Decides about a response that a rule's `cache:` would store; Alamofire's
+/// `CachedResponseHandler`.
 public protocol CachedResponseHandler {
-    /// Decides on a response before it is stored.
+    /// Decides about a response before it is stored.
     ///
-    /// What is stored is what later requests get; the client that is being served gets the response
-    /// as it came. The body can't be changed, nor can the fields that say how it is framed.
+    /// Later requests get the stored response; the current client gets the unchanged one. The body
+    /// and the fields about its framing can't be changed.
     /// - Parameters:
     ///   - response: The response as it would be stored.
-    ///   - request: The request that it answers, as it was looked up.
-    /// - Returns: What is stored, or nil to store nothing.
+    ///   - request: The request of the cache look-up that it answers.
+    /// - Returns: The response to store, or nil to store nothing.
     nonisolated(nonsending) func willCache(
         _ response: ResponseHead,
         for request: UpstreamRequest
     ) async -> ResponseHead?
 }
 
-/// A cached response handler of three behaviours; Alamofire's `ResponseCacher`.
+/// A cached response handler with three behaviours; Alamofire's `ResponseCacher`.
 public struct ResponseCacher: CachedResponseHandler, Sendable {
-    /// What becomes of a response.
+    /// The decision about a response.
     public enum Behavior: Sendable {
         /// It is stored as the rule says.
         case cache
         /// It is not stored.
         case doNotCache
-        /// The closure says what is stored, or nil for nothing.
+        /// The closure returns the response to store, or nil for none.
         case modify(@Sendable (UpstreamRequest, ResponseHead) async -> ResponseHead?)
     }
 
@@ -33,13 +34,13 @@ public struct ResponseCacher: CachedResponseHandler, Sendable {
     /// Stores none.
     public static let doNotCache = ResponseCacher(behavior: .doNotCache)
 
-    /// What it does.
+    /// The behaviour.
     public let behavior: Behavior
 
-    /// A handler that does one thing with all responses.
+    /// Creates a handler with the same behaviour for all responses.
     public init(behavior: Behavior) { self.behavior = behavior }
 
-    /// Does what the behaviour says.
+    /// Applies the behaviour.
     public func willCache(
         _ response: ResponseHead,
         for request: UpstreamRequest

@@ -1,20 +1,20 @@
-// Which request bodies are compressed on their way, and what changes in the head then.
+// Decides which request bodies are compressed, and changes their heads.
 
 /// `compress:` in the steps of a rule.
 ///
-/// Alamofire's third answer to a body that is encoded already, `replace`, isn't offered: it would
-/// have to undo what the client did.
+/// Alamofire's third option for a body that is already encoded, `replace`, isn't offered: it would
+/// have to undo the client's encoding.
 package struct CompressStep: Sendable, Equatable {
-    /// What happens to a body that has a Content-Encoding.
+    /// The action for a body that has a Content-Encoding.
     package enum IfEncoded: Sendable, Equatable {
-        /// It goes on as it is.
+        /// It is sent unchanged.
         case skip
         /// The request fails.
         case error
     }
 
     package var coding = ContentCoding.gzip
-    /// Shorter bodies are left alone; one of unknown length is compressed.
+    /// Shorter bodies are not compressed; one of unknown length is.
     package var minBytes: UInt64 = 1024
     package var ifEncoded = IfEncoded.skip
 
@@ -24,16 +24,16 @@ package struct CompressStep: Sendable, Equatable {
     package var summary: String { "compress \(coding.token)" }
 }
 
-/// What `compress:` does to one request.
+/// The decision of `compress:` for one request.
 package enum CompressDecision: Sendable, Equatable {
-    /// The body is compressed and the head follows (`CompressStep.apply`).
+    /// The body is compressed, and the head is changed by `CompressStep.apply`.
     case compress
     case leave(CompressReason)
-    /// Nothing goes upstream; a sentence for people.
+    /// Nothing is sent upstream; the text is a sentence for users.
     case fail(String)
 }
 
-/// Why a body goes on as it is; the text stands in the record.
+/// The reason for which a body is not compressed; the record contains the text.
 package enum CompressReason: String, Sendable, Equatable, CaseIterable {
     case noBody = "the request has no body"
     case method = "the method gives a body no meaning"
@@ -47,14 +47,14 @@ package enum CompressReason: String, Sendable, Equatable, CaseIterable {
 }
 
 extension CompressStep {
-    /// Whether the body of a request is compressed.
+    /// Decides whether the body of a request is compressed.
     ///
     /// - Parameters:
-    ///   - head: As the other steps of the plan have left it.
-    ///   - contentLength: The length of the body; nil where only its end tells it.
-    ///   - hasBody: Whether there is one at all.
-    ///   - refusesCompression: Whether the origin once answered as `isRefusal` says.
-    /// - Returns: What is to be done; only `compress` changes anything.
+    ///   - head: The head after the other steps of the plan.
+    ///   - contentLength: The length of the body; nil when it is unknown.
+    ///   - hasBody: Whether there is a body.
+    ///   - refusesCompression: Whether the origin has refused compression, by `isRefusal`.
+    /// - Returns: The decision; only `compress` changes anything.
     package func decide(
         head: RequestHead,
         contentLength: UInt64?,
@@ -82,20 +82,20 @@ extension CompressStep {
         return refusesCompression ? .leave(.refused) : .compress
     }
 
-    /// Makes the head that of the compressed body: what was said of its length and its bytes goes.
+    /// Changes the head to that of the compressed body, without its old length and digests.
     ///
-    /// The length isn't known before the end, so the framing is chunked or HTTP/2's own.
+    /// The length is unknown before the end, so the framing is chunked or HTTP/2's own.
     package func apply(to fields: inout FieldSection) {
         fields.lines.removeAll { $0.known == .contentLength }
         fields.removeDigests()
         fields.set(name: "Content-Encoding", value: coding.token)
     }
 
-    /// Whether a response says that the compression was the trouble (RFC 9110 §15.5.16): 415 with
-    /// an Accept-Encoding in which the coding is missing or has weight 0.
+    /// Whether a response refuses the compression (RFC 9110 §15.5.16): 415 with an Accept-Encoding
+    /// in which the coding is missing or has weight 0.
     ///
-    /// Without that field a 415 is about the media type. The request may be sent again as it came,
-    /// and the origin be remembered as one that refuses.
+    /// Without that field a 415 is about the media type. The request may be repeated without
+    /// compression, and the origin be remembered as one that refuses it.
     package func isRefusal(status: UInt16, fields: FieldSection) -> Bool {
         guard status == 415, fields.first(.acceptEncoding) != nil else { return false }
         var own: Bool?
@@ -112,17 +112,17 @@ extension CompressStep {
 }
 
 extension FieldSection {
-    /// Removes the digests of what the body was before it changed; of trailers too.
+    /// Removes the digests of the unchanged body; used for trailers too.
     ///
-    /// Content-Digest is of the content and Repr-Digest of the representation with its codings
-    /// (RFC 9530 §2 and §3), as Digest and Content-MD5 were before them.
+    /// Content-Digest covers the content, Repr-Digest the representation with its codings (RFC 9530
+    /// §2 and §3), as did the older Digest and Content-MD5.
     package mutating func removeDigests() {
         for name in ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"] {
             remove(name: name)
         }
     }
 
-    /// Whether the connection is to become another protocol's; `h2c` is never passed on.
+    /// Whether the client requests an upgrade of the protocol; `h2c` is never forwarded.
     fileprivate var asksForUpgrade: Bool {
         guard lists("upgrade", in: .connection) else { return false }
         var isAsked = false
@@ -130,7 +130,7 @@ extension FieldSection {
         return isAsked
     }
 
-    /// Whether the body has another coding than the one that is none.
+    /// Whether the body has a coding other than `identity`.
     fileprivate var isEncoded: Bool {
         var isEncoded = false
         forEachMember(of: .contentEncoding) { member in
@@ -139,18 +139,18 @@ extension FieldSection {
         return isEncoded
     }
 
-    /// Whether the body is a range of something, or ranges (RFC 9110 §14.4 and §14.6): they count
-    /// the bytes of the representation with its coding.
+    /// Whether the body is a range or several (RFC 9110 §14.4 and §14.6), which count the bytes of
+    /// the representation including its coding.
     fileprivate var isPartOfContent: Bool {
         if first(.contentRange) != nil { return true }
         let type = value(of: .contentType)?.lowercased().split(separator: ";").first
         return type?.trimmedOfBlanks == "multipart/byteranges"
     }
 
-    /// Whether the client signed something that compression changes.
+    /// Whether the client's signature covers something that compression changes.
     ///
-    /// HTTP message signatures name the fields that they cover (RFC 9421 §4.1), Amazon's sign a
-    /// hash of the body, and Digest does with `auth-int` (RFC 7616 §3.4.3).
+    /// HTTP message signatures name the fields that they cover (RFC 9421 §4.1); Amazon's signatures
+    /// and Digest with `auth-int` (RFC 7616 §3.4.3) cover a hash of the body.
     fileprivate var isContentSigned: Bool {
         let covered = [
             "\"content-digest\"", "\"repr-digest\"", "\"content-encoding\"", "\"content-length\"",
@@ -167,8 +167,8 @@ extension FieldSection {
 }
 
 extension Method {
-    /// Whether content of such a request means something (RFC 9110 §9.3): servers may refuse it in
-    /// the others, and all the more if it is encoded.
+    /// Whether content in such a request has a meaning (RFC 9110 §9.3): servers may refuse it in
+    /// the others, even more so when it is encoded.
     fileprivate var givesContentMeaning: Bool {
         switch self {
         case .get, .head, .delete, .trace, .connect: false
@@ -183,7 +183,7 @@ extension StringProtocol {
         return String(copying: bytes.span.extracting(bytes.span.trimmedRange))
     }
 
-    /// Whether a parameter is a weight of nothing: `q=0`, `q=0.000`.
+    /// Whether a parameter is a zero weight: `q=0`, `q=0.000`.
     fileprivate var isWeightZero: Bool {
         let bytes = Array(utf8).map(\.asciiLowercased)
         guard bytes.starts(with: [0x71, 0x3D, 0x30]) else { return false }

@@ -1,7 +1,7 @@
-// How steps change the fields of a message, whichever way it goes.
+// Applies steps to the fields of a message, in either direction.
 
 extension FieldSection {
-    /// Applies a step that is about fields; false if it had nothing to do, or is none of them.
+    /// Applies a step about fields; returns false when it changes nothing, or isn't about fields.
     mutating func apply(
         _ planned: PlannedStep,
         _ values: TemplateValues
@@ -33,9 +33,9 @@ extension FieldSection {
         }
     }
 
-    /// Applies a step that sets a field to what it always is.
+    /// Applies a step that sets a field to a constant value.
     private mutating func apply(_ step: RequestStep, _ planned: PlannedLine) -> Bool {
-        // A name that is known and not there need not be looked for.
+        // A known name that is not in the section need not be searched.
         let mayBeThere = planned.known == .other || names.contains(planned.known)
         switch step {
         case .set:
@@ -50,7 +50,7 @@ extension FieldSection {
         return true
     }
 
-    /// Makes room for what the steps add, in one go.
+    /// Reserves capacity for all lines that the steps add.
     mutating func reserve(for steps: [PlannedStep]) {
         var bytes = 0
         var count = 0
@@ -85,7 +85,7 @@ extension FieldSection {
         return false
     }
 
-    /// Puts a line in the place of the first called `name` and removes the others.
+    /// Replaces the first line called `name` and removes the others.
     private mutating func replace(_ wanted: Span<UInt8>, by line: Line) {
         var isPlaced = false
         var i = 0
@@ -109,7 +109,7 @@ extension FieldSection {
         let known = removal.known
         let before = lines.count
         if known != .other {
-            // A name that is known and not there need not be looked for.
+            // A known name that is not in the section need not be searched.
             guard names.contains(known) else { return false }
             lines.removeAll { $0.known == known && $0.isForSteps }
             return lines.count < before
@@ -122,7 +122,7 @@ extension FieldSection {
         return lines.count < before
     }
 
-    /// Applies a replacement to each value of the field; values that do not match stay.
+    /// Applies a replacement to each value of the field; values without a match stay unchanged.
     private mutating func rewrite(
         _ name: String,
         _ pattern: ValuePattern,
@@ -143,7 +143,7 @@ extension FieldSection {
         return isChanged
     }
 
-    /// Writes a line with the value of a template behind the storage.
+    /// Appends a line with the value of a template to the storage.
     private mutating func makeLine(
         _ name: String,
         _ value: Template,
@@ -169,7 +169,7 @@ extension FieldSection {
         return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
     }
 
-    /// Writes a line behind the storage; the offsets of all others stay valid.
+    /// Appends a line to the storage; the offsets of all others stay valid.
     private mutating func makeLine(_ name: [UInt8], _ value: [UInt8]) -> Line {
         let nameRange = ByteRange(start: storage.count, count: name.count)
         storage += name

@@ -1,8 +1,8 @@
-// Adapters and retriers as one: Alamofire's interceptors.
+// Combines adapters and retriers: Alamofire's interceptors.
 
 /// An adapter and a retrier in one; Alamofire's `RequestInterceptor`.
 ///
-/// Each half has a default: to change nothing, and to want no retry.
+/// Each half has a default: no change, and no retry.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
@@ -12,7 +12,7 @@ extension RequestInterceptor {
         using state: RequestAdapterState
     ) async throws -> UpstreamRequest { request }
 
-    /// Wants no retry.
+    /// Requests no retry.
     public func retry(
         _ request: UpstreamRequest,
         after attempt: FailedAttempt
@@ -21,13 +21,13 @@ extension RequestInterceptor {
 
 /// A chain of adapters and retriers; Alamofire's `Interceptor`.
 ///
-/// Adapters run in order until one fails. Retriers are asked in order until one says anything but
-/// `doNotRetry`.
+/// Adapters run in order until one fails. Retriers are called in order until one returns something
+/// other than `doNotRetry`.
 public struct Interceptor: RequestInterceptor, Sendable {
     private let adapters: [any RequestAdapter & Sendable]
     private let retriers: [any RequestRetrier & Sendable]
 
-    /// A chain; interceptors stand behind the single adapters and retriers.
+    /// Creates a chain; interceptors follow the single adapters and retriers.
     /// - Parameters:
     ///   - adapters: None by default.
     ///   - retriers: None by default.
@@ -51,7 +51,7 @@ public struct Interceptor: RequestInterceptor, Sendable {
         return request
     }
 
-    /// Asks the retriers.
+    /// Calls the retriers.
     public func retry(
         _ request: UpstreamRequest,
         after attempt: FailedAttempt

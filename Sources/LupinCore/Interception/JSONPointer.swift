@@ -1,11 +1,12 @@
-// Which value of a JSON text a pointer means (RFC 6901), and when that value is an expected one.
+// JSON pointers (RFC 6901), and the comparison of JSON values with expected ones.
 
-/// A JSON pointer, such as `/items/0/name`; the empty one is the whole text.
+/// A JSON pointer, such as `/items/0/name`; the empty one refers to the whole text.
 package struct JSONPointer: Sendable, Equatable {
     /// One step: the name of a member, or the index of an element.
     struct Token: Sendable, Equatable {
         let name: [UInt8]
-        /// nil where the name is no index, such as `01` and `-`, which is behind the last element.
+        /// nil when the name is not an index, such as `01`, or `-`, which is after the last
+        /// element.
         let index: Int?
 
         fileprivate init(_ name: [UInt8]) {
@@ -17,11 +18,12 @@ package struct JSONPointer: Sendable, Equatable {
         }
     }
 
-    /// As it was written.
+    /// The original text.
     package let source: String
     let tokens: [Token]
 
-    /// Reads `text`; nil if it does not begin with `/` or holds a `~` that is not `~0` or `~1`.
+    /// Parses `text`; nil unless it begins with `/` or is empty, and each `~` is part of `~0` or
+    /// `~1`.
     package init?(_ text: String) {
         source = text
         guard !text.isEmpty else {
@@ -53,14 +55,14 @@ package struct JSONPointer: Sendable, Equatable {
     package static func == (a: Self, b: Self) -> Bool { a.tokens == b.tokens }
 }
 
-/// A value without parts, as a rule expects it.
+/// A scalar value that a rule expects.
 package enum JSONScalar: Sendable, Equatable {
     case string(String)
     case number(JSONNumber)
     case bool(Bool)
     case null
 
-    /// Byte for byte: two spellings of one letter are different texts in JSON.
+    /// Compares bytes: two encodings of one letter are different strings in JSON.
     package static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
@@ -71,7 +73,7 @@ package enum JSONScalar: Sendable, Equatable {
         }
     }
 
-    /// What is demanded, in words; a text may be a secret of the environment, so it isn't shown.
+    /// The expected value in words; a string may be a secret of the environment and isn't shown.
     package var sentence: String {
         switch self {
         case .string: "the expected text"
@@ -82,28 +84,28 @@ package enum JSONScalar: Sendable, Equatable {
     }
 }
 
-/// A number of JSON by its value, not by its spelling: `1`, `1.0` and `10e-1` are equal, and no
-/// digit of a long one is lost.
+/// A JSON number compared by value, not by spelling: `1`, `1.0` and `10e-1` are equal, and all
+/// digits of a long number count.
 package struct JSONNumber: Sendable, Equatable {
-    /// As it was written.
+    /// The original text.
     package let source: String
     private let isNegative: Bool
-    /// Without zeros at either end; empty is 0.
+    /// The digits without zeros at either end; empty for 0.
     private let digits: [UInt8]
-    /// The power of ten that the digits, read as a whole number, are multiplied by.
+    /// The power of ten by which the digits, as an integer, are multiplied.
     private let exponent: Int
 
-    /// Beyond it exponents count as equal; no number of a rules file has such a one.
+    /// Larger exponents count as equal; no number of a rules file has one.
     private static let exponentMax: UInt64 = 1 << 40
 
-    /// The number that `text` is, whole, by the grammar of RFC 8259 §6.
+    /// Parses a whole text by the grammar of RFC 8259 §6.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard JSONText.endOfNumber(in: bytes.span, from: 0) == bytes.count else { return nil }
         self.init(scanned: bytes.span)
     }
 
-    /// `bytes` follow the grammar already.
+    /// Creates a number from `bytes` that already follow the grammar.
     init(scanned bytes: Span<UInt8>) {
         var digits: [UInt8] = []
         var exponent = 0
@@ -128,7 +130,7 @@ package struct JSONNumber: Sendable, Equatable {
                 }
             }
         }
-        // Bounded: by 2^40, and by the length of the text for what was counted down before.
+        // Bounded: by 2^40, and by the length of the text for the digits counted so far.
         exponent += isExponentNegative ? -Int(written) : Int(written)
         while digits.last == 0x30 {
             digits.removeLast()

@@ -1,18 +1,18 @@
-// What stands in a JSON text where pointers point: in one pass and without a tree, because the
-// bytes are a peer's.
+// Finds the values of pointers in a JSON text, in a single pass and without building a tree,
+// because the bytes are a peer's.
 
-/// What a pointer points at.
+/// The value that a pointer refers to.
 package enum JSONFinding: Sendable, Equatable {
     case missing
     case object
     case list
-    /// The bytes between the quotes, with their escapes.
+    /// The bytes between the quotes, including escapes.
     case string(Range<Int>)
     case number(Range<Int>)
     case bool(Bool)
     case null
 
-    /// What it is, for sentences that must not show a body.
+    /// The kind of value, for messages that must not show a body.
     package var kindText: String {
         switch self {
         case .missing: "missing"
@@ -25,7 +25,7 @@ package enum JSONFinding: Sendable, Equatable {
         }
     }
 
-    /// Whether it is `scalar`; `bytes` are those that it was found in.
+    /// Whether it equals `scalar`; `bytes` are the scanned text.
     package func equals(_ scalar: JSONScalar, in bytes: Span<UInt8>) -> Bool {
         switch (self, scalar) {
         case (.string(let range), .string(let text)):
@@ -39,9 +39,9 @@ package enum JSONFinding: Sendable, Equatable {
     }
 }
 
-/// Walks through one JSON text and notes what it finds on the way.
+/// Scans one JSON text and records the values of pointers.
 package struct JSONScanner {
-    /// As many pointers as a word has bits are looked for at once.
+    /// The number of pointers per scan: one for each bit of a word.
     private static let pointersMax = 64
 
     private var reader: JSONReader
@@ -54,9 +54,9 @@ package struct JSONScanner {
         findings = Array(repeating: .missing, count: pointers.count)
     }
 
-    /// What each of `pointers` points at in `bytes`, or nil where they are not one JSON text.
+    /// Finds the values of `pointers` in `bytes`; returns nil when they are not one JSON text.
     ///
-    /// Of members with the same name the last one counts, as in most parsers.
+    /// Of members with the same name the last one is used, as in most parsers.
     package static func find(
         _ pointers: [JSONPointer],
         in bytes: Span<UInt8>
@@ -77,7 +77,7 @@ package struct JSONScanner {
         return findings
     }
 
-    /// Takes a value which the first `depth` tokens of the pointers in `active` lead to.
+    /// Takes a value that the first `depth` tokens of the pointers in `active` lead to.
     private mutating func value(_ bytes: Span<UInt8>, depth: Int, _ active: UInt64) -> Bool {
         guard let token = reader.value(bytes, depth: depth) else { return false }
         let found: JSONFinding
@@ -114,7 +114,7 @@ package struct JSONScanner {
                 let wanted = tokens[depth].name
                 guard JSONText.spells(bytes.extracting(name), wanted.span) else { continue }
                 next |= 1 &<< UInt64(index)
-                // What an earlier member of this name held is no part of the text any more.
+                // The value of an earlier member with this name no longer counts.
                 findings[index] = .missing
             }
             guard value(bytes, depth: depth + 1, next) else { return false }
@@ -143,7 +143,7 @@ package struct JSONScanner {
         pointers[pointers.startIndex + index].tokens
     }
 
-    /// Takes the lowest bit that is set, and says which it was.
+    /// Removes the lowest set bit and returns its index.
     private static func next(_ bits: inout UInt64) -> Int? {
         guard bits != 0 else { return nil }
         defer { bits &= bits &- 1 }

@@ -1,27 +1,27 @@
-// Who follows a redirect: Alamofire's redirect handlers.
+// Decides which redirects are followed: Alamofire's redirect handlers.
 
-/// Decides on a redirect that a rule's `redirect:` would follow; Alamofire's `RedirectHandler`.
+/// Decides about a redirect that a rule's `redirect:` would follow; Alamofire's `RedirectHandler`.
 public protocol RedirectHandler {
-    /// Decides on a redirect.
+    /// Decides about a redirect.
     /// - Parameters:
-    ///   - request: What would be sent next, before any rule has changed it.
+    /// - request: The next request, before any rule has changed it.
     ///   - response: The redirect.
-    /// - Returns: What is sent next, or nil to let the client have the redirect.
+    /// - Returns: The request to send, or nil to deliver the redirect to the client.
     nonisolated(nonsending) func redirect(
         to request: UpstreamRequest,
         for response: ResponseHead
     ) async -> UpstreamRequest?
 }
 
-/// A redirect handler of three behaviours; Alamofire's `Redirector`.
+/// A redirect handler with three behaviours; Alamofire's `Redirector`.
 public struct Redirector: RedirectHandler, Sendable {
-    /// What becomes of a redirect.
+    /// The decision about a redirect.
     public enum Behavior: Sendable {
         /// It is followed as the rule says.
         case follow
         /// The client gets it.
         case doNotFollow
-        /// The closure says what is sent, or nil to let the client have the redirect.
+        /// The closure returns the request to send, or nil to deliver the redirect to the client.
         case modify(@Sendable (UpstreamRequest, ResponseHead) async -> UpstreamRequest?)
     }
 
@@ -30,13 +30,13 @@ public struct Redirector: RedirectHandler, Sendable {
     /// Follows none.
     public static let doNotFollow = Redirector(behavior: .doNotFollow)
 
-    /// What it does.
+    /// The behaviour.
     public let behavior: Behavior
 
-    /// A handler that does one thing with all redirects.
+    /// Creates a handler with the same behaviour for all redirects.
     public init(behavior: Behavior) { self.behavior = behavior }
 
-    /// Does what the behaviour says.
+    /// Applies the behaviour.
     public func redirect(
         to request: UpstreamRequest,
         for response: ResponseHead

@@ -1,24 +1,24 @@
-// Whether lupin follows a redirect itself, and what the next request is then (RFC 9110 §15.4).
+// Decides whether lupin follows a redirect, and derives the next request (RFC 9110 §15.4).
 
 /// `redirect:` of a rule; without one the client gets the redirect.
 package struct RedirectPolicy: Sendable, Equatable {
-    /// What becomes of credentials when a redirect leads to another origin.
+    /// What happens to credentials when a redirect leads to another origin.
     package enum CrossOrigin: String, Sendable, CaseIterable {
         case dropCredentials = "drop-credentials"
         case keepCredentials = "keep-credentials"
     }
 
-    /// Redirects that are followed for one request of the client.
+    /// The maximum number of redirects per client request.
     package var maxCount = 10
-    /// Hosts that no redirect is followed to.
+    /// Hosts to which no redirect is followed.
     package var deny: [HostPattern] = []
     package var crossOrigin = CrossOrigin.dropCredentials
 
     package init() {}
 
-    /// Whether a response of this status may be followed at all.
+    /// Whether a response with this status may be followed at all.
     ///
-    /// 300 leaves the choice to the user, 304 is about a cache, 305 and 306 are history.
+    /// 300 leaves the choice to the user, 304 is about a cache, 305 and 306 are obsolete.
     package static func isRedirect(_ status: UInt16) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: true
@@ -26,26 +26,26 @@ package struct RedirectPolicy: Sendable, Equatable {
         }
     }
 
-    /// How `visited` names a request: its method and URL.
+    /// The form of a request in `visited`: its method and URL.
     package static func visit(_ request: RequestHead, to origin: Origin) -> String {
         let path = request.pathText
-        // An absolute target may have a query and no path, which is `/` (RFC 9110 §4.2.3).
+        // An absolute target may have a query without a path, which means `/` (RFC 9110 §4.2.3).
         let root = path.hasPrefix("?") ? "/" : ""
         return "\(request.method.token) \(origin.scheme.name)://\(origin.authority)\(root)\(path)"
     }
 
-    /// Decides about a response, first reason first.
+    /// Decides about a response; the first reason against following it wins.
     ///
     /// - Parameters:
-    ///   - response: As it came from `origin`.
-    ///   - request: As it was last sent, to `origin`.
-    ///   - origin: Where the request went.
-    ///   - visited: The requests before this one, oldest first, each as `visit` names it.
-    ///   - isBodyReplayable: Every byte of the request's body can be sent again; true where there
-    ///     is no body.
-    ///   - secretFields: Fields that go to no other origin, besides the usual ones: what rules
+    ///   - response: The response from `origin`.
+    ///   - request: The request as it was last sent, to `origin`.
+    ///   - origin: The origin of the request.
+    ///   - visited: The requests before this one, oldest first, each in the form of `visit`.
+    ///   - isBodyReplayable: Whether every byte of the request's body can be sent again; true
+    ///     without a body.
+    ///   - secretFields: Additional fields that are not sent to another origin: those that rules
     ///     attached as credentials.
-    /// - Returns: What to send next, or why the client gets the response.
+    /// - Returns: The next request, or the reason for which the client gets the response.
     package func decide(
         response: ResponseHead,
         request: RequestHead,
@@ -85,7 +85,7 @@ package struct RedirectPolicy: Sendable, Equatable {
         }
     }
 
-    /// The one Location; the same one twice is one.
+    /// Returns the only Location; equal duplicates count as one.
     private static func location(of response: ResponseHead) throws(Delivery) -> URIReference {
         let fields = response.fields
         let lines = fields.lines.filter { $0.known == .location }
@@ -108,42 +108,42 @@ package struct RedirectPolicy: Sendable, Equatable {
     }
 }
 
-/// What becomes of a response that may be a redirect.
+/// The decision about a response that may be a redirect.
 package enum RedirectDecision: Sendable, Equatable {
-    /// The client gets it as it is; the reason is for the record.
+    /// The client gets it unchanged; the reason is for the record.
     case deliver(reason: String)
     case follow(RedirectTarget)
 }
 
-/// Why a redirect is left to the client.
+/// The reason for which the client gets the redirect.
 private struct Delivery: Error {
     let reason: String
 
     init(_ reason: String) { self.reason = reason }
 }
 
-/// The request that a redirect asks for, as far as it differs from the one before.
+/// The differences of the redirected request from the previous one.
 package struct RedirectTarget: Sendable, Equatable {
     package let origin: Origin
-    /// Begins with `/`; the fragment is cut, for it is no part of a request.
+    /// Begins with `/`, without the fragment, which is not sent in requests.
     package let pathAndQuery: String
     package private(set) var method: Method
-    /// The body stays behind, and the fields that describe it.
+    /// Whether the body, and the fields that describe it, are dropped.
     package private(set) var dropsBody = false
-    /// Scheme, host or port differ.
+    /// Whether scheme, host or port differ.
     package let isCrossOrigin: Bool
-    /// The fields of the request that must not be sent again, in lower case and in its order.
+    /// The fields of the request that must not be sent again, in lower case, in the original order.
     package private(set) var droppedFields: [String] = []
 
     /// The URL, without a fragment.
     package var url: String { "\(origin.scheme.name)://\(origin.authority)\(pathAndQuery)" }
 
-    /// The request as `RedirectPolicy.visit` names it.
+    /// The request in the form of `RedirectPolicy.visit`.
     package var visit: String { "\(method.token) \(url)" }
 
-    /// Turns the request that was redirected into this one.
+    /// Changes the redirected request into this one.
     ///
-    /// Host is not touched: it is written anew from the origin whenever a head is sent.
+    /// Host is unchanged here: it is derived from the origin whenever a head is sent.
     package func apply(to head: inout RequestHead) {
         if head.method != method {
             head.method = method
@@ -154,7 +154,7 @@ package struct RedirectTarget: Sendable, Equatable {
         for name in droppedFields { head.fields.remove(name: name) }
     }
 
-    /// Where `location` leads from the request's own URL.
+    /// Resolves `location` against the request's own URL.
     fileprivate init(
         _ location: URIReference,
         _ request: RequestHead,
@@ -183,9 +183,9 @@ package struct RedirectTarget: Sendable, Equatable {
         method = request.method
     }
 
-    /// The method that a status leaves (RFC 9110 §15.4.2 to §15.4.9).
+    /// Sets the method for the next request by the status (RFC 9110 §15.4.2 to §15.4.9).
     ///
-    /// 301 and 302 make a GET of a POST only: that is what clients do, and what §15.4.2 allows.
+    /// 301 and 302 only change POST to GET, as clients do and §15.4.2 allows.
     fileprivate mutating func adapt(to status: UInt16, _ old: Method) {
         switch status {
         case 301, 302:
@@ -210,7 +210,7 @@ package struct RedirectTarget: Sendable, Equatable {
             guard !droppedFields.contains(name) else { continue }
             let isSecret = line.known.isCredential || name == "cookie2" || secrets.contains(name)
             let isForeign =
-                // Meant for a proxy on the way to the old origin, whatever the rule says.
+                // It is for a proxy on the way to the old origin, whatever the rule says.
                 line.known == .proxyAuthorization || (isSecret && policy == .dropCredentials)
             if (dropsBody && line.known.describesContent(name)) || (isCrossOrigin && isForeign) {
                 droppedFields.append(name)
@@ -222,7 +222,7 @@ package struct RedirectTarget: Sendable, Equatable {
 extension FieldName {
     fileprivate var isCredential: Bool { self == .authorization || self == .cookie }
 
-    /// Whether the field speaks of the body or announces it, so that it goes where the body goes.
+    /// Whether the field describes or announces the body, so that it is dropped with the body.
     ///
     /// RFC 9110 §15.4 names Content-*, Digest and Last-Modified; RFC 9530 has the other digests.
     fileprivate func describesContent(_ name: String) -> Bool {
@@ -235,14 +235,14 @@ extension FieldName {
 }
 
 extension RequestHead {
-    /// Not what is about a server, a tunnel or the way there, and no change of protocols.
+    /// Throws for requests about a server, a tunnel or the path to it, and for upgrades.
     fileprivate func checkIsFollowed() throws(Delivery) {
         if method == .connect || method == .trace || form == .asterisk || form == .authority {
             throw Delivery("\(method.token) is not followed")
         }
         guard fields.lists("upgrade", in: .connection) else { return }
         var asksForUpgrade = false
-        // `h2c` is obsolete (RFC 9113 §3.1) and goes no further: such a request is an ordinary one.
+        // `h2c` is obsolete (RFC 9113 §3.1) and not forwarded: such a request counts as ordinary.
         fields.forEachUpgrade { _ in asksForUpgrade = true }
         if asksForUpgrade { throw Delivery("an upgrade is not followed") }
     }

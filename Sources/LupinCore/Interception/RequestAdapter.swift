@@ -1,37 +1,38 @@
-// Who may change a request before it is sent: Alamofire's adapters, as a proxy sees them.
+// Changes requests before they are sent: Alamofire's adapters, in a proxy.
 
-/// A request on its way upstream: a fresh copy of the client's, as far as adapters have changed it.
+/// A request on its way upstream: a fresh copy of the client's, with the changes of adapters so
+/// far.
 public struct UpstreamRequest: Sendable {
     /// Method, target and fields.
     ///
-    /// Fields that belong to the client's connection are marked already and are not sent, whatever
-    /// an adapter does to others. Host and the framing are written anew from `origin` and the body.
+    /// Fields of the client's connection are already marked and are never sent, whatever an adapter
+    /// does to others. Host and the framing are derived from `origin` and the body.
     public var head: RequestHead
-    /// Where the request goes.
+    /// The origin that gets the request.
     ///
-    /// Access rules are asked again when an adapter changes it.
+    /// Access rules are checked again when an adapter changes it.
     public var origin: Origin
-    /// What became of the steps of rules.
+    /// The results of the rules' steps.
     package var steps = AppliedSteps()
-    /// What the body is compressed with on its way.
+    /// The coding with which the body is compressed.
     package var coding: ContentCoding?
 
-    /// A request with nothing changed.
+    /// Creates an unchanged request.
     package init(head: RequestHead, origin: Origin) {
         self.head = head
         self.origin = origin
     }
 }
 
-/// What an adapter knows besides the request itself; Alamofire's type of the same name.
+/// The context of an adapter; Alamofire's type of the same name.
 public struct RequestAdapterState: Sendable {
     /// The exchange's id: 32 hex digits, as the record has it.
     public var requestID: String { id.text }
     /// 1 for the first attempt; every attempt runs all adapters on a fresh copy.
     public let attempt: Int
-    /// The client's own request, which nobody changes.
+    /// The client's own request, which never changes.
     public let original: RequestHead
-    /// The credentials that steps may name by `${token:…}`, by the names of their tokens.
+    /// The credentials for `${token:…}` in steps, by the names of their tokens.
     package let tokens: [String: String]
     package let id: ExchangeID
 
@@ -50,17 +51,18 @@ public struct RequestAdapterState: Sendable {
 
 /// Changes requests before they are sent; Alamofire's `RequestAdapter`.
 ///
-/// What is registered with a proxy serves all of its threads and must be `Sendable`; adapters of
+/// An adapter registered with a proxy serves all of its threads and must be `Sendable`; adapters of
 /// lupin's own that live for one exchange need not be.
 public protocol RequestAdapter {
-    /// Changes a request, or fails it.
+    /// Changes a request, or throws.
     ///
-    /// It may wait, for a token say; the exchange waits with it.
+    /// It may wait, for example for a token; the exchange waits for it.
     /// - Parameters:
-    ///   - request: What earlier adapters made of the client's request.
-    ///   - state: What else is known of the exchange.
-    /// - Returns: What later adapters and the origin get.
-    /// - Throws: Why nothing may be sent. The client gets 502; a request is never sent unadapted.
+    ///   - request: The client's request as earlier adapters have changed it.
+    ///   - state: The context of the exchange.
+    /// - Returns: The request for later adapters and the origin.
+    /// - Throws: The reason to send nothing. The client gets 502; a request is never sent
+    ///   unadapted.
     nonisolated(nonsending) func adapt(
         _ request: consuming UpstreamRequest,
         using state: RequestAdapterState
@@ -69,13 +71,13 @@ public protocol RequestAdapter {
 
 /// An adapter that is a closure; Alamofire's `Adapter`.
 public struct Adapter: RequestAdapter, Sendable {
-    /// What it does to a request.
+    /// Changes a request.
     public typealias Closure =
         @Sendable (UpstreamRequest, RequestAdapterState) async throws -> UpstreamRequest
 
     private let closure: Closure
 
-    /// An adapter that does what `closure` does.
+    /// Creates an adapter that calls `closure`.
     public init(_ closure: @escaping Closure) { self.closure = closure }
 
     /// Calls the closure.
@@ -88,9 +90,9 @@ public struct Adapter: RequestAdapter, Sendable {
 }
 
 extension UpstreamRequest {
-    /// Why the request may not be sent after adapters that are not lupin's own; nil if it may.
+    /// The reason not to send the request after adapters that are not lupin's own; nil if none.
     ///
-    /// A line end in a field would be another field to the origin.
+    /// The origin would read a line break in a field as the start of another field.
     package var problem: String? {
         for line in head.fields.lines where !line.isHopByHop {
             let name = head.fields.storage.span.extracting(line.name.range)

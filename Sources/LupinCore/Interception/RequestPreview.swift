@@ -1,7 +1,7 @@
-// What a plan makes of a request, told without any credential: placeholders stand for secrets, and
+// Shows what a plan does to a request, without any credential: placeholders replace secrets, and
 // nothing is fetched or run.
 
-/// A request before and after the steps of its rules, for people.
+/// A request before and after the steps of its rules, for users.
 package struct RequestPreview: Sendable {
     /// A line of the comparison.
     package enum Line: Sendable, Equatable {
@@ -10,24 +10,24 @@ package struct RequestPreview: Sendable {
         case added(String)
     }
 
-    /// The request line, then the fields in their order.
+    /// The request line, followed by the fields in order.
     package private(set) var lines: [Line] = []
-    /// Where the request goes in the end.
+    /// The final origin of the request.
     package private(set) var origin: Origin
-    /// What the record will say of the steps.
+    /// The steps as the record will contain them.
     package private(set) var steps = AppliedSteps()
-    /// Why nothing would be sent; nil where the request goes out.
+    /// The reason for which nothing would be sent; nil when the request is sent.
     package private(set) var problem: String?
-    /// What happens besides, such as a wait, in sentences without a full stop.
+    /// Further effects, such as a wait, in sentences without a full stop.
     package private(set) var notes: [String] = []
 
     private let labels: [String]
     private let redactor: Redactor
 
-    /// What becomes of `request`, which was asked for at `origin`.
+    /// Applies the plan to `request`, which the client sent for `origin`.
     ///
-    /// Lines of it that stay behind are marked hop-by-hop. `plan` is one of `rules`, which have
-    /// `labels` in the place of secrets (see `Rule.labellingSecrets`). `via` is the value of `Via`
+    /// Lines of it that are not forwarded are marked hop-by-hop. `plan` is one of `rules`, which
+    /// have `labels` in place of secrets (see `Rule.labellingSecrets`). `via` is the value of `Via`
     /// that lupin adds; nil for none.
     package init(
         of request: RequestHead,
@@ -66,7 +66,7 @@ package struct RequestPreview: Sendable {
         )
     }
 
-    /// Every exchange has another one; this one is told as a label.
+    /// Stands for the ids of real exchanges, and is shown as a label.
     private static let id = ExchangeID(high: 0xE1D0_57A9_D51F_02E1, low: 0xE1D0_57A9_D51F_02E2)
     private static let idLabel = "<id>"
 
@@ -74,8 +74,8 @@ package struct RequestPreview: Sendable {
 
     // MARK: Credentials
 
-    /// Attaches the tokens as the proxy does: a later one in the place of an earlier one for the
-    /// same field, each to its own hosts only.
+    /// Attaches the tokens as the proxy does: a later one replaces an earlier one for the same
+    /// field, and each is only sent to its own hosts.
     private mutating func attach(
         _ names: [String],
         named: [String],
@@ -109,7 +109,7 @@ package struct RequestPreview: Sendable {
         }
     }
 
-    // MARK: What happens besides
+    // MARK: Further effects
 
     private mutating func note(_ plan: Plan) {
         if let jar = plan.cookieJar { notes.append("Cookie has the matching cookies of \(jar)") }
@@ -131,7 +131,7 @@ package struct RequestPreview: Sendable {
 
     // MARK: Lines
 
-    /// A line and what may be shown of it.
+    /// A line with its printable form.
     private struct Text {
         var whole: String
         var shown: String
@@ -169,7 +169,7 @@ package struct RequestPreview: Sendable {
         redactor.cleaned(text).replacing("REDACTED.0000", with: "REDACTED")
     }
 
-    /// A request line; what stands for a secret in its URL is no secret.
+    /// Formats a request line; placeholders in its URL are not redacted.
     private func target(_ whole: String) -> Text {
         var text = whole.replacing(Self.id.text, with: Self.idLabel)
         for label in labels {
@@ -190,7 +190,7 @@ package struct RequestPreview: Sendable {
         return Text(whole: whole, shown: "\(cleaned(String(parts[0])))?\(query)")
     }
 
-    /// Whether a value is nothing but labels, perhaps behind the name of a scheme.
+    /// Whether a value consists of labels only, optionally after the name of a scheme.
     private func isPlaceholder(_ value: String) -> Bool {
         var rest = value
         for label in labels { rest = rest.replacing(label, with: "") }
@@ -233,7 +233,7 @@ package struct RequestPreview: Sendable {
 // MARK: Labels
 
 extension Rule {
-    /// The rule with `labels` in the place of the secrets of its `request:` steps, in their order.
+    /// Replaces the secrets of the rule's `request:` steps by `labels`, in order.
     package func labellingSecrets(_ labels: [String]) -> Rule {
         var rule = self
         var rest = labels[...]

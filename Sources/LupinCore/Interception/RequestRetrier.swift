@@ -1,17 +1,17 @@
-// Who decides whether a failed attempt is made again: Alamofire's retriers.
+// Decides whether a failed attempt is repeated: Alamofire's retriers.
 
-/// What is decided after a failed attempt; Alamofire's `RetryResult`, with the reason in words.
+/// The decision about a failed attempt; Alamofire's `RetryResult`, with the reason in words.
 public enum RetryResult: Sendable, Equatable {
-    /// At once.
+    /// A retry without a wait.
     case retry(reason: String)
-    /// After a wait.
+    /// A retry after a wait.
     case retryWithDelay(Duration, reason: String)
-    /// Not for my sake: the next retrier is asked.
+    /// No retry by this retrier: the next one is called.
     case doNotRetry(reason: String)
-    /// Nobody else is asked, and the exchange fails with this error.
+    /// No further retrier is called, and the exchange fails with this error.
     case doNotRetryWithError(any Error)
 
-    /// Whether case, reason and delay are the same; errors compare as they describe themselves.
+    /// Whether case, reason and delay are equal; errors are compared by their descriptions.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.retry(let a), .retry(let b)), (.doNotRetry(let a), .doNotRetry(let b)): a == b
@@ -23,37 +23,37 @@ public enum RetryResult: Sendable, Equatable {
     }
 }
 
-/// What is known of an attempt that did not bring what was wanted.
+/// The facts about an attempt that failed.
 public struct FailedAttempt: Sendable {
     /// The method of the request.
     public package(set) var method: Method
-    /// What came back, with a status that somebody may not like; nil where nothing did.
+    /// The response, whose status may count as a failure; nil when there is none.
     public package(set) var response: ResponseHead?
-    /// Why nothing came back; nil where there is a response.
+    /// The error that replaces the response; nil when there is a response.
     public package(set) var error: LupinError?
-    /// What `validate` demands and the response is not; nil where it is good.
+    /// The condition of `validate` that the response does not meet; nil when it meets all.
     public package(set) var validationFailure: String?
-    /// Retries made so far.
+    /// The number of retries so far.
     public package(set) var retries = 0
-    /// Bytes of the request were handed to the kernel.
+    /// Whether bytes of the request were passed to the kernel.
     public package(set) var hasSentBytes = true
-    /// Every byte of the body that was consumed can be sent again.
+    /// Whether every byte of the body that was consumed can be sent again.
     public package(set) var isReplayable = true
-    /// The connection was not made for this attempt.
+    /// Whether the connection already existed before this attempt.
     public package(set) var isReused = false
-    /// How long the response asks to wait (RFC 9110 §10.2.3); nil where it says nothing.
+    /// The wait that the response requests (RFC 9110 §10.2.3); nil when it has none.
     public package(set) var retryAfter: Duration?
-    /// The client has seen part of a response.
+    /// Whether the client has got a part of a response.
     package var isCommitted = false
-    /// Every address of the host refused the connection.
+    /// Whether every address of the host refused the connection.
     package var isEveryAddressRefused = false
-    /// The origin said ENHANCE_YOUR_CALM (RFC 9113 §7).
+    /// Whether the origin sent ENHANCE_YOUR_CALM (RFC 9113 §7).
     package var isCalmAsked = false
-    /// The request has a field `Idempotency-Key`.
+    /// Whether the request has an `Idempotency-Key` field.
     package var hasIdempotencyKey = false
-    /// The request came in early data of TLS (RFC 8470 §5.1).
+    /// Whether the request came in TLS early data (RFC 8470 §5.1).
     package var hasEarlyData = false
-    /// Statuses that led to another attempt already.
+    /// The statuses that have already led to another attempt.
     package var answeredStatuses: [UInt16] = []
     /// The wait before this attempt.
     package var previousDelay = Duration.zero
@@ -69,14 +69,14 @@ public struct FailedAttempt: Sendable {
 
 /// Decides whether a request is sent again; Alamofire's `RequestRetrier`.
 ///
-/// It is asked before the client has seen anything of a response, and never for a body that cannot
-/// be sent again.
+/// It is called before the client has got any part of a response, and never when the body cannot be
+/// sent again.
 public protocol RequestRetrier {
-    /// Decides on a failed attempt; it may wait, for a new token say.
+    /// Decides about a failed attempt; it may wait, for example for a new token.
     /// - Parameters:
     ///   - request: The request as it was sent.
-    ///   - attempt: What came of it.
-    /// - Returns: What is to happen.
+    ///   - attempt: The result of the attempt.
+    /// - Returns: The decision.
     nonisolated(nonsending) func retry(
         _ request: UpstreamRequest,
         after attempt: FailedAttempt
@@ -85,12 +85,12 @@ public protocol RequestRetrier {
 
 /// A retrier that is a closure; Alamofire's `Retrier`.
 public struct Retrier: RequestRetrier, Sendable {
-    /// What it decides.
+    /// Decides about an attempt.
     public typealias Closure = @Sendable (UpstreamRequest, FailedAttempt) async -> RetryResult
 
     private let closure: Closure
 
-    /// A retrier that decides what `closure` decides.
+    /// Creates a retrier that calls `closure`.
     public init(_ closure: @escaping Closure) { self.closure = closure }
 
     /// Calls the closure.

@@ -1,33 +1,33 @@
-// What the `request:` steps of a plan do to a request before it is sent.
+// Applies the `request:` steps of a plan to a request before it is sent.
 
-/// A request that cannot be sent as its rules say: NUL, CR or LF came in by interpolation.
+/// A request that cannot be sent as its rules require: an interpolated value has NUL, CR or LF.
 ///
-/// The answer is 502, and nothing goes upstream.
+/// The response is 502, and nothing is sent upstream.
 package struct StepProblem: Error, Equatable, Sendable {
     /// The step, as the record names it.
     package var step: String
 
     package init(step: String) { self.step = step }
 
-    /// A sentence for people; it holds no value.
+    /// A sentence for users, without any value.
     package var sentence: String {
         "The step `\(step)` would put a line end or NUL into the request."
     }
 }
 
-/// What became of the steps of one plan.
+/// The results of the steps of one plan.
 package struct AppliedSteps: Sendable {
     /// Summaries of the steps that changed the request, in order.
     package internal(set) var applied: [String] = []
-    /// Steps that could not be applied, and why.
+    /// Steps that could not be applied, with the reasons.
     package internal(set) var dropped: [(step: String, reason: String)] = []
-    /// Whether the host is one that the file names: such a host is exempt from the deny list's
-    /// `loopback` and `private`, since whoever writes the rules may go there.
+    /// Whether the file names the host: such a host is exempt from the deny list's `loopback` and
+    /// `private`, since the author of the rules may connect to it.
     package internal(set) var isHostFromFile = false
     /// Whether a step changed the URL.
     package internal(set) var isTargetChanged = false
 
-    /// Notes what a step does to the target.
+    /// Records what a step does to the target.
     fileprivate mutating func note(_ step: RequestStep, isChanged: Bool) {
         switch step {
         case .url(let url):
@@ -38,10 +38,10 @@ package struct AppliedSteps: Sendable {
         }
     }
 
-    /// Notes what was done besides the steps in this folder, such as `auth github`.
+    /// Records a change other than the steps in this folder, such as `auth github`.
     package mutating func note(applied step: String) { applied.append(step) }
 
-    /// Notes what could not be done, and why.
+    /// Records a step that could not be applied, and why.
     package mutating func note(dropped step: String, because reason: String) {
         dropped.append((step: step, reason: reason))
     }
@@ -51,13 +51,13 @@ package struct AppliedSteps: Sendable {
 package enum RequestSteps {
     /// Applies `steps` to `head`, a copy of the client's `original` without hop-by-hop fields.
     ///
-    /// `origin` follows the `url:` steps; the Host field does not, since it is written anew from
-    /// the origin when the request is sent. If a step changed the URL, or the path has dot
-    /// segments, the path is sent in its normal form (RFC 3986 §6.2.2), so this is to be called
-    /// even if there are no steps.
+    /// `origin` follows the `url:` steps; the Host field does not, since it is derived from the
+    /// origin when the request is sent. When a step changed the URL, or the path has dot segments,
+    /// the path is sent in its normal form (RFC 3986 §6.2.2), so this must be called even without
+    /// steps.
     /// - Throws: The step that would put NUL, CR or LF into the request. Nothing may be sent then.
     ///
-    /// `summaries` are those of all steps, where they are at hand.
+    /// `summaries` are those of all steps, if already known.
     package static func apply(
         _ steps: [PlannedStep],
         summaries: [String]? = nil,
@@ -70,7 +70,7 @@ package enum RequestSteps {
         var result = AppliedSteps()
         let values = TemplateValues(original: original, id: id, tokens: tokens)
         head.fields.reserve(for: steps)
-        // Mostly all steps apply: then the record has the list that the plan made.
+        // Usually all steps apply: then the record uses the list that the plan made.
         var isWhole = true
         for index in steps.indices {
             let planned = steps[index]
@@ -98,7 +98,7 @@ package enum RequestSteps {
 }
 
 extension RequestHead {
-    /// Applies one step; false if it had nothing to do.
+    /// Applies one step; returns false when it changes nothing.
     fileprivate mutating func apply(
         _ planned: PlannedStep,
         _ values: TemplateValues,
@@ -106,8 +106,8 @@ extension RequestHead {
     ) throws(StepInterruption) -> Bool {
         switch planned.step {
         case .set, .add, .default, .remove, .rewrite: return try fields.apply(planned, values)
-        // A credential is for the origin at the end of all steps, a body follows its head, and a
-        // wait is no change.
+        // Credentials are attached for the final origin after all steps, the body follows its head,
+        // and a wait is no change.
         case .compress, .auth, .delay, .edit: return false
         case .query(let set, let remove): return try changeQuery(set: set, remove: remove, values)
         case .url(let step):

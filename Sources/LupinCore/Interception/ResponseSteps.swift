@@ -1,13 +1,13 @@
-// What the `response:` steps of a plan do to the head of a response before the client gets it.
+// Applies the `response:` steps of a plan to the head of a response before the client gets it.
 
 /// The steps of a plan that change responses: fields only, so that framing, ranges and validators
-/// stay true.
+/// stay valid.
 package enum ResponseSteps {
     /// Applies `steps` to the fields of a response.
     ///
-    /// `${header:N}` is a field of the client's request, as it is in a request step.
+    /// `${header:N}` is a field of the client's request, as in a request step.
     /// - Throws: The step that would put NUL, CR or LF into the response.
-    /// - Returns: Which steps changed something, and which could not.
+    /// - Returns: The steps that changed something, and those that could not be applied.
     package static func apply(
         _ steps: [PlannedStep],
         to fields: inout FieldSection,

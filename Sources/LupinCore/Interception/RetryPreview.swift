@@ -1,14 +1,14 @@
-// What a retry policy does for one request, told in words: what is sent again, how often, how soon.
+// Describes what a retry policy does for one request: the retries, their number and their waits.
 
-/// How failures of one request would be repaired, for people.
+/// The retries after failures of one request, for users.
 package struct RetryPreview: Sendable {
-    /// Whether the request is sent again once bytes of it were sent.
+    /// Whether the request is sent again once bytes of it have been sent.
     package enum Permission: String, Sendable {
         /// Nothing is ever sent again.
         case never
-        /// Only where the origin says that it did nothing with it.
+        /// Only when the origin reports that it did not process it.
         case unprocessed
-        /// Whatever became of it.
+        /// Whatever happened to it.
         case always
     }
 
@@ -20,7 +20,7 @@ package struct RetryPreview: Sendable {
         case bytes(UInt64)
     }
 
-    /// The least and the most milliseconds before a retry.
+    /// The minimum and maximum wait before a retry, in milliseconds.
     package struct Wait: Sendable, Equatable {
         package var least: Int64
         package var most: Int64
@@ -35,13 +35,13 @@ package struct RetryPreview: Sendable {
 
     private let method: Method
 
-    /// What `policy` does for a request whose head as it goes out is `head`.
+    /// Describes `policy` for a request that is sent with `head`.
     /// - Parameters:
-    ///   - policy: That of the plan.
-    ///   - head: With the client's method and fields.
-    ///   - hasIdempotencyKey: It goes out with that field, by its own or by a step.
-    ///   - authority: Whose budget it is.
-    ///   - validates: What `validate` refuses is a failure.
+    ///   - policy: The policy of the plan.
+    ///   - head: The head with the client's method and fields.
+    ///   - hasIdempotencyKey: Whether it is sent with that field, from the client or a step.
+    ///   - authority: The host and port of the retry budget.
+    ///   - validates: Whether a response that `validate` refuses counts as a failure.
     package init(
         _ policy: RetryPolicy,
         of head: RequestHead,
@@ -99,7 +99,7 @@ package struct RetryPreview: Sendable {
 
     // MARK: Words
 
-    /// The responses that lead to a retry.
+    /// Describes the responses that lead to a retry.
     private func grounds(_ validates: Bool) -> String {
         var grounds: [String] = []
         if !policy.status.isEmpty {

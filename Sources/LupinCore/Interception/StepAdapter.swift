@@ -1,4 +1,4 @@
-// The steps of rules as an adapter.
+// An adapter that applies the steps of rules.
 
 /// Applies the `request:` steps of all matching rules, in the order of the file.
 package struct StepAdapter: RequestAdapter {
@@ -7,7 +7,7 @@ package struct StepAdapter: RequestAdapter {
     private let readsResponses: Bool
     private let editsResponses: Bool
 
-    /// The steps of a plan; nil has none.
+    /// Creates an adapter for the steps of a plan; nil means no steps.
     package init(_ plan: Plan?) {
         steps = plan?.steps ?? []
         summaries = plan?.summaries
@@ -28,7 +28,7 @@ package struct StepAdapter: RequestAdapter {
         )
     }
 
-    /// The same, which needs no wait: whatever is to be fetched is in `tokens` already.
+    /// The same without a wait: all credentials are in `tokens` already.
     package func applied(
         to request: consuming UpstreamRequest,
         original: RequestHead,

@@ -1,7 +1,7 @@
-// Which fields a step may touch, and what the author of another one should write instead.
+// The fields that steps may change, and the advice for other fields.
 
 extension RequestStep {
-    /// Why a step may not set or change the field `name`; nil if it may (E-HEADER).
+    /// Returns why a step may not set or change the field `name`; nil if it may (E-HEADER).
     package static func problem(withFieldName name: String) -> String? {
         if name.isEmpty { return "a field name is missing" }
         if name.hasPrefix(":") {
@@ -27,9 +27,9 @@ extension RequestStep {
         }
     }
 
-    /// Why `pattern` is nothing to remove; nil if it is (E-HEADER).
+    /// Returns why `pattern` can't be removed; nil if it can (E-HEADER).
     ///
-    /// A glob passes over the fields that no step may touch.
+    /// A glob skips the fields that no step may change.
     package static func problem(withRemoval pattern: String) -> String? {
         guard pattern.contains("*") else { return problem(withFieldName: pattern) }
         for character in pattern {
@@ -41,7 +41,7 @@ extension RequestStep {
         return nil
     }
 
-    /// Why `value` cannot be a field's value; nil if it can (RFC 9110 §5.5).
+    /// Returns why `value` is invalid as a field's value; nil if it is valid (RFC 9110 §5.5).
     package static func problem(withFieldValue value: String) -> String? {
         for scalar in value.unicodeScalars where scalar.value < 0x20 || scalar.value == 0x7F {
             if scalar != "\t" {
@@ -64,10 +64,10 @@ extension RequestStep {
 }
 
 extension FieldSection.Line {
-    /// Whether steps may see and change the line: not what is about this connection, the framing or
-    /// the target.
+    /// Whether steps may see and change the line: not if it concerns this connection, the framing
+    /// or the target.
     ///
-    /// A tool's `Connection: Authorization` hides nothing that a step sets.
+    /// A tool's `Connection: Authorization` does not hide a field that a step sets.
     var isForSteps: Bool {
         if isHopByHop { return false }
         return switch known {

@@ -1,14 +1,14 @@
-// What `${header:N}` and `${id}` become, and how each value is encoded for its place.
+// Expands `${header:N}` and `${id}`, and encodes each value for its place.
 
-/// Why a step was not applied to a request.
+/// The reason for which a step was not applied to a request.
 enum StepInterruption: Error {
-    /// `${header:N}` of a field that the request has not: the step is dropped.
+    /// `${header:N}` of a field that is missing in the request: the step is dropped.
     case missingField(String)
     /// NUL, CR or LF in a value: the request fails.
     case forbiddenByte
 }
 
-/// The values that templates may name.
+/// The values that templates may refer to.
 struct TemplateValues {
     /// The client's original request.
     let original: RequestHead
@@ -16,13 +16,13 @@ struct TemplateValues {
     /// Credentials by the names of their tokens.
     let tokens: [String: String]
 
-    /// Where a value goes, which decides what is percent-encoded.
+    /// The place of a value, which decides what is percent-encoded.
     enum Place {
-        /// A field value: bytes as they are.
+        /// A field value: bytes unchanged.
         case field
         /// A name or value of a query: all but unreserved characters.
         case query
-        /// A path: text of the file keeps `/` and escapes, what comes from outside does not.
+        /// A path: text of the file keeps `/` and escapes, other values don't.
         case path
     }
 
@@ -62,7 +62,7 @@ struct TemplateValues {
         }
     }
 
-    /// The first value of a field of the request.
+    /// Returns the first value of a field of the request.
     fileprivate func field(_ name: String) -> [UInt8]? {
         let line = original.fields.lines.first {
             original.fields.nameEquals($0, name.utf8.span)
@@ -71,7 +71,7 @@ struct TemplateValues {
         return line.map { [UInt8](copying: storage.span.extracting($0.value.range)) }
     }
 
-    /// The first value of a parameter of the request's query.
+    /// Returns the first value of a parameter of the request's query.
     fileprivate func parameter(_ name: String) -> [UInt8]? {
         QueryParameters.decoded(of: original.pathText.utf8Span.span)
             .first { $0.name.elementsEqual(name.utf8) }?.value
@@ -92,9 +92,9 @@ struct TemplateValues {
     }
 }
 
-/// The content of an answer, with what it quotes of the request.
+/// Expands the content of a response that quotes the request.
 package enum BodyTemplate {
-    /// What keeps a value of the request from being more than a value.
+    /// The escaping that keeps a value of the request from ending its context.
     private enum Escaping {
         case none, json, markup
 
@@ -119,9 +119,9 @@ package enum BodyTemplate {
         }
     }
 
-    /// Fills in what the client's request says; what it doesn't say is empty.
+    /// Fills in values of the client's request; missing ones are empty.
     ///
-    /// In JSON, HTML and XML the values are escaped, so that none ends a string or opens a tag.
+    /// In JSON, HTML and XML, values are escaped, so that none ends a string or opens a tag.
     package static func expand(
         _ template: Template,
         contentType: String?,
@@ -137,7 +137,7 @@ package enum BodyTemplate {
             case .id: output += id.text.utf8
             case .header(let name): escaping.append(values.field(name) ?? [], to: &output)
             case .query(let name): escaping.append(values.parameter(name) ?? [], to: &output)
-            // No body may name them.
+            // Bodies may not refer to them.
             case .secret, .token: break
             }
         }
@@ -145,7 +145,7 @@ package enum BodyTemplate {
     }
 }
 
-/// How bytes become part of a URL.
+/// Percent-encodes bytes for a URL.
 enum PercentEncoding {
     /// Encodes all but unreserved characters.
     static func appendComponent(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
@@ -158,7 +158,7 @@ enum PercentEncoding {
         }
     }
 
-    /// Encodes what may not stand in a path; slashes and escapes stay.
+    /// Encodes all bytes that are invalid in a path; slashes and escapes stay.
     static func appendPath(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
         for i in bytes.indices {
             let isEscape = NormalPath.escape(at: i, in: bytes) != nil

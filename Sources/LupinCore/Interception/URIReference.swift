@@ -1,9 +1,9 @@
-// What a reference such as Location's means beside the URL that it came from (RFC 3986 §5).
+// Parses and resolves URI references, such as those in Location (RFC 3986 §5).
 
 /// A URI or a relative reference, in its five parts (RFC 3986 §3 and §4).
 ///
-/// The parts are bytes of RFC 3986's alphabet, without the delimiters around them. A part that is
-/// nil is not the same as an empty one: `?` alone is a query.
+/// The parts are bytes of RFC 3986's alphabet, without the delimiters around them. nil differs from
+/// an empty part: `?` alone is a query.
 package struct URIReference: Sendable, Equatable {
     /// In lower case.
     package var scheme: String?
@@ -12,7 +12,7 @@ package struct URIReference: Sendable, Equatable {
     package var query: [UInt8]?
     package var fragment: [UInt8]?
 
-    /// Why bytes are no reference that lupin reads.
+    /// The reason for which lupin does not accept a reference.
     package enum Problem: Error, Equatable {
         case empty
         case tooLong
@@ -20,14 +20,15 @@ package struct URIReference: Sendable, Equatable {
         case controlByte
         /// `\` before the query: browsers read it as `/`, other clients don't.
         case backslash
-        /// What stands before the first colon is no scheme.
+        /// The text before the first colon is not a scheme.
         case badScheme
     }
 
-    /// Longer ones are refused; as much as a request line may have.
+    /// Longer references are refused; the limit equals that of a request line.
     package static let bytesMax = 32 << 10
 
-    /// Reads a field value: spaces around it don't count, and what is no URI character is encoded.
+    /// Parses a field value: trims spaces, and percent-encodes characters that are invalid in a
+    /// URI.
     package init(fieldValue value: Span<UInt8>) throws(Problem) {
         let trimmed = value.extracting(value.trimmedRange)
         guard !trimmed.isEmpty else { throw .empty }
@@ -35,12 +36,12 @@ package struct URIReference: Sendable, Equatable {
         try self.init(bytes: encoded)
     }
 
-    /// The parts of `text`, which has URI characters only.
+    /// Parses `text`, which must only have URI characters.
     package init(_ text: String) throws(Problem) {
         try self.init(bytes: Array(text.utf8))
     }
 
-    /// A URL in the parts that lupin keeps.
+    /// Creates a reference from the parts of a URL.
     package init(origin: Origin, pathAndQuery: String) {
         scheme = origin.scheme.name
         authority = Array(origin.authority.utf8)
@@ -50,7 +51,7 @@ package struct URIReference: Sendable, Equatable {
         query = mark.map { Array(bytes[($0 + 1)...]) }
     }
 
-    /// The grouping of RFC 3986's appendix B, and §3.1 on what a scheme is.
+    /// Splits as in RFC 3986's appendix B, with the syntax of a scheme from §3.1.
     private init(bytes: [UInt8]) throws(Problem) {
         var rest = bytes[...]
         if let mark = rest.firstIndex(of: 0x23) {
@@ -100,10 +101,10 @@ package struct URIReference: Sendable, Equatable {
 // MARK: Resolving
 
 extension URIReference {
-    /// What the reference means at `base`, which is a URI (RFC 3986 §5.2.2, strict).
+    /// Resolves the reference against `base`, which is a URI (RFC 3986 §5.2.2, strict).
     ///
-    /// `http:g` is a URI without an authority whatever the base is: that some clients read it as
-    /// `g` is a loophole (§5.4.2), and two readings of one redirect are one too many.
+    /// `http:g` is a URI without an authority, whatever the base is: to read it as `g`, as some
+    /// clients do, is a loophole (§5.4.2), and a redirect must not have two meanings.
     package func resolved(against base: URIReference) -> URIReference {
         var target = self
         if scheme != nil {
@@ -127,14 +128,14 @@ extension URIReference {
         return target
     }
 
-    /// The base's path up to its last slash, then this one (RFC 3986 §5.2.3).
+    /// Appends the path to the base's path up to its last slash (RFC 3986 §5.2.3).
     private func merged(with base: URIReference) -> [UInt8] {
         if base.authority != nil, base.path.isEmpty { return [0x2F] + path }
         guard let slash = base.path.lastIndex(of: 0x2F) else { return path }
         return base.path[...slash] + path
     }
 
-    /// RFC 3986 §5.2.4; the steps are named as there.
+    /// Implements RFC 3986 §5.2.4; comments name its steps.
     static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(path.count)
@@ -144,7 +145,7 @@ extension URIReference {
             let isRooted = input.first == 0x2F
             if !isRooted {
                 let first = input.prefix { $0 != 0x2F }
-                // A and D: dots at the very beginning, of a path without a root.
+                // A and D: dots at the beginning of a path without a root.
                 guard isDots(first) else {
                     output += first
                     input = input[first.endIndex...]
@@ -154,13 +155,13 @@ extension URIReference {
                 continue
             }
             guard isDots(segment) else {
-                // E: the next segment, with the slash before it.
+                // E: the next segment with its leading slash.
                 output.append(0x2F)
                 output += segment
                 input = input[segment.endIndex...]
                 continue
             }
-            // B and C: a parent takes the last segment back; the slash before the dots stays.
+            // B and C: `..` removes the last segment; the slash before the dots stays.
             if segment.count == 2 {
                 while let last = output.popLast(), last != 0x2F {}
             }
@@ -178,8 +179,8 @@ extension URIReference {
 // MARK: Characters
 
 extension URIReference {
-    /// `value` with all that is no URI character percent-encoded, as browsers do with spaces and
-    /// with letters beyond ASCII; escapes that are there stay, and so does a `%` that begins none.
+    /// Percent-encodes all but URI characters, as browsers do with spaces and with letters beyond
+    /// ASCII; existing escapes stay, and so does a `%` that begins none.
     private static func encoding(_ value: Span<UInt8>) throws(Problem) -> [UInt8] {
         guard value.count <= bytesMax else { throw .tooLong }
         var output: [UInt8] = []
@@ -198,7 +199,7 @@ extension URIReference {
 }
 
 extension UInt8 {
-    /// Whether RFC 3986 §2 has the byte: unreserved, reserved or `%`.
+    /// Whether RFC 3986 §2 allows the byte: unreserved, reserved or `%`.
     fileprivate var isURIByte: Bool {
         if isUnreserved { return true }
         return switch self {

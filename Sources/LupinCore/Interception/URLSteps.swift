@@ -1,4 +1,4 @@
-// How `url:` and `query:` steps change where a request goes, byte by byte no more than they say.
+// Applies `url:` and `query:` steps, and changes no more bytes of the target than they require.
 
 extension RequestHead {
     /// Path and query as bytes; `/` if there is none.
@@ -6,7 +6,7 @@ extension RequestHead {
         pathAndQuery.isEmpty ? [0x2F] : Array(fields.storage[pathAndQuery.range])
     }
 
-    /// `*` is no path, and neither is the target of a CONNECT.
+    /// False for `*` and for the target of a CONNECT, which have no path.
     private var hasPath: Bool { form == .origin || form == .absolute }
 
     private mutating func setTarget(_ bytes: [UInt8]) {
@@ -14,7 +14,7 @@ extension RequestHead {
         fields.storage += bytes
     }
 
-    /// Puts the path into its normal form if a step changed the URL or dot segments ask for it.
+    /// Normalizes the path when a step changed the URL or when the path has dot segments.
     mutating func normalizePath(isURLChanged: Bool) {
         guard hasPath, !pathAndQuery.isEmpty else { return }
         let normal = NormalPath(fields.storage.span.extracting(pathAndQuery.range))
@@ -24,7 +24,7 @@ extension RequestHead {
         setTarget(rewritten + targetBytes[normal.pathCount...])
     }
 
-    /// Lets an absolute-form target name the new origin.
+    /// Changes an absolute-form target to the new origin.
     mutating func follow(_ origin: Origin) {
         guard scheme != nil else { return }
         scheme = origin.scheme
@@ -38,12 +38,12 @@ extension RequestHead {
         _ values: TemplateValues,
         _ origin: inout Origin
     ) throws(StepInterruption) -> Bool {
-        // The path first: it may drop the step, and then nothing may have changed.
+        // The path first: it may drop the step, and then nothing else may have changed.
         var isChanged = false
         if let path = step.path { isChanged = try changePath(path, values) }
         let before = origin
         let scheme = step.scheme ?? origin.scheme
-        // A port goes with its scheme: https on 80 would be nobody's wish.
+        // The port follows the scheme: https on port 80 is never intended.
         let port = step.port ?? (scheme == origin.scheme ? origin.port : scheme.defaultPort)
         origin = Origin(scheme: scheme, host: step.host ?? origin.host, port: port)
         return isChanged || origin != before
@@ -75,7 +75,7 @@ extension RequestHead {
 
     // MARK: query
 
-    /// Removes and sets parameters; all others keep their place and bytes.
+    /// Removes and sets parameters; all others keep their position and bytes.
     mutating func changeQuery(
         set: [(name: String, value: Template)],
         remove: [String],
@@ -113,7 +113,7 @@ extension RequestHead {
             new.append(0x3F)
             new += parts.joined(separator: [0x26])
         }
-        // A lone `?` says nothing, but it is not ours to remove.
+        // A lone `?` has no meaning, but the step must not remove it.
         let removesNothing = pending.isEmpty && new.count + 1 == target.count
         guard new != target, !(removesNothing && query?.isEmpty == true) else { return false }
         setTarget(new)

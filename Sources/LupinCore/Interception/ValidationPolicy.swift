@@ -1,26 +1,26 @@
-// What a good response is, by `validate:` of a rule: Alamofire's validation, and its custom kind.
+// `validate:` of a rule, which defines a valid response: Alamofire's validation.
 
-/// Demands on a response; all of them must hold, and an empty policy demands nothing.
+/// Conditions on a response; all of them must hold, and an empty policy has none.
 package struct ValidationPolicy: Sendable, Equatable {
-    /// What happens to a response that fails.
+    /// The action for a response that fails.
     package enum Action: String, Sendable, CaseIterable {
         /// The client gets 502 instead.
         case fail
-        /// The attempt has failed, and the retry policy decides.
+        /// The attempt counts as failed, and the retry policy decides.
         case retry
-        /// The client gets the response, and the record says what is wrong with it.
+        /// The client gets the response, and the record contains the failure.
         case log
     }
 
-    /// What Content-Type must be.
+    /// The condition on Content-Type.
     package enum ContentType: Sendable, Equatable {
-        /// What the request's Accept accepts.
+        /// A type that the request's Accept accepts.
         case accept
-        /// One of these; parameters aside.
+        /// One of these types; parameters are ignored.
         case listed([MediaRange])
     }
 
-    /// A field that must be there with a value that one of the patterns matches.
+    /// A field that must exist with a value that matches one of the patterns.
     package struct FieldDemand: Sendable, Equatable {
         package var name: String
         package var values: [ValuePattern]
@@ -31,10 +31,10 @@ package struct ValidationPolicy: Sendable, Equatable {
         }
     }
 
-    /// Bytes of the body as they are sent, content codings and all.
+    /// The length of the body as sent, including content codings.
     package struct Size: Sendable, Equatable {
         package var min: UInt64
-        /// nil is any number.
+        /// nil for no limit.
         package var max: UInt64?
 
         package init(min: UInt64 = 0, max: UInt64? = nil) {
@@ -43,7 +43,7 @@ package struct ValidationPolicy: Sendable, Equatable {
         }
     }
 
-    /// A value of the body that must be there and be this one.
+    /// A value that the body must contain.
     package struct JSONDemand: Sendable, Equatable {
         package var pointer: JSONPointer
         package var value: JSONScalar
@@ -54,12 +54,12 @@ package struct ValidationPolicy: Sendable, Equatable {
         }
     }
 
-    /// Bodies longer than this, as they come or once decoded, fail every demand on values.
+    /// Longer bodies, as received or after decoding, fail every condition on values.
     package static let inspectedBytesMax = 256 << 10
 
-    /// nil is any status.
+    /// nil for any status.
     package var status: StatusSet?
-    /// nil is any type.
+    /// nil for any type.
     package var contentType: ContentType?
     package var headers: [FieldDemand] = []
     package var size: Size?
@@ -68,15 +68,15 @@ package struct ValidationPolicy: Sendable, Equatable {
 
     package init() {}
 
-    /// Whether nothing is demanded.
+    /// Whether there are no conditions.
     package var isEmpty: Bool {
         status == nil && contentType == nil && headers.isEmpty && size == nil && json.isEmpty
     }
 
-    /// Whether the body must be collected, up to `inspectedBytesMax`, and asked about.
+    /// Whether the body must be collected, up to `inspectedBytesMax`, and checked.
     package var needsBody: Bool { !json.isEmpty }
 
-    /// Why values can't be demanded of a response: by its method or status it has no body.
+    /// Returns why values can't be checked: by its method or status the response has no body.
     package func reasonNotToAsk(_ head: ResponseHead, request: RequestHead) -> String? {
         guard needsBody, head.hasNoBody(answering: request) else { return nil }
         let what = request.method == .head ? "to HEAD" : "with status \(head.status)"
@@ -84,7 +84,7 @@ package struct ValidationPolicy: Sendable, Equatable {
     }
 }
 
-/// What a response was expected to be and is not.
+/// A condition that a response does not meet.
 package struct ValidationFailure: Error, Equatable {
     /// The key of `validate:` that does not hold.
     package enum Condition: String, Sendable, CaseIterable {
@@ -93,7 +93,7 @@ package struct ValidationFailure: Error, Equatable {
     }
 
     package var condition: Condition
-    /// For records and pages; it shows nothing of a body and no value of a field but a media type.
+    /// For records and pages; it shows nothing of a body and no field value except a media type.
     package var sentence: String
 
     package init(condition: Condition, sentence: String) {
@@ -105,12 +105,12 @@ package struct ValidationFailure: Error, Equatable {
 // MARK: The head
 
 extension ValidationPolicy {
-    /// What of the head does not hold, first demand first; nil if all of it does.
+    /// Checks the head; returns the first condition that does not hold, nil if all hold.
     ///
-    /// An interim response is not asked about, and neither is 101: what follows is no response.
+    /// Interim responses are not checked, nor is 101, after which no response follows.
     ///
-    /// `request` is the one last sent, `contentLength` what the framing tells of the body, and
-    /// `isBodyEmpty` is nil while nobody knows: then there is a body, unless its length is 0.
+    /// `request` is the last one sent, `contentLength` is known from the framing, and `isBodyEmpty`
+    /// is nil while unknown: then a body is assumed, unless its length is 0.
     package func check(
         head: ResponseHead,
         request: RequestHead,
@@ -161,10 +161,10 @@ extension ValidationPolicy {
 // MARK: The body
 
 extension ValidationPolicy {
-    /// What is wrong with a body of `received` bytes, of which `isComplete` says whether it is all.
+    /// Checks the size of a body of `received` bytes, which is the whole body if `isComplete`.
     ///
-    /// To be asked while a body of unknown length streams, and at its end. Where the method or the
-    /// status leaves no body (HEAD, 204, 205, 304) none is missed, as in Alamofire.
+    /// Call it while a body of unknown length streams, and at its end. A body that the method or
+    /// the status excludes (HEAD, 204, 205, 304) is not required, as in Alamofire.
     package func check(
         received: UInt64,
         isComplete: Bool,
@@ -173,7 +173,7 @@ extension ValidationPolicy {
     ) -> ValidationFailure? {
         guard let size else { return nil }
         if let max = size.max, received > max {
-            // While it streams nobody knows how long it would have become.
+            // The total length is unknown while the body streams.
             let count = isComplete ? "\(received)" : "more than \(max)"
             let sentence = "the body has \(count) bytes, and at most \(max) are expected"
             return ValidationFailure(condition: .size, sentence: sentence)
@@ -185,9 +185,9 @@ extension ValidationPolicy {
         return nil
     }
 
-    /// What is wrong with a body by its JSON values; nil where all of them are the expected ones.
+    /// Checks the JSON values of a body; returns nil when all of them are as expected.
     ///
-    /// What can't be judged has failed: a body that is empty, partial or no JSON.
+    /// An empty, partial or invalid body fails.
     package func check(body: Span<UInt8>, head: ResponseHead) -> ValidationFailure? {
         guard needsBody else { return nil }
         if head.status == 206 { return .unreadable("the body is only a part (206)") }
@@ -204,19 +204,19 @@ extension ValidationPolicy {
 }
 
 extension ValidationFailure {
-    /// The values of the body can't be read.
+    /// The failure for a body whose values can't be read.
     package static func unreadable(_ reason: String) -> ValidationFailure {
         ValidationFailure(condition: .json, sentence: reason)
     }
 
-    /// The body has outgrown what is inspected.
+    /// The failure for a body that is too long to inspect.
     package static var tooLong: ValidationFailure {
         .unreadable("the body is longer than the 256 KiB that lupin inspects")
     }
 }
 
 extension ValidationPolicy.JSONDemand {
-    /// Says no more of a body than which kind of value it holds.
+    /// Describes a mismatch without revealing more of the body than the kind of the value.
     fileprivate func sentence(about found: JSONFinding) -> String {
         let place = pointer.source.isEmpty ? "the body" : pointer.source
         let isSameKind =
@@ -231,7 +231,7 @@ extension ValidationPolicy.JSONDemand {
 }
 
 extension ValidationPolicy.FieldDemand {
-    /// Whether a line has a value that one of the patterns matches; without patterns the line is
+    /// Whether a line has a value that matches one of the patterns; without patterns any line is
     /// enough.
     fileprivate func holds(for fields: FieldSection) -> Bool {
         for line in fields.lines where fields.nameEquals(line, name.utf8.span) {
@@ -244,12 +244,12 @@ extension ValidationPolicy.FieldDemand {
 }
 
 extension ResponseHead {
-    /// Whether there is no body by the method or the status (RFC 9110 §6.4.1).
+    /// Whether the method or the status excludes a body (RFC 9110 §6.4.1).
     fileprivate func hasNoBody(answering request: RequestHead) -> Bool {
         request.method == .head || status == 204 || status == 205 || status == 304
     }
 
-    /// nil where Content-Type is missing, is none, or is written twice and differently.
+    /// nil when Content-Type is missing, invalid, or repeated with different values.
     fileprivate var mediaType: MediaRange? {
         let lines = fields.lines.filter { $0.known == .contentType }
         guard let first = lines.first else { return nil }
@@ -263,8 +263,7 @@ extension ResponseHead {
 }
 
 extension FieldSection {
-    /// The content codings in the order in which they were applied, without `identity`
-    /// (RFC 9110 §8.4).
+    /// The content codings in the order of their application, without `identity` (RFC 9110 §8.4).
     package var contentCodings: [String] {
         var codings: [String] = []
         forEachMember(of: .contentEncoding) { member in
@@ -285,7 +284,7 @@ package struct StatusSet: Sendable, Equatable {
 
     package func contains(_ status: UInt16) -> Bool { ranges.contains { $0.contains(status) } }
 
-    /// As the file has them.
+    /// The text as in the file.
     package var text: String {
         ranges.map { range in
             range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"

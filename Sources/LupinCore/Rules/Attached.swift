@@ -1,12 +1,11 @@
-// What lupin attaches to a request for its owner: a closed set, and what each kind means to
+// What lupin attaches to a request for its owner: a closed set, and the effect of each kind on
 // everything that could be shared.
 
-/// One thing that lupin attaches to a request, or keeps for one user.
+/// Something that lupin attaches to a request, or keeps for one user.
 ///
-/// Whom it is for, what it makes of a stored response, which responses it parts and what it is
-/// called are exhaustive switches, so a new kind does not compile before it says all of that. What
-/// it does to shared connections and TLS sessions is another one: the engine's `NextHop`, which
-/// these are kept by.
+/// The gate, the effect on a stored response, the cache partition and the name are exhaustive
+/// switches, so every new kind must define all of them. Its effect on shared connections and TLS
+/// sessions is defined by another one, in the engine's `NextHop`.
 package enum Attached: Sendable, Hashable {
     /// The credential of a token: an `auth` step, or `${token:…}` in a value.
     case token(String)
@@ -14,18 +13,18 @@ package enum Attached: Sendable, Hashable {
     case secret
     /// The cookies of a jar, by its file.
     case cookies(jar: String)
-    /// A client certificate, shown in the TLS with the origin.
+    /// A client certificate, presented in TLS with the origin.
     case clientCertificate(CertificateFiles)
-    /// User and password of the parent proxy on the way.
+    /// User and password of the parent proxy for the request.
     case parentIdentity(ParentProxy)
     /// Responses of a private cache, which are kept for one user.
     case privateResponses
-    /// A redirect was followed, with what the rules of its target attached.
+    /// A redirect was followed, with the attachments of the rules of its target.
     case followedRedirect
 
-    /// For whose requests it is attached.
+    /// The clients for whose requests it is attached.
     package enum Gate: Sendable {
-        /// `access.credentials`; others get 403.
+        /// Those in `access.credentials`; others get 403.
         case owner
         case anybody
     }
@@ -33,36 +32,36 @@ package enum Attached: Sendable, Hashable {
     package var gate: Gate {
         switch self {
         case .token, .secret, .cookies, .clientCertificate, .privateResponses: .owner
-        // All requests of all users go by the parent proxy of the file, as the manual says.
+        // All requests of all users use the parent proxy of the file, as the manual says.
         case .parentIdentity: .anybody
-        // The rules of each hop are asked anew, with their own attachments.
+        // The rules are evaluated again for each hop, with their own attachments.
         case .followedRedirect: .anybody
         }
     }
 
-    /// What it makes of a response that a shared cache may keep.
+    /// The effect on a response that a shared cache may store.
     package enum Storing: Sendable, Comparable {
         case asUsual
-        /// Kept only where the origin allows that for authenticated requests (RFC 9111 §3.5).
+        /// Stored only if the origin allows that for authenticated requests (RFC 9111 §3.5).
         case asAuthenticated
-        /// Kept under no URL: it belongs to another one.
+        /// Never stored: the response belongs to another URL.
         case never
     }
 
     package var storing: Storing {
         switch self {
         case .token, .secret, .cookies, .clientCertificate: .asAuthenticated
-        // RFC 9111 speaks of the origin's credentials; these never reach it.
+        // RFC 9111 is about the origin's credentials; these never reach it.
         case .parentIdentity: .asUsual
-        // The mode of the policy says it already.
+        // The mode of the policy covers it already.
         case .privateResponses: .asUsual
         case .followedRedirect: .never
         }
     }
 
-    /// What parts responses; nil where it parts nothing by itself.
+    /// The cache partition; nil when it does not separate responses by itself.
     ///
-    /// All that goes by the key of the cache follows: collapsing, joined downloads, files on disk.
+    /// Everything that uses the cache key follows: collapsing, joined downloads, files on disk.
     var partition: String? {
         switch self {
         case .token(let name): "token \(name)"
@@ -71,24 +70,24 @@ package enum Attached: Sendable, Hashable {
         case .clientCertificate(let files): "certificate \(files.certificate) \(files.key)"
         case .parentIdentity(let proxy):
             "parent \(proxy.scheme.name) \(proxy.host.text) \(proxy.port) \(proxy.userinfo ?? "")"
-        // The user is asked for each request.
+        // Added separately: the user is determined for each request.
         case .privateResponses: nil
-        // Nothing of it is kept.
+        // No such response is stored.
         case .followedRedirect: nil
         }
     }
 
-    /// Whether what it comes to is written in the rules and may change with them.
+    /// Whether its value is defined in the rules and may change with them.
     var isDefinedByRules: Bool {
         switch self {
         case .token, .secret: true
-        // The file is what it is, whoever names it.
+        // The file has the same content, whichever rule names it.
         case .cookies, .clientCertificate: false
         case .parentIdentity, .privateResponses, .followedRedirect: false
         }
     }
 
-    /// For `explain`, such as `token github`; nil for what `explain` tells elsewhere.
+    /// For `explain`, such as `token github`; nil when `explain` shows it elsewhere.
     package var text: String? {
         switch self {
         case .token(let name): "token \(name)"
@@ -103,21 +102,21 @@ package enum Attached: Sendable, Hashable {
 }
 
 extension RuleKey {
-    /// What a key has lupin attach to requests that match all of `rules`, in the order of the file.
+    /// What the key attaches to requests that match all of `rules`, in the order of the file.
     ///
-    /// The client certificate and the parent proxy are not here: the settings have them too, and
-    /// the target decides. See ``Attachments``.
+    /// Without the client certificate and the parent proxy, which also come from the settings and
+    /// depend on the target. See ``Attachments``.
     private func attachments(of rules: [Rule]) -> [Attached] {
         switch self {
         case .request: StepTraits(rules.flatMap(\.steps)).attachments
-        // What the client gets is for its owner as well.
+        // A response with credentials is for the owner as well.
         case .response: StepTraits(rules.flatMap(\.responseSteps)).attachments
         case .cookies:
             (rules.last { $0.cookieJar != nil }?.cookieJar ?? nil)
                 .map { [.cookies(jar: $0)] } ?? []
         case .cache: (rules.last { $0.cache != nil }?.cache ?? nil)?.attachments ?? []
         case .clientCert, .proxy: []
-        // Each leg that a redirect leads to has a plan of its own.
+        // Each request that follows a redirect has a plan of its own.
         case .redirect: []
         case .name, .match, .retry, .trust, .validate, .respond, .resume, .throttle, .tls,
             .intercept, .timeouts, .log, .stop:
@@ -125,7 +124,7 @@ extension RuleKey {
         }
     }
 
-    /// What all keys of `rules` have lupin attach.
+    /// What all keys of `rules` attach.
     static func allAttachments(of rules: [Rule]) -> [Attached] {
         allCases.flatMap { $0.attachments(of: rules) }.reduce(into: []) { all, attachment in
             if !all.contains(attachment) { all.append(attachment) }

@@ -1,19 +1,19 @@
-// All that lupin attaches to one request, and what follows from it: who may have it, whether the
-// response is stored, and with whom it is shared.
+// All that lupin attaches to one request, and its consequences: who may use it, whether the
+// response is stored, and with which requests it is shared.
 
 /// The attachments of one request to one origin.
 package struct Attachments: Sendable {
     package private(set) var all: [Attached]
-    /// The names of the rules that say so, and the version of their file.
+    /// The names of the rules that define them, and the version of their file.
     private let names: [String]
     private let version: String
 
     /// - Parameters:
-    ///   - plan: nil where no rule matches.
+    ///   - plan: nil when no rule matches.
     ///   - defaultCertificate: `upstream.tls.client_cert`.
-    ///   - target: Where the request goes, after the steps of the rules.
-    ///   - parent: The parent proxy on the way.
-    ///   - version: That of the rules.
+    ///   - target: The origin after the steps of the rules.
+    ///   - parent: The parent proxy for the request.
+    ///   - version: The version of the rules.
     package init(
         of plan: Plan?,
         defaultCertificate: CertificateFiles?,
@@ -24,37 +24,37 @@ package struct Attachments: Sendable {
         all = plan?.attachments ?? []
         names = plan?.names ?? []
         self.version = version
-        // Only where lupin itself speaks TLS with the origin.
+        // Only if lupin itself speaks TLS with the origin.
         if target.scheme == .https, let files = plan?.clientCertificate ?? defaultCertificate {
             all.append(.clientCertificate(files))
         }
         if let parent, parent.userinfo != nil { all.append(.parentIdentity(parent)) }
     }
 
-    /// These alone, of a file of that version.
+    /// Creates the given attachments only, of a file with that version.
     package init(_ all: [Attached], version: String = "") {
         self.all = all
         names = []
         self.version = version
     }
 
-    /// Adds what came up on the way.
+    /// Adds an attachment that was found later.
     package mutating func add(_ attachment: Attached) {
         if !all.contains(attachment) { all.append(attachment) }
     }
 
     package var isEmpty: Bool { all.isEmpty }
 
-    /// What a shared cache makes of the response.
+    /// The effect of all attachments on storing the response in a shared cache.
     package var storing: Attached.Storing { all.map(\.storing).max() ?? .asUsual }
 
-    /// What parts responses to this request from others to the same URL; empty where nothing does.
+    /// Separates responses to this request from others for the same URL; empty without partition.
     ///
-    /// It may hold a password: only a keyed digest of it may be kept.
+    /// It may contain a password: only a keyed digest of it may be stored.
     package var partition: String {
         let parts = all.compactMap(\.partition)
         if parts.isEmpty { return "" }
-        // Words for the rules are made here, and not for every request.
+        // Formatted only if a part is defined by the rules, not for every request.
         let isDefined = all.contains(where: \.isDefinedByRules)
         let definition = isDefined ? ["rules \(version) \(names)"] : []
         return (parts + definition).map { "\($0)\n" }.joined()
@@ -65,10 +65,10 @@ package struct Attachments: Sendable {
 }
 
 extension Plan {
-    /// Whether `access.credentials` is asked who the client is, for a request to `origin`.
+    /// Whether `access.credentials` must allow the client, for a request to `origin`.
     ///
-    /// This is the one place that decides it: the engine, `explain` and everything that remembers
-    /// requests ask here.
+    /// The only place of this decision: the engine, `explain` and everything that remembers
+    /// requests use it.
     package func isForOwner(
         at origin: Origin,
         isConnect: Bool,
@@ -79,7 +79,7 @@ extension Plan {
         return Plan.showsCertificate(at: origin, isConnect: isConnect) || turnsToTLS
     }
 
-    /// The same where no rule matches.
+    /// The same for requests that no rule matches.
     package static func isForOwner(
         at origin: Origin,
         isConnect: Bool,
@@ -88,12 +88,12 @@ extension Plan {
         defaultCertificate != nil && showsCertificate(at: origin, isConnect: isConnect)
     }
 
-    /// A client certificate is shown where lupin itself speaks TLS with the origin.
+    /// Whether lupin itself speaks TLS with the origin, and so presents a client certificate.
     private static func showsCertificate(at origin: Origin, isConnect: Bool) -> Bool {
         origin.scheme == .https && !isConnect
     }
 
-    /// Whether a step may lead a request in clear to an origin under TLS.
+    /// Whether a step may change an http request to https.
     private var turnsToTLS: Bool {
         steps.contains { entry in
             guard case .url(let step) = entry.step else { return false }

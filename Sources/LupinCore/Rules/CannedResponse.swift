@@ -1,10 +1,10 @@
-// What a rule with `respond` answers, and which file of a folder a request asks for.
+// The response of a `respond` rule, and the file of a folder for a request.
 
-/// What a `respond:` rule answers.
+/// The response of a `respond:` rule.
 package struct CannedResponse: Sendable, Equatable {
-    /// Where its content comes from.
+    /// The source of its content.
     package enum Content: Sendable, Equatable {
-        /// There is none; a refusal says which rule refuses.
+        /// None; the body of a refusal names the rule that refuses.
         case none
         case text(Template)
         /// The file at this path, read for every request.
@@ -19,13 +19,13 @@ package struct CannedResponse: Sendable, Equatable {
 
     package init(status: UInt16) { self.status = status }
 
-    /// Whether it only refuses, which the answer to a CONNECT can say as well: 403, 407 or 5xx
+    /// Whether it only refuses, which a response to CONNECT can express as well: 403, 407 or 5xx
     /// without content.
     package var isRefusal: Bool {
         content == .none && (status == 403 || status == 407 || status >= 500)
     }
 
-    /// Whether a file has to be read for it.
+    /// Whether a file must be read for it.
     package var readsFile: Bool {
         switch content {
         case .file, .folder: true
@@ -33,12 +33,12 @@ package struct CannedResponse: Sendable, Equatable {
         }
     }
 
-    /// Whether one file is named, which is a mistake in the rules where it is not there.
+    /// Whether it names a single file; a missing one is a mistake in the rules.
     package var namesFile: Bool {
         if case .file = content { true } else { false }
     }
 
-    /// What its fields say of its type.
+    /// The Content-Type in its fields.
     package var contentType: String? {
         fields.last { $0.name.lowercased() == "content-type" }?.value
     }
@@ -49,21 +49,21 @@ package struct CannedResponse: Sendable, Equatable {
     }
 }
 
-/// The file below a folder that a URL's path names.
+/// The file below a folder for the path of a URL.
 package struct FolderPath: Sendable, Equatable {
-    /// The names that lead to it, decoded; none is the folder itself.
+    /// The decoded names of the path below the folder; empty for the folder itself.
     package let names: [String]
-    /// The path ends with `/`: what it names is a folder.
+    /// Whether the path ends with `/` and so names a folder.
     package let isFolder: Bool
 
-    /// Tried in this order where the path names a folder.
+    /// The files to try, in order, when the path names a folder.
     package static let indexes = ["index.html", "index.json"]
 
-    /// Reads the path of `target`, a path and query, without its first `skipped` segments.
+    /// Parses the path of `target`, a path and query, without its first `skipped` segments.
     ///
-    /// - Returns: nil where the path can be no file's: it has `..`, an empty segment, an encoded
-    ///   slash or NUL, bytes that are no UTF-8, or a name that begins with a dot. Hidden files are
-    ///   seldom meant for others; `.well-known` (RFC 8615) is.
+    /// - Returns: nil when the path can't name a file: it has `..`, an empty segment, an encoded
+    ///   slash or NUL, invalid UTF-8, or a name that begins with a dot. Hidden files are rarely
+    ///   meant to be public, except `.well-known` (RFC 8615).
     package init?(_ target: Span<UInt8>, skipping skipped: Int) {
         let normal = NormalPath(target)
         let path = normal.rewritten ?? [UInt8](copying: target.extracting(0..<normal.pathCount))
@@ -85,9 +85,9 @@ package struct FolderPath: Sendable, Equatable {
 }
 
 extension Rule {
-    /// How many segments at the beginning of the path in `target` the rule spells out.
+    /// The number of literal segments at the beginning of the path in the rule's pattern.
     ///
-    /// Of several patterns the first counts that the path matches; without any it is 0.
+    /// The first pattern that matches the path counts; without patterns it is 0.
     package func spelledSegments(of target: Span<UInt8>, for origin: Origin) -> Int {
         let normal = NormalPath(target)
         let path = normal.rewritten ?? [UInt8](copying: target.extracting(0..<normal.pathCount))

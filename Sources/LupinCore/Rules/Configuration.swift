@@ -1,19 +1,19 @@
-// One loaded rules file: settings and rules together, immutable.
+// One loaded rules file: its settings and rules, immutable.
 
-/// A snapshot: what an exchange is ruled by from its first byte to its last.
+/// A snapshot that applies to an exchange from its first byte to its last.
 package struct Configuration: Sendable {
     package var settings: Settings
     package var rules: RuleSet
-    /// Eight hex digits that change when the content of the file does, or that of a list which it
-    /// names; the record's `rules.version`.
+    /// Eight hex digits that change with the content of the file or of a list that it names; the
+    /// record's `rules.version`.
     package var version: String
     /// The same for the text of the file alone.
     package var textVersion: String
-    /// The lists of hosts that the rules name, by their paths: what stands there is part of them.
+    /// The paths of the host lists that the rules name, whose content counts as part of the rules.
     package var files: [String] = []
-    /// Texts that came from `${env}`, `${file}` or `${secret}` in a secret place, to be redacted.
+    /// The values of `${env}`, `${file}` or `${secret}` in secret places, to be redacted.
     package var secrets: [String]
-    /// As the user named it; nil where no file was read.
+    /// As the user named it; nil without a file.
     package var fileName: String?
     /// 1-based line of each setting and section that the file has, by dotted name.
     package var settingLines: [String: Int] = [:]
@@ -26,7 +26,7 @@ package struct Configuration: Sendable {
         self.secrets = secrets
     }
 
-    /// What lupin does without any file: the transparent proxy of the defaults.
+    /// The configuration without any file: a transparent proxy with defaults.
     package static let defaults = Configuration(
         settings: Settings(),
         rules: RuleSet([]),
@@ -36,7 +36,7 @@ package struct Configuration: Sendable {
 }
 
 extension Configuration {
-    /// Whether the local authority will be needed: something is to be decrypted.
+    /// Whether the local CA is needed, because some requests may be intercepted.
     package var needsAuthority: Bool {
         switch settings.intercept.mode {
         case .none: false

@@ -1,59 +1,59 @@
-// What rules ask of an exchange besides sending the request on and passing the answer back.
+// What rules require for an exchange besides forwarding the request and the response.
 
-/// The closed set of what a plan may ask for.
+/// The closed set of requirements of a plan.
 ///
-/// A request whose plan asks for none of ``needTask`` runs from start to end without a task, for as
-/// long as nothing goes wrong. Which key asks for what is an exhaustive switch in `Plan`, so a new
-/// key does not compile before it says so.
+/// A request whose plan requires nothing of ``needTask`` is served without a task, as long as there
+/// is no error. An exhaustive switch in `Plan` maps keys to requirements, so every new key must
+/// define its own.
 package struct Demands: OptionSet, Sendable {
     package let rawValue: UInt16
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// The request is changed before it is sent.
     package static let adapting = Demands(rawValue: 1 << 0)
-    /// Something is waited for, or fetched, before the request can be sent.
+    /// A wait or a fetch must end before the request can be sent.
     package static let waiting = Demands(rawValue: 1 << 1)
     /// The request's body is sent in another form.
     package static let recoding = Demands(rawValue: 1 << 2)
-    /// Attempts have deadlines of their own, or run beside each other.
+    /// Attempts have their own deadlines, or run in parallel.
     package static let racing = Demands(rawValue: 1 << 3)
-    /// What is thought of a response may lead to the request being sent again.
+    /// A response may cause the request to be sent again.
     package static let repeating = Demands(rawValue: 1 << 4)
-    /// Somebody has to look at every response, whatever its status is.
+    /// Every response must be inspected, whatever its status.
     package static let judging = Demands(rawValue: 1 << 5)
-    /// The answer may come from the store, and may go there.
+    /// The response may come from the cache, and may be stored in it.
     package static let storing = Demands(rawValue: 1 << 6)
-    /// A rule answers, and nobody is asked.
+    /// A rule answers, and nothing is sent upstream.
     package static let answering = Demands(rawValue: 1 << 7)
-    /// Bodies keep to a rate.
+    /// Bodies are limited to a rate.
     package static let throttling = Demands(rawValue: 1 << 8)
-    /// The rest of an answer that breaks off is fetched.
+    /// The rest of an interrupted response is fetched.
     package static let resuming = Demands(rawValue: 1 << 9)
-    /// Credentials are attached, and looked at again where a response refuses them.
+    /// Credentials are attached, and renewed when a response refuses them.
     package static let presenting = Demands(rawValue: 1 << 10)
-    /// The head of every response is held to something.
+    /// The head of every response is validated.
     package static let validating = Demands(rawValue: 1 << 11)
 
-    /// What cannot begin without a task.
+    /// The requirements that need a task from the start.
     ///
-    /// Steps are applied at once, credentials where they are at hand, and whoever judges a response
-    /// is asked when one is there.
+    /// Steps are applied at once, as are credentials at hand, and a response can only be inspected
+    /// when it has arrived.
     package static let needTask: Demands = [
         .waiting, .recoding, .racing, .storing, .throttling, .resuming,
     ]
-    /// Why a response may be looked at whatever its status is.
+    /// The requirements that inspect a response whatever its status.
     package static let lookAtResponses: Demands = [.judging, .presenting, .validating]
 }
 
 extension StepTraits {
-    /// What the steps of a rule ask for.
+    /// The requirements of the steps of a rule.
     var demands: Demands {
         var demands: Demands = isEmpty ? [] : .adapting
         if delay != nil { demands.insert(.waiting) }
         if !auth.isEmpty || !namedTokens.isEmpty {
             demands.formUnion([.presenting, .repeating])
         }
-        // A server that refuses the coding is asked again without.
+        // When a server refuses the coding, the request is repeated without it.
         if compress != nil { demands.formUnion([.recoding, .repeating, .judging]) }
         if editsBody { demands.insert(.recoding) }
         return demands
@@ -61,7 +61,7 @@ extension StepTraits {
 }
 
 extension RetryPolicy {
-    /// What the policy asks for before anything has failed.
+    /// The requirements of the policy before the first failure.
     var demands: Demands {
         var demands: Demands = []
         if hedge != nil || perTry != nil { demands.insert(.racing) }
@@ -71,11 +71,11 @@ extension RetryPolicy {
 }
 
 extension ValidationPolicy {
-    /// What the policy asks for; nothing where it is empty.
+    /// The requirements of the policy; empty when it is empty.
     var demands: Demands {
         if isEmpty { return [] }
-        // The body has to be there before it can be looked into.
-        // In a coding that lupin can undo, which the request has to ask for.
+        // The body must be received before it can be inspected, in a coding that lupin can undo:
+        // the request has to ask for one.
         let looking: Demands =
             needsBody ? [.judging, .adapting] : size != nil ? .judging : .validating
         return action == .retry ? looking.union(.repeating) : looking

@@ -1,34 +1,34 @@
-// Which key of which matching rule holds in the end, and what became of the others.
+// Which keys of the matching rules hold, and why the others don't.
 
 /// A key of a matching rule and its part in the plan.
 package struct EffectiveKey: Sendable, Equatable {
     package enum Part: Sendable, Equatable {
-        /// Nothing later replaces it.
+        /// No later rule replaces it.
         case holds
-        /// It adds to what other rules say.
+        /// It adds to other rules.
         case adds
-        /// A later rule has the same key: its index.
+        /// A rule with this index has the same key and replaces it.
         case replaced(by: Int)
-        /// It does nothing to this request, and why.
+        /// It has no effect on this request, for this reason.
         case idle(String)
     }
 
     /// Index of the rule.
     package var rule: Int
-    /// Such as `trust` or `timeouts.total`.
+    /// For example `trust` or `timeouts.total`.
     package var key: String
     package var line: Int
     package var part: Part
 }
 
 extension Rule {
-    /// Keys of which a later rule replaces only the leaves that it has.
+    /// Keys whose leaves later rules replace one by one.
     package static let mergingKeys: Set<String> = ["timeouts", "log", "throttle"]
 
-    /// Keys that act on a CONNECT which is not looked into.
+    /// Keys that apply to a CONNECT that is not intercepted.
     fileprivate static let tunnelKeys: Set<String> = ["timeouts", "log", "throttle", "proxy"]
 
-    /// Keys that have nothing to do where lupin answers itself.
+    /// Keys without effect when lupin answers itself.
     fileprivate static let answered: Set<String> = [
         "request", "response", "retry", "cache", "trust", "validate", "redirect", "resume",
         "throttle", "cookies", "client_cert", "tls", "proxy",
@@ -36,8 +36,8 @@ extension Rule {
 }
 
 extension RuleSet {
-    /// What becomes of every key of the rules that `plan` sums up for `subject`, rule by rule in
-    /// the order of their lines.
+    /// The part of every key of the rules in `plan` for `subject`, rule by rule in the order of
+    /// their lines.
     package func effectiveKeys(of plan: Plan, for subject: MatchSubject) -> [EffectiveKey] {
         var keys: [EffectiveKey] = []
         for index in plan.matched {
@@ -85,8 +85,8 @@ extension RuleSet {
 }
 
 extension EffectiveKey {
-    /// Whether a later key takes the place of `earlier`: the same one, or one that is a whole where
-    /// the other is a leaf, as `log: off` is.
+    /// Whether a later key replaces `earlier`: the same key, or one that is a whole while the other
+    /// is a leaf, such as `log: off`.
     fileprivate func replaces(_ earlier: EffectiveKey) -> Bool {
         key == earlier.key || key.hasPrefix("\(earlier.key).")
             || earlier.key.hasPrefix("\(key).")

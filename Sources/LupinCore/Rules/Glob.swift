@@ -1,9 +1,9 @@
-// What `*` and `**` mean: one label or segment, or any number of them; in values any run.
+// Globs: `*` is one label or segment, `**` any number of them; in values `*` is any text.
 
 /// A glob over parts with a separator: labels of a host, segments of a path.
 ///
-/// `*` stands once in a part and is any run inside it; alone it is one part that is not empty.
-/// `**` is a part of its own and means zero or more whole parts. Bytes compare as they are.
+/// `*` may occur once in a part and is any text inside it; alone it is one non-empty part. `**` is
+/// a part of its own and means zero or more whole parts. Bytes are compared exactly.
 struct SegmentGlob: Sendable, Equatable {
     enum Segment: Sendable, Equatable {
         case literal([UInt8])
@@ -23,7 +23,7 @@ struct SegmentGlob: Sendable, Equatable {
     let separator: UInt8
 
     init(_ segments: [Segment], separator: UInt8) {
-        // `**.**` says no more than `**`, and this way a match has fewer ways to go.
+        // `**.**` equals `**`; merging them reduces backtracking.
         var kept: [Segment] = []
         for segment in segments where segment != .any || kept.last != .any { kept.append(segment) }
         self.segments = kept
@@ -35,9 +35,9 @@ struct SegmentGlob: Sendable, Equatable {
     /// At most `parts of text × parts of glob` comparisons.
     func matches(_ text: Span<UInt8>) -> Bool {
         var index = 0
-        // Where the next part of the text begins; beyond the end when none is left.
+        // The start of the next part of the text; past the end when none is left.
         var at = 0
-        // The last `**` passed, and where the part begins that it has not taken yet.
+        // The last `**` passed, and the start of the first part that it has not consumed yet.
         var star: (index: Int, at: Int)?
         while at <= text.count {
             if index < segments.count {
@@ -53,7 +53,7 @@ struct SegmentGlob: Sendable, Equatable {
                     continue
                 }
             }
-            // Only the last `**` need take more: what an earlier one took matched already.
+            // Only the last `**` needs to consume more: what precedes it has matched already.
             guard let last = star else { return false }
             at = endOfPart(last.at, in: text) + 1
             index = last.index + 1
@@ -80,11 +80,11 @@ struct SegmentGlob: Sendable, Equatable {
         }
     }
 
-    /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
+    /// Whether this glob provably matches everything that `other` matches.
     func provablyContains(_ other: SegmentGlob) -> Bool {
         if self == other || segments == [.any] { return true }
         if let text = other.literalText { return matches(text.span) }
-        // `**.x.dev` has all that ends in `.x.dev`, and `/v1/**` all that begins with `/v1`.
+        // `**.x.dev` contains all that ends in `.x.dev`, and `/v1/**` all that begins with `/v1`.
         if segments.first == .any {
             return !segments.dropFirst().contains(.any)
                 && other.segments.suffix(segments.count - 1) == segments.dropFirst()
@@ -100,7 +100,7 @@ struct SegmentGlob: Sendable, Equatable {
     ///
     /// At most `parts of one × parts of the other` comparisons.
     func meets(_ other: SegmentGlob) -> Bool {
-        // What is left of both after some parts, for each number of parts taken of `other`.
+        // Whether the rests of both meet, for each number of parts consumed of `other`.
         var meets = [Bool](repeating: false, count: other.segments.count + 1)
         for i in (0...segments.count).reversed() {
             var diagonal = false
@@ -116,7 +116,7 @@ struct SegmentGlob: Sendable, Equatable {
         return meets[0]
     }
 
-    /// Whether what is left from `a` and `b` on meets, given what is left behind either and both.
+    /// Whether the rests from `a` and `b` on meet, given the results for the shorter rests.
     private static func continues(
         _ a: Segment?,
         _ b: Segment?,
@@ -138,7 +138,7 @@ struct SegmentGlob: Sendable, Equatable {
         return false
     }
 
-    /// Whether some part matches both; `**` is not asked about.
+    /// Whether some part matches both; neither is `**`.
     private static func meet(_ a: Segment, _ b: Segment) -> Bool {
         switch (a, b) {
         case (.literal(let bytes), let other), (let other, .literal(let bytes)):
@@ -151,7 +151,7 @@ struct SegmentGlob: Sendable, Equatable {
         }
     }
 
-    /// The only text that matches; nil if there is more than one.
+    /// The only text that matches; nil if there may be several.
     var literalText: [UInt8]? {
         var text: [UInt8] = []
         for (index, segment) in segments.enumerated() {
@@ -172,10 +172,10 @@ struct SegmentGlob: Sendable, Equatable {
 
 /// A glob over a whole value: each `*` is any run of bytes.
 package struct ValueGlob: Sendable, Equatable {
-    /// The texts between the stars; one alone means no star.
+    /// The texts between the stars; a single one means that there is no star.
     private let pieces: [[UInt8]]
 
-    /// Reads `text`, in which `\*` is a literal star.
+    /// Parses `text`, in which `\*` is a literal star.
     package init(_ text: String) {
         var pieces: [[UInt8]] = [[]]
         var isEscaped = false
@@ -196,10 +196,10 @@ package struct ValueGlob: Sendable, Equatable {
     /// Whether it matches everything, like `*`.
     package var matchesEverything: Bool { pieces.count > 1 && pieces.allSatisfy(\.isEmpty) }
 
-    /// The only value that matches; nil if there is a star.
+    /// The only value that matches; nil with a star.
     package var literal: [UInt8]? { pieces.count == 1 ? pieces[0] : nil }
 
-    /// Whether all of `value` matches; with `ignoringCase` ASCII letters compare without case.
+    /// Whether all of `value` matches; `ignoringCase` ignores the case of ASCII letters.
     package func matches(_ value: Span<UInt8>, ignoringCase: Bool = false) -> Bool {
         guard let first = pieces.first, let last = pieces.last else { return false }
         guard pieces.count > 1 else {
@@ -209,7 +209,7 @@ package struct ValueGlob: Sendable, Equatable {
             value.has(first, at: 0, ignoringCase),
             value.has(last, at: value.count - last.count, ignoringCase)
         else { return false }
-        // Between the ends each piece is best put as early as it goes.
+        // Between the ends, each piece is matched at its first occurrence.
         var at = first.count
         let end = value.count - last.count
         for piece in pieces.dropFirst().dropLast() {

@@ -1,30 +1,30 @@
-// Many hosts in little memory, as block lists have them, and a look-up that does not feel how many.
+// Lists of many hosts, such as block lists, in little memory; look-up time doesn't depend on size.
 
-/// Exact hosts, and `*.` or `**.` in front of a name; the rest of the patterns beside them.
+/// Exact hosts, names with a leading `*.` or `**.`, and other patterns.
 ///
-/// A host costs its name and nine bytes. A look-up asks once for every label of the host.
+/// A host takes its name and nine bytes. A look-up probes the table once per label of the host.
 package final class HostList: Sendable {
-    /// What is said of a name.
+    /// The hosts that an entry with a name covers.
     private struct Scope: OptionSet {
         let rawValue: UInt8
         /// The host itself.
         static let itself = Scope(rawValue: 1 << 0)
-        /// `*.name`: hosts that are one label below.
+        /// `*.name`: hosts one label below.
         static let children = Scope(rawValue: 1 << 1)
         /// `**.name`: the host and everything below.
         static let tree = Scope(rawValue: 1 << 2)
     }
 
-    /// Patterns of other shapes.
+    /// Patterns of other forms.
     package let others: [HostPattern]
-    /// How many there are, each once.
+    /// The number of distinct patterns.
     package let count: Int
-    /// Scope, length and bytes of one name after the other.
+    /// For each entry: scope, length and bytes of the name.
     private let names: [UInt8]
-    /// Open addressing: where a name begins, plus one; 0 is free.
+    /// Open addressing: the offset of an entry plus one; 0 is free.
     private let places: [UInt32]
 
-    /// All that `builder` was given.
+    /// Creates a list of all that was added to `builder`.
     package init(_ builder: consuming Builder) {
         names = builder.names
         others = builder.others
@@ -38,20 +38,20 @@ package final class HostList: Sendable {
         self.init(builder)
     }
 
-    /// Whether `host` is one of them.
+    /// Whether the list matches `host`.
     package func contains(_ host: Host) -> Bool {
         let text = host.text.utf8Span.span
         if names(text) { return true }
         return others.contains { $0.matches(host) }
     }
 
-    /// Whether `host` itself is listed, and not by a pattern.
+    /// Whether `host` itself is listed, rather than matched by a pattern.
     func lists(_ host: Host) -> Bool {
         let text = host.text.utf8Span.span
         return scope(of: text, SuffixHash(of: text).value).contains(.itself)
     }
 
-    /// The first of the patterns for which `holds` does.
+    /// Returns the first pattern for which `holds` is true.
     func first(where holds: (HostPattern) -> Bool) -> HostPattern? {
         var start = 0
         while start < names.count {
@@ -67,7 +67,7 @@ package final class HostList: Sendable {
         return others.first(where: holds)
     }
 
-    /// Whether the names alone take in `host`, in canonical form.
+    /// Whether the names, without `others`, cover `host`, which is in canonical form.
     private func names(_ host: Span<UInt8>) -> Bool {
         var hash = SuffixHash()
         for i in stride(from: host.count - 1, through: 0, by: -1) {
@@ -81,7 +81,7 @@ package final class HostList: Sendable {
         return false
     }
 
-    /// Whether it is one label and its dot.
+    /// Whether it is one label and a dot.
     private static func isLabel(_ text: Span<UInt8>) -> Bool {
         guard text.count > 1 else { return false }
         for i in 0..<(text.count - 1) where text[i] == 0x2E { return false }
@@ -93,7 +93,8 @@ package final class HostList: Sendable {
         return Scope(rawValue: names[start])
     }
 
-    /// Where the entry of a name begins, and the place of the table that has it or is free for it.
+    /// Returns the offset of a name's entry, and the place in the table that has it or is free for
+    /// it.
     private static func find(
         _ name: Span<UInt8>,
         _ hash: UInt64,
@@ -120,7 +121,7 @@ package final class HostList: Sendable {
 }
 
 extension HostList {
-    /// A list that grows.
+    /// Builds a list.
     package struct Builder {
         fileprivate private(set) var names: [UInt8] = []
         fileprivate private(set) var others: [HostPattern] = []
@@ -145,14 +146,14 @@ extension HostList {
             if (entries + 1) * 4 > places.count * 3 { grow() }
             let (entry, place) = find(name, SuffixHash(of: name).value, in: names, places)
             if let entry {
-                // The same name in another scope is one more pattern.
+                // The same name with another scope is another pattern.
                 if names[entry] & scope.rawValue == 0 { count += 1 }
                 names[entry] |= scope.rawValue
                 return
             }
             places[place] = UInt32(names.count) + 1
             names.append(scope.rawValue)
-            // A host has 253 bytes at most.
+            // A host has at most 253 bytes.
             names.append(UInt8(truncatingIfNeeded: name.count))
             for i in name.indices { names.append(name[i]) }
             entries += 1
@@ -178,13 +179,13 @@ extension HostList: Equatable {
     package static func == (a: HostList, b: HostList) -> Bool { a === b }
 }
 
-/// FNV-1a over the bytes of a suffix from its last to its first.
+/// FNV-1a over the bytes of a suffix, from the last to the first.
 struct SuffixHash {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
     init() {}
 
-    /// That of all of `bytes`.
+    /// Hashes all of `bytes`.
     init(of bytes: Span<UInt8>) {
         for i in stride(from: bytes.count - 1, through: 0, by: -1) { prepend(bytes[i]) }
     }

@@ -1,13 +1,13 @@
-// Which hosts a pattern stands for, and the canonical form in which they compare.
+// Patterns of hosts, and the canonical form in which hosts are compared.
 
-/// An exact host, an address, a glob over labels, `/regex/`, or a list of all these.
+/// An exact host, an address, a glob over labels, `/regex/`, or a list of these.
 ///
-/// Names compare as lower-case A-labels without a trailing dot. `*.x.dev` is exactly one label
+/// Names are compared as lower-case A-labels without a trailing dot. `*.x.dev` is exactly one label
 /// below `x.dev`; `**.x.dev` is `x.dev` and everything below.
 package struct HostPattern: Sendable {
     /// The pattern in canonical form.
     package let source: String
-    /// What the file should say instead, if it is not written in canonical form (E-HOST).
+    /// What the file should contain instead, if it is not in canonical form (E-HOST).
     package private(set) var canonicalNote: String?
     private let kind: Kind
 
@@ -18,7 +18,7 @@ package struct HostPattern: Sendable {
         case list(HostList)
     }
 
-    /// All hosts of a list; `source` is what people are told that it is.
+    /// All hosts of a list; `source` describes it to users.
     package init(_ list: HostList, source: String) {
         self.source = source
         kind = .list(list)
@@ -27,7 +27,7 @@ package struct HostPattern: Sendable {
     /// - Throws: What is wrong, and what to write instead.
     package init(_ text: String) throws(PatternProblem) {
         guard !text.isEmpty else { throw PatternProblem("a host name is missing", at: 0) }
-        // Lists are long, and nearly all of what stands in them is a name in canonical form.
+        // A fast path: lists are long, and nearly all their entries are names in canonical form.
         if text.utf8.allSatisfy(\.isHostNameByte), let host = Host(text), host.text == text {
             source = text
             kind = .exact(host)
@@ -62,7 +62,7 @@ package struct HostPattern: Sendable {
         }
     }
 
-    /// Whether `host` is one of those it stands for.
+    /// Whether the pattern matches `host`.
     package func matches(_ host: Host) -> Bool {
         switch kind {
         case .exact(let exact): exact == host
@@ -72,9 +72,9 @@ package struct HostPattern: Sendable {
         }
     }
 
-    /// How a host that it matches is found in an index.
+    /// The key by which an index finds the pattern.
     enum Key: Equatable {
-        /// Every match is this host or, with `**`, ends in it behind a dot.
+        /// Every match is this host or, with `**`, ends in it after a dot.
         case suffix([UInt8])
         /// Every match is in this list.
         case list(HostList)
@@ -88,23 +88,23 @@ package struct HostPattern: Sendable {
             let suffix = glob.fixedSuffix
             return suffix.isEmpty ? .none : .suffix(suffix)
         case .expression: return .none
-        // A pattern without a last label makes the list as good as no list.
+        // A pattern without a fixed last label prevents indexing by the list.
         case .list(let list): return list.others.allSatisfy(\.isExplicit) ? .list(list) : .none
         }
     }
 
-    /// The one host that it names; nil for a pattern.
+    /// The only host that it matches; nil for a pattern.
     package var exactHost: Host? {
         if case .exact(let host) = kind { host } else { nil }
     }
 
-    /// The first pattern for which `holds` does: itself, or one of its list.
+    /// Returns the first pattern for which `holds` is true: this one, or one of its list.
     func first(where holds: (HostPattern) -> Bool) -> HostPattern? {
         guard case .list(let list) = kind else { return holds(self) ? self : nil }
         return list.first(where: holds)
     }
 
-    /// Of `*.name` and `**.name` the star and the name.
+    /// The star and the name of `*.name` and `**.name`.
     var starredName: (star: SegmentGlob.Segment, name: [UInt8])? {
         guard case .glob(let glob) = kind, let star = glob.segments.first,
             star == .one || star == .any
@@ -118,7 +118,7 @@ package struct HostPattern: Sendable {
         return name.isEmpty || name.count > 253 ? nil : (star, name)
     }
 
-    /// Whether it names `host`, and not by a pattern.
+    /// Whether it names `host` itself, rather than matching it by a pattern.
     func isExactly(_ host: Host) -> Bool {
         switch kind {
         case .exact(let exact): exact == host
@@ -127,10 +127,10 @@ package struct HostPattern: Sendable {
         }
     }
 
-    /// Whether it says in words where its hosts are, at least with the last label.
+    /// Whether it limits hosts by text, at least by the last label.
     package var isExplicit: Bool { key != .none }
 
-    /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
+    /// Whether this pattern provably matches everything that `other` matches.
     func provablyContains(_ other: HostPattern) -> Bool {
         if self == other { return true }
         switch (kind, other.kind) {
@@ -141,8 +141,8 @@ package struct HostPattern: Sendable {
         }
     }
 
-    /// Whether some host may match both; a regular expression may match whatever it does not rule
-    /// out by itself.
+    /// Whether some host may match both; a regular expression is assumed to match any host except
+    /// an exact one that it doesn't match.
     func mayMeet(_ other: HostPattern) -> Bool {
         switch (kind, other.kind) {
         case (.exact(let host), _): other.matches(host)
@@ -164,7 +164,7 @@ extension HostPattern: Equatable {
 // MARK: Reading
 
 extension HostPattern {
-    /// What to say about a scheme, a path, a port or userinfo beside the host.
+    /// Finds a scheme, a path, a port or userinfo beside the host.
     private static func problem(withMoreThanHost text: String) -> PatternProblem? {
         func offset(of index: String.Index) -> Int {
             text.distance(from: text.startIndex, to: index)
@@ -190,7 +190,7 @@ extension HostPattern {
                 at: offset(of: slash)
             )
         }
-        // Of two colons and more only `[…]:` has a port; without brackets it is an address.
+        // With several colons only `[…]:` has a port; without brackets it is an address.
         guard let colon = text.lastIndex(of: ":"), IPAddress(text) == nil,
             !text.hasPrefix("[") || text[..<colon].hasSuffix("]")
         else { return nil }

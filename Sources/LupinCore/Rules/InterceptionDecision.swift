@@ -1,35 +1,35 @@
-// Whether a CONNECT is intercepted or tunnelled, and for the sake of which rule.
+// Decides whether a CONNECT is intercepted or tunnelled, and because of which rule.
 
-/// What becomes of a CONNECT.
+/// The decision about a CONNECT.
 package enum InterceptionDecision: Sendable, Hashable {
-    /// Its bytes pass unseen.
+    /// Its bytes are forwarded unseen.
     case tunnel(TunnelReason)
-    /// lupin ends its TLS.
+    /// lupin terminates its TLS.
     ///
-    /// `rule` is the first one that asks for it, nil where only `intercept.mode: all` does.
-    /// `isConvenienceOnly` says that all of it is what a client can go without that refuses our
-    /// certificate: such a client may be tunnelled next time. A pin that a peer can switch off is
-    /// no pin.
+    /// `rule` is the first one that requires it, nil when only `intercept.mode: all` does.
+    /// `isConvenienceOnly` means that no matching rule strictly demands it, so a client that
+    /// refuses lupin's certificate may be tunnelled next time. Pins are never only a convenience,
+    /// since a peer must not be able to switch them off.
     case intercept(rule: Int?, isConvenienceOnly: Bool)
 }
 
-/// Why a CONNECT is tunnelled.
+/// The reason for which a CONNECT is tunnelled.
 package enum TunnelReason: Sendable, Hashable {
     /// `intercept.mode: none`.
     case mode
     /// The host is in `intercept.except`.
     case exception
-    /// No rule needs the host in clear.
+    /// No rule needs requests to the host in clear.
     case noRule
 }
 
 extension RuleSet {
-    /// Whether any CONNECT becomes something else than a tunnel.
+    /// Whether any CONNECT may be intercepted.
     package func mayIntercept(_ settings: InterceptSettings) -> Bool {
         settings.mode != .none && (settings.mode != .auto || interceptionIndex.index != nil)
     }
 
-    /// Whether the CONNECT that `subject` is becomes a tunnel.
+    /// Decides whether the CONNECT in `subject` is tunnelled or intercepted.
     ///
     /// A rule counts when a request inside may match it: host, port, client, program and user are
     /// those of the CONNECT, the scheme is https, everything else is open.
@@ -58,10 +58,10 @@ extension RuleSet {
     }
 }
 
-/// The rules that decide about interception, found once a file.
+/// The rules that affect interception, determined once per file.
 struct InterceptionIndex: Sendable {
-    /// Rules that need clear text and those that keep later ones from acting; nil where no rule
-    /// needs it.
+    /// Rules that need clear text, and those that stop matching before them; nil when no rule needs
+    /// clear text.
     let index: RuleIndex?
 
     init(_ rules: [Rule]) {
@@ -72,9 +72,9 @@ struct InterceptionIndex: Sendable {
     }
 }
 
-// MARK: What can be known at the CONNECT
+// MARK: Prediction at the CONNECT
 
-/// Whether a match will hold for the requests inside a tunnel, as far as the CONNECT tells.
+/// Whether a match will hold for the requests inside a tunnel, as predicted from the CONNECT.
 private enum Prospect: Comparable {
     case never, maybe, always
 }
@@ -109,16 +109,16 @@ extension Match {
         return prospect
     }
 
-    /// Whether it asks nothing that no request inside TLS has.
+    /// Whether it may match requests inside TLS, by scheme and method.
     fileprivate var mayHoldInsideTLS: Bool {
         schemes?.contains(.https) != false
             && methods?.contains { $0 != .connect } != false
     }
 }
 
-// MARK: What a file says against itself (E-INTERCEPT)
+// MARK: Contradictions in a file (E-INTERCEPT)
 
-/// Why a rule does not get the clear text that it needs.
+/// The reason for which a rule does not get the clear text that it needs.
 package enum ClearTextRefusal: Sendable, Equatable {
     /// `intercept.mode: none`.
     case mode
@@ -127,16 +127,16 @@ package enum ClearTextRefusal: Sendable, Equatable {
 }
 
 extension Rule {
-    /// Whether it needs clear text of requests that come by https.
+    /// Whether it needs clear text of https requests.
     fileprivate var mayNeedInterception: Bool {
         needsClearText && matches.contains(where: \.mayHoldInsideTLS)
     }
 
-    /// Why the rule can do nothing to some host that it is written for; nil where it can.
+    /// The reason for which the rule has no effect on one of its hosts; nil when it has.
     ///
-    /// An exception to a pattern is no contradiction, only one that covers all of it.
+    /// An exception only contradicts a pattern when it covers all of it.
     package func refusal(by settings: InterceptSettings) -> ClearTextRefusal? {
-        // A `respond` that can't answer inside answers the CONNECT.
+        // A `respond` that can't answer requests inside answers the CONNECT.
         guard mayNeedInterception, respond == nil || !answersConnect else { return nil }
         if settings.mode == .none { return .mode }
         for match in matches where match.mayHoldInsideTLS {
@@ -150,12 +150,12 @@ extension Rule {
         return nil
     }
 
-    /// Whether one of its matches names `host` itself, and not by a pattern.
+    /// Whether one of its matches names `host` itself, rather than by a pattern.
     package func names(_ host: Host) -> Bool {
         matches.contains { $0.hosts?.contains { $0.isExactly(host) } ?? false }
     }
 
-    /// Whether every host is decrypted for its sake, because a match names none.
+    /// Whether it requires every host to be decrypted, because a match names none.
     package var decryptsEverything: Bool {
         needsClearText && matches.contains { $0.hosts == nil && $0.mayHoldInsideTLS }
     }

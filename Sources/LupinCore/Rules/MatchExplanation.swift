@@ -1,6 +1,6 @@
-// Why a rule matches a request or not, in words; the answers are those of `RuleSet.plan`.
+// Explains why a rule matches a request or not, with the results of `RuleSet.plan`.
 
-/// A key of a match that does not hold, and why.
+/// A key of a match that does not hold, with the reason.
 package struct MatchFailure: Sendable, Equatable {
     /// As the file spells it, such as `host` or `not`.
     package var key: String
@@ -13,21 +13,21 @@ package struct MatchFailure: Sendable, Equatable {
     }
 }
 
-/// What a rule has to do with a request.
+/// The result of a rule for a request.
 package enum RuleVerdict: Sendable, Equatable {
     case matches
-    /// It asks what only the requests inside a tunnel show: these keys.
+    /// It tests these keys, which only the requests inside a tunnel have.
     case needsClearText([String])
-    /// For each alternative of `match:` the keys that do not hold.
+    /// For each alternative of `match:`, the keys that do not hold.
     case fails([[MatchFailure]])
-    /// An earlier rule that matches has `stop: true`: its index.
+    /// An earlier matching rule, with this index, has `stop: true`.
     case hidden(by: Int)
 }
 
 extension RuleSet {
-    /// What every rule has to do with `subject`, in the order of the file.
+    /// The result of every rule for `subject`, in the order of the file.
     ///
-    /// Values of fields that the redactor hides are not told.
+    /// Values of fields that the redactor hides are omitted.
     package func verdicts(for subject: MatchSubject, redactor: Redactor) -> [RuleVerdict] {
         let plan = plan(for: subject)
         let matched = Set(plan.matched)
@@ -46,7 +46,7 @@ extension RuleSet {
 }
 
 extension Rule {
-    /// Why it does not match.
+    /// The reason for which it does not match.
     fileprivate func verdict(for subject: MatchSubject, _ redactor: Redactor) -> RuleVerdict {
         var facts = SubjectFacts()
         var alternatives: [[MatchFailure]] = []
@@ -62,7 +62,7 @@ extension Rule {
 }
 
 extension Match {
-    /// Its keys that no CONNECT can answer.
+    /// Its keys that a CONNECT does not have.
     fileprivate var insideKeys: [String] {
         var keys: [String] = []
         if paths != nil { keys.append("path") }
@@ -71,7 +71,7 @@ extension Match {
         return keys
     }
 
-    /// The keys that do not hold; of a CONNECT those that it shows.
+    /// The keys that do not hold; for a CONNECT, only those that it has.
     fileprivate func failures(
         for subject: MatchSubject,
         _ facts: inout SubjectFacts,
@@ -85,7 +85,7 @@ extension Match {
         return failures
     }
 
-    /// The keys that a CONNECT shows too.
+    /// The failing keys that a CONNECT has, too.
     private func connectionFailures(for subject: MatchSubject) -> [MatchFailure] {
         var failures: [MatchFailure] = []
         func fail(_ key: String, _ value: String, _ wanted: [String]) {
@@ -115,7 +115,7 @@ extension Match {
         return failures
     }
 
-    /// The keys that only a request shows.
+    /// The failing keys that only a request has.
     private func requestFailures(
         for subject: MatchSubject,
         _ facts: inout SubjectFacts,
@@ -141,7 +141,7 @@ extension Match {
         for parameter in query
         where !facts.queryMatches(parameter.name, parameter.values, of: subject) {
             let isThere = facts.queryMatches(parameter.name, [], of: subject)
-            // Its value may be a secret, whatever the parameter is called.
+            // Its value may be a secret, whatever the parameter's name.
             let reason = Self.difference(
                 "query \(parameter.name)",
                 isThere ? ["another value"] : [],
@@ -156,7 +156,7 @@ extension Match {
         patterns.isEmpty || patterns.contains { $0.matches(value.utf8.span) }
     }
 
-    /// `header x-env is prod, not staging`, or that there is none.
+    /// `header x-env is prod, not staging`, or a note that there is none.
     private static func difference(
         _ what: String,
         _ values: [String],
@@ -167,7 +167,7 @@ extension Match {
         return wanted.isEmpty ? told : "\(told), not \(either(wanted))"
     }
 
-    /// `a`, `a or b`; of long lists the beginning.
+    /// `a`, `a or b`; for long lists only the beginning.
     private static func either(_ texts: [String]) -> String {
         let shown = texts.prefix(4)
         if texts.isEmpty { return "any: the list is empty" }
@@ -199,7 +199,7 @@ extension Match {
 }
 
 extension MatchSubject {
-    /// The path in the form in which it is matched, without the query.
+    /// The path in its normal form, which is matched, without the query.
     package var shownPath: String {
         let text = fields.storage.span.extracting(pathAndQuery.range)
         let normal = NormalPath(text)

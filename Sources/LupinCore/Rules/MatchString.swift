@@ -1,10 +1,10 @@
-// What `match:` means when it is one string: `[scheme://]host[:port][/path]`.
+// Parses `match:` given as one string: `[scheme://]host[:port][/path]`.
 
 extension Match {
-    /// Reads the short form, such as `*.acme.dev/v1/**` or `https://[::1]:8443`.
+    /// Parses the short form, such as `*.acme.dev/v1/**` or `https://[::1]:8443`.
     ///
     /// The globs are those of `host:` and `path:`; a host of only `*` or `**` is any host.
-    /// - Throws: What is wrong; the offset is one in `string`.
+    /// - Throws: What is wrong; the offset refers to `string`.
     package init(string: String) throws(PatternProblem) {
         self.init()
         var rest = string[...]
@@ -67,9 +67,9 @@ extension Match {
         }
     }
 
-    /// The colon before the port, or the end.
+    /// Returns the colon before the port, or the end.
     ///
-    /// Colons in brackets belong to an address, and so do those of an address without brackets.
+    /// Colons in brackets, or in an address without brackets, belong to the address.
     private static func endOfHost(_ authority: Substring) -> Substring.Index {
         guard IPAddress(String(authority)) == nil, let colon = authority.lastIndex(of: ":"),
             !authority.hasPrefix("[") || authority[..<colon].hasSuffix("]")
@@ -77,7 +77,7 @@ extension Match {
         return colon
     }
 
-    /// A port, a range `8000-8099`, or `*`.
+    /// Parses a port, a range `8000-8099`, or `*`.
     private static func ports(_ text: Substring, at offset: Int) throws(PatternProblem) -> PortSet?
     {
         if text == "*" { return nil }

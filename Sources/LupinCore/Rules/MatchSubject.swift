@@ -1,11 +1,11 @@
-// What rules are asked about: the client's original request, or a CONNECT.
+// The subject of rules: the client's original request, or a CONNECT.
 
-/// What a rule may test.
+/// The properties that a rule may test.
 ///
-/// Everything is the client's original request: steps never change which rules match.
+/// All of them are from the client's original request: steps never change which rules match.
 package struct MatchSubject: Sendable {
     package var method: Method
-    /// For a CONNECT: `.https`, what the tunnel most likely carries.
+    /// For a CONNECT it is `.https`, which the tunnel most likely carries.
     package var scheme: Scheme
     package var host: Host
     package var port: UInt16
@@ -13,9 +13,9 @@ package struct MatchSubject: Sendable {
     package var pathAndQuery: ByteRange
     package var fields: FieldSection
     package var client: IPAddress
-    /// The client's program; look it up only if `RuleSet.needsProgram`.
+    /// The client's program; only looked up if `RuleSet.needsProgram`.
     package var program: String?
-    /// Who the client proved to be; nil where nobody asked.
+    /// The authenticated user; nil when no authentication was required.
     package var user: String?
     package var isConnect: Bool
 
@@ -43,7 +43,7 @@ package struct MatchSubject: Sendable {
         self.isConnect = isConnect
     }
 
-    /// The subject that `head` is when it asks for something at `origin`.
+    /// Creates the subject for a request to `origin` with `head`.
     package init(
         _ head: RequestHead,
         origin: Origin,

@@ -1,20 +1,20 @@
-// Which rules are worth asking about a path or a method, where many share a host or name none.
+// Finds candidate rules by path or method, when many rules share a host or name none.
 
-/// Rules by the whole segments that their paths begin with, or else by method.
+/// Rules by the whole literal segments at the beginning of their paths, or else by method.
 ///
-/// A candidate is only a rule that may match: whoever takes one asks it in full. Paths are hashed
-/// in their normal form, as rules see them.
+/// A candidate may match, and must be fully evaluated. Paths are hashed in their normal form, which
+/// rules match.
 final class PathIndex: Sendable {
-    /// Fewer rules are asked one by one.
+    /// Fewer rules are evaluated one by one.
     static let countMin = 16
 
-    /// Rules that have to be asked whatever path and method are; ascending.
+    /// Rules that must be evaluated for any path and method; ascending.
     let others: [Int]
     private let byPath: [UInt64: [Int]]
     private let segmentsMax: Int
     private let byMethod: [Method: [Int]]
 
-    /// An index of the rules of `rules` at `indices`, which ascend; nil where they are few.
+    /// Indexes the rules of `rules` at `indices`, which ascend; nil for too few rules.
     init?(_ rules: [Rule], at indices: [Int]) {
         guard indices.count >= Self.countMin else { return nil }
         var others: [Int] = []
@@ -33,7 +33,7 @@ final class PathIndex: Sendable {
                     for prefix in prefixes {
                         segmentsMax = max(segmentsMax, prefix.count)
                         let hash = PrefixHash(of: prefix).value
-                        // A rule with several patterns is visited once.
+                        // A rule with several patterns is listed once.
                         if byPath[hash]?.last != index { byPath[hash, default: []].append(index) }
                     }
                 case .methods(let methods):
@@ -50,14 +50,14 @@ final class PathIndex: Sendable {
         self.segmentsMax = segmentsMax
     }
 
-    /// Adds the rules that may match `subject` besides ``others``, in any order.
+    /// Adds the rules, in any order, that may match `subject`, except ``others``.
     func addCandidates(
         for subject: MatchSubject,
         _ facts: inout SubjectFacts,
         to found: inout [Int]
     ) {
         if !byMethod.isEmpty, let indices = byMethod[subject.method] { found += indices }
-        // A CONNECT has no path, and neither has a request about the server itself.
+        // A CONNECT has no path, nor has a request about the server itself.
         guard !byPath.isEmpty, !subject.isConnect, subject.hasPath else { return }
         facts.withNormalPath(of: subject) { path in
             var hash = PrefixHash()
@@ -77,9 +77,9 @@ final class PathIndex: Sendable {
     }
 }
 
-/// What an index may know a match by.
+/// The key of a match in an index.
 private enum PathKey: Equatable {
-    /// One of these lists of segments stands at the beginning of the path.
+    /// The path begins with one of these lists of segments.
     case prefixes([[[UInt8]]])
     case methods([Method])
     case none
@@ -97,7 +97,7 @@ extension Match {
     }
 }
 
-/// A hash of segments, each with a slash behind it.
+/// A hash of segments, each followed by a slash.
 private struct PrefixHash {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 

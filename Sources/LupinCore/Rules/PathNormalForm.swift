@@ -1,19 +1,19 @@
-// The form in which paths compare: percent-encoding normalised, dot segments removed.
+// The form in which paths are compared: escapes normalised, dot segments removed.
 
 /// The normal form of a path (RFC 3986 §6.2.2): unreserved characters decoded, hexadecimal digits
 /// in upper case, dot segments removed.
 ///
-/// `%2F` stays what it is, and the query has no part in it.
+/// `%2F` is kept, and the query is not included.
 package struct NormalPath: Sendable, Equatable {
-    /// How many bytes of the given text are the path; the query follows them.
+    /// The number of bytes of the path in the given text; the query follows.
     package let pathCount: Int
-    /// The normal form; nil if the path is in it already, which is the usual case.
+    /// The normal form; nil if the path is already normal, which is the usual case.
     package let rewritten: [UInt8]?
     /// Whether there were dot segments: then the normal form must be sent, too, so that rules and
     /// the origin see the same path.
     package let differsInDotSegments: Bool
 
-    /// Judges `pathAndQuery`; allocates only if something must change.
+    /// Normalizes the path of `pathAndQuery`; allocates only if something must change.
     package init(_ pathAndQuery: Span<UInt8>) {
         var i = 0
         var isNormal = true
@@ -40,7 +40,7 @@ package struct NormalPath: Sendable, Equatable {
         }
     }
 
-    /// Whether the `%` or `/` at `i` begins nothing that must change.
+    /// Whether nothing must change at the `%` or `/` at `i`.
     private static func isNormal(at i: Int, in text: Span<UInt8>) -> Bool {
         if text[i] == 0x25 {
             guard let value = escape(at: i, in: text) else { return true }
@@ -53,13 +53,13 @@ package struct NormalPath: Sendable, Equatable {
         return !(isWhole && (dots == 1 || dots == 2))
     }
 
-    /// The byte that `%HH` at `i` stands for; nil if it is no escape.
+    /// Decodes `%HH` at `i`; returns nil if it is no escape.
     static func escape(at i: Int, in text: Span<UInt8>) -> UInt8? {
         guard i < text.count, text[i] == 0x25 else { return nil }
         return NumberReader.hexadecimalByte(text, at: i + 1)
     }
 
-    /// `text` with unreserved characters decoded and other escapes in upper case.
+    /// Decodes unreserved characters of `text`, and converts other escapes to upper case.
     static func normalizingEscapes(_ text: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(text.count)
@@ -76,7 +76,7 @@ package struct NormalPath: Sendable, Equatable {
         return output
     }
 
-    /// RFC 3986 §5.2.4 for a path that begins with `/`; nil if it has no dot segment.
+    /// Applies RFC 3986 §5.2.4 to a path that begins with `/`; returns nil without dot segments.
     private static func removingDotSegments(_ path: [UInt8]) -> [UInt8]? {
         guard path.first == 0x2F else { return nil }
         var output: [UInt8] = []

@@ -1,6 +1,6 @@
-// Which paths a pattern stands for, in their normal form.
+// Patterns of paths, which match the normal form.
 
-/// A glob over the segments of a path, or `/regex/`; both see the path's normal form.
+/// A glob over the segments of a path, or `/regex/`; both match the path's normal form.
 ///
 /// `/v1/*` is one segment below `/v1`; `/v1/**` is `/v1`, `/v1/` and everything below.
 package struct PathPattern: Sendable {
@@ -33,7 +33,7 @@ package struct PathPattern: Sendable {
         try self.init(glob: text)
     }
 
-    /// A glob only: what begins and ends with `/` is a path here.
+    /// Parses a glob only: text between slashes is a path here.
     init(glob text: String) throws(PatternProblem) {
         let glob = SegmentGlob(try Self.segments(of: text), separator: 0x2F)
         self.init(source: text, kind: .glob(glob))
@@ -44,7 +44,7 @@ package struct PathPattern: Sendable {
         self.kind = kind
     }
 
-    /// Whether the path is one of those it stands for.
+    /// Whether the pattern matches a path.
     ///
     /// `path` is in normal form, without query.
     package func matches(_ path: Span<UInt8>) -> Bool {
@@ -56,7 +56,7 @@ package struct PathPattern: Sendable {
         }
     }
 
-    /// The whole segments that every match begins with; none for an expression.
+    /// The literal segments that every match begins with; empty for an expression.
     var fixedSegments: [[UInt8]] {
         guard case .glob(let glob) = kind else { return [] }
         var segments: [[UInt8]] = []
@@ -66,7 +66,7 @@ package struct PathPattern: Sendable {
         return segments
     }
 
-    /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
+    /// Whether this pattern provably matches everything that `other` matches.
     func provablyContains(_ other: PathPattern) -> Bool {
         if self == other { return true }
         guard case .glob(let glob) = kind else {
@@ -81,7 +81,7 @@ package struct PathPattern: Sendable {
 }
 
 extension PathPattern: Equatable {
-    /// Whether both are written alike.
+    /// Whether both have the same text.
     package static func == (a: Self, b: Self) -> Bool {
         switch (a.kind, b.kind) {
         case (.glob(let a), .glob(let b)): a == b
@@ -96,13 +96,13 @@ extension PathPattern: Equatable {
 extension PathPattern {
     private enum Reading { case path, expression, either }
 
-    /// What `/body/` is.
+    /// Decides whether `/body/` is a path or an expression.
     ///
     /// Both a path and an expression may begin and end with a slash.
     private static func reading(of body: Substring, hasFlag: Bool) -> Reading {
-        // No path has these, and of an expression hardly one does without.
+        // No path has these characters, and hardly any expression is without them.
         if body.contains(where: { #"^\[]{}|"#.contains($0) }) { return .expression }
-        // `/v1/i` has no sign of an expression, and inside one a slash is `\/`.
+        // `/v1/i` does not look like an expression, in which a slash would be `\/`.
         if hasFlag || body.contains("/") { return .path }
         return body.contains(where: { "$()+*?".contains($0) }) ? .expression : .either
     }

@@ -1,12 +1,12 @@
-// What is wrong with a pattern of the rules file, and where.
+// A problem with a pattern of the rules file, and its position.
 
 /// A pattern that cannot be used.
 ///
 /// The message is a sentence for the author of the file.
 package struct PatternProblem: Error, Equatable, Sendable {
-    /// What is wrong and what to write instead.
+    /// The problem, and what to write instead.
     package var message: String
-    /// Where in the given text, in characters from 0.
+    /// The position in the given text, in characters from 0.
     package var offset: Int
 
     package init(_ message: String, at offset: Int) {
@@ -14,7 +14,7 @@ package struct PatternProblem: Error, Equatable, Sendable {
         self.offset = offset
     }
 
-    /// The same problem in a text that has `count` characters before this one.
+    /// The same problem in a text with `count` more characters before this one.
     package func shifted(by count: Int) -> PatternProblem {
         PatternProblem(message, at: offset + count)
     }

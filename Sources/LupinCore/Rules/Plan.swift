@@ -1,8 +1,8 @@
-// What all matching rules say together for one exchange.
+// The combined effect of all matching rules on one exchange.
 
-/// The sum of the rules that match one request.
+/// The combination of the rules that match one request.
 ///
-/// Immutable and one reference: who matches the same rules may have the same plan (`PlanCache`).
+/// Immutable, and shared by requests that match the same rules (`PlanCache`).
 package final class Plan: Sendable {
     /// Indices into the rule set, in file order.
     package let matched: [Int]
@@ -16,30 +16,30 @@ package final class Plan: Sendable {
     package let auth: [String]
     /// The tokens that values of steps name.
     package let namedTokens: [String]
-    /// What lupin attaches for the sake of the rules, whatever the target is; see ``Attachments``.
+    /// What the rules attach, whatever the target is; see ``Attachments``.
     package let attachments: [Attached]
-    /// Some of it is for the owner's requests only.
+    /// Whether some of it is for the owner's requests only.
     package let isForOwner: Bool
-    /// The wait that the steps ask for before every attempt; nil for none.
+    /// The sum of the `delay` steps, which every attempt waits; nil for none.
     package let delay: Duration?
     package let compress: CompressStep?
     /// nil leaves redirects to the client.
     package let redirect: RedirectPolicy?
-    /// What a response must be; nil demands nothing.
+    /// The conditions on a response; nil for none.
     package let validation: ValidationPolicy?
-    /// Which failures are repaired: `RetryPolicy.safe` where no rule says otherwise.
+    /// The failures to retry: `RetryPolicy.safe` by default.
     package let retry: RetryPolicy
-    // What every exchange asks stands apart: taken out of the whole policy it would cost the copy
-    // of several sets.
+    // Stored separately because every exchange reads it: taking it from the whole policy would copy
+    // several sets.
     /// `retry.hedge`.
     package let hedge: RetryPolicy.Hedge?
     /// `retry.per_try`.
     package let perTry: Duration?
-    /// What comes of attempts is counted, for the host's budget and circuit.
+    /// Whether attempts are counted, for the host's budget and circuit.
     package let countsAttempts: Bool
-    /// How responses are stored and reused; nil where they are not.
+    /// How responses are stored and reused; nil without a cache.
     package let cache: CachePolicy?
-    /// A download that broke off is finished by range.
+    /// Whether an interrupted download is completed by range.
     package let resumes: Bool
     package let throttle: ThrottleSettings
     /// The name of the rule whose `throttle` holds: all its exchanges share the rate.
@@ -50,13 +50,13 @@ package final class Plan: Sendable {
     package let bodyEdits: [PlannedStep]
     /// Those of ``responseSteps`` that change the body.
     package let responseEdits: [PlannedStep]
-    /// The answer of the last matching rule that has one.
+    /// The response of the last matching rule that has one.
     package let respond: CannedResponse?
-    /// The rule that has it, for people.
+    /// The rule that has it, for users.
     package let respondingRule: String?
     /// Its index in the rule set.
     package let respondingIndex: Int?
-    /// The rule whose `validate` holds, for people.
+    /// The rule whose `validate` holds, for users.
     package let validatingRule: String?
     package let timeouts: TimeoutOverrides
     package let log: LogOverrides
@@ -64,18 +64,18 @@ package final class Plan: Sendable {
     package let proxy: UpstreamProxy?
     /// nil is `NamedTrustPolicy.system`.
     package let trust: NamedTrustPolicy?
-    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
+    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
     package let clientCertificate: CertificateFiles??
     package let tls: TLSOverrides
-    /// The file of the cookie jar, by the last matching rule that has one or says `off`.
+    /// The file of the cookie jar, from the last matching rule that has one or `off`.
     package let cookieJar: String?
-    /// What all of that asks of an exchange.
+    /// The combined requirements for an exchange.
     package let demands: Demands
 
-    /// The plan of the rules at `matched`, which ascend.
+    /// Combines the rules at `matched`, which ascend.
     ///
-    /// On a CONNECT only `log timeouts throttle proxy` act, and a `respond` whose rule tests
-    /// nothing in clear and does not answer inside.
+    /// For a CONNECT only `log timeouts throttle proxy` apply, and a `respond` whose rule needs no
+    /// clear text and does not answer inside.
     init(_ matched: [Int], of set: RuleSet, isConnect: Bool) {
         let rules = matched.map { set.rules[$0] }
         self.matched = matched
@@ -91,7 +91,7 @@ package final class Plan: Sendable {
         for rule in rules { throttle.merge(rule.throttle) }
         self.throttle = throttle
         throttleRule = rules.last { !$0.throttle.isEmpty }?.name
-        // The rest is about what is inside.
+        // All other keys are about the requests inside.
         let acting = isConnect ? [] : rules
         let traits = acting.map { StepTraits($0.steps) }
         steps = isConnect ? [] : matched.flatMap { set.steps[$0] }
@@ -126,7 +126,7 @@ package final class Plan: Sendable {
         var demands: Demands = []
         for key in RuleKey.allCases {
             switch key {
-            // They say whom it concerns, which way it goes and how it is told of.
+            // They select requests, routes or log options, and require nothing.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy: break
             case .trust, .clientCert, .tls: break
             // The request asks for the whole body, in a coding that can be undone.
@@ -158,18 +158,18 @@ package final class Plan: Sendable {
     /// Whether no adapter changes the request.
     package var isPassive: Bool { !demands.contains(.adapting) }
 
-    /// Whether what is thought of a response may lead to the request being sent again.
+    /// Whether a response may cause the request to be sent again.
     package var mayRepeatBody: Bool { demands.contains(.repeating) }
 
     /// Whether a response with that status may lead to another attempt.
     package func minds(_ status: UInt16) -> Bool { status >= 400 && retry.minds(status) }
 
-    /// Whether the retry policy takes that status for a failure.
+    /// Whether the retry policy counts that status as a failure.
     package func isFailure(_ status: UInt16) -> Bool {
         status >= 400 && retry.status.contains(status)
     }
 
-    /// Whether somebody looks at every response, whatever its status is.
+    /// Whether every response must be inspected, whatever its status.
     package var judgesResponses: Bool { !demands.isDisjoint(with: .lookAtResponses) }
 }
 

@@ -1,22 +1,22 @@
-// Plans that are made once and used often: tools ask the same few hosts over and over.
+// Caches plans, since tools send requests to the same few hosts again and again.
 
-/// What the rules say of one target before a request is looked at.
+/// The rules that may match requests for one target, determined before any request.
 package final class TargetRules {
     fileprivate struct Entry {
         let rule: Int
-        /// It matches every request for the target.
+        /// Whether it matches every request for the target.
         let isCertain: Bool
     }
 
     fileprivate let owner: ObjectIdentifier
     fileprivate let entries: [Entry]
-    /// Where more rules are found, by the request.
+    /// Indexes of further rules, by the request's path or method.
     fileprivate let indices: [PathIndex]
     fileprivate let isCertain: Bool
-    /// The plans of all requests and of all CONNECTs, where the target alone decides.
+    /// The plans of all requests and of all CONNECTs, when the target alone decides.
     fileprivate var plan: Plan?
     fileprivate var connectPlan: Plan?
-    /// What the last request matched that was no CONNECT, and the plan that was made of it.
+    /// The rules that the last request other than CONNECT matched, and their plan.
     fileprivate var last: (matched: [Int], plan: Plan)?
 
     fileprivate init(_ entries: [Entry], _ indices: [PathIndex], of owner: PlanCache) {
@@ -27,16 +27,16 @@ package final class TargetRules {
     }
 }
 
-/// The plans that one worker had use for lately, by the rules that they are made of.
+/// The plans that one worker used recently, by their rules.
 ///
-/// With twenty rules that match, making a plan costs more than forwarding the request.
+/// With twenty matching rules, making a plan costs more than forwarding the request.
 package final class PlanCache {
     private struct Key: Hashable {
         let matched: [Int]
         let isConnect: Bool
     }
 
-    /// Beyond this many all are forgotten.
+    /// The maximum number of plans; when it is reached all are dropped.
     private static let countMax = 256
 
     private let rules: RuleSet
@@ -44,9 +44,9 @@ package final class PlanCache {
 
     package init(_ rules: RuleSet) { self.rules = rules }
 
-    /// The plan of all rules that match `subject`, a request for `origin`; nil where none does.
+    /// The plan of all rules that match `subject`, a request for `origin`; nil when none matches.
     ///
-    /// `known` is what was worked out about the target before; it is brought up to date.
+    /// `known` caches the rules for the target between calls, and is updated.
     package func plan(
         for subject: MatchSubject,
         at origin: Origin,

@@ -1,4 +1,4 @@
-// A step of a rule, with what can be worked out about it before any request comes.
+// A step of a rule, with all that can be precomputed before a request.
 
 /// A step of a rule, as plans refer to it.
 ///
@@ -11,7 +11,7 @@ package final class PlannedStep: Sendable {
     package let summary: String
     /// The whole field line of a step whose value is the same for every request.
     let line: PlannedLine?
-    /// Which fields a step removes.
+    /// The fields that a step removes.
     let removal: PlannedRemoval?
 
     /// Whether it changes the body.
@@ -19,7 +19,7 @@ package final class PlannedStep: Sendable {
         if case .edit = step { true } else { false }
     }
 
-    /// A step of a request, or of the response to it.
+    /// Creates a step of a request, or of its response.
     package init(rule: Int, step: RequestStep, isOfResponse: Bool = false) {
         self.rule = rule
         self.step = step
@@ -32,10 +32,10 @@ package final class PlannedStep: Sendable {
 /// The fields that a step removes.
 struct PlannedRemoval: Sendable {
     let glob: ValueGlob
-    /// The one field that is meant, if it is a known one.
+    /// The only field, if it is a known one; otherwise `.other`.
     let known: FieldName
 
-    /// nil where the step removes no field.
+    /// nil when the step removes no field.
     init?(_ step: RequestStep) {
         guard case .remove(let pattern) = step else { return nil }
         glob = ValueGlob(pattern)
@@ -43,13 +43,13 @@ struct PlannedRemoval: Sendable {
     }
 }
 
-/// A field line as it is sent.
+/// A field line in the form in which it is sent.
 struct PlannedLine: Sendable {
     let bytes: [UInt8]
     let nameCount: Int
     let known: FieldName
 
-    /// nil where the step sets no field, or one whose value depends on the request.
+    /// nil when the step sets no field, or one whose value depends on the request.
     init?(_ step: RequestStep) {
         let name: String
         let value: Template
@@ -66,7 +66,7 @@ struct PlannedLine: Sendable {
             case .header, .query, .id, .token: return nil
             }
         }
-        // Whoever applies the step tells what is wrong with it.
+        // The problem is reported when the step is applied.
         if text.utf8Span.span.hasLineEndOrNUL { return nil }
         bytes = Array("\(name): \(text)\r\n".utf8)
         nameCount = name.utf8.count

@@ -1,8 +1,8 @@
-// What the parameters of a query are: how names and values are told apart and decoded.
+// Splits and decodes the parameters of a query.
 
 /// The `name=value` parts between `?` and the end, separated by `&`.
 package enum QueryParameters {
-    /// Decoded names and values, in order; empty parts are left out.
+    /// Decoded names and values, in order; empty parts are skipped.
     package static func decoded(of pathAndQuery: Span<UInt8>) -> [(name: [UInt8], value: [UInt8])] {
         guard let query = range(in: pathAndQuery) else { return [] }
         var parameters: [(name: [UInt8], value: [UInt8])] = []
@@ -20,7 +20,7 @@ package enum QueryParameters {
         return parameters
     }
 
-    /// What follows the first `?`; nil if there is none.
+    /// The range after the first `?`; nil if there is none.
     static func range(in pathAndQuery: Span<UInt8>) -> Range<Int>? {
         var i = 0
         while i < pathAndQuery.count {
@@ -30,7 +30,7 @@ package enum QueryParameters {
         return nil
     }
 
-    /// The parts between the ampersands, empty ones included.
+    /// The parts between the ampersands, including empty ones.
     static func parts(of text: Span<UInt8>, _ query: Range<Int>) -> [Range<Int>] {
         var parts: [Range<Int>] = []
         var start = query.lowerBound
@@ -53,7 +53,7 @@ package enum QueryParameters {
         return i
     }
 
-    /// Escapes decoded; `+` is a space, as in forms and as servers read it.
+    /// Decodes escapes; `+` is a space, as in forms and in most servers.
     static func decode(_ text: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(text.count)

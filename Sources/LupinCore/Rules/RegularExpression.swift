@@ -1,20 +1,20 @@
-// What a regular expression of the rules file answers: whether, where, and what to put instead.
+// Regular expressions of the rules file: matching, captures and replacements.
 
-/// A regular expression that is matched in linear time.
+/// A regular expression with linear-time matching.
 ///
-/// Patterns come from a file and inputs from strangers, so nothing here backtracks: a search takes
+/// Patterns come from a file and inputs from peers, so matching never backtracks: a search takes
 /// at most `input × program` steps. Supported are literals, `.`, classes, `\d \w \s \b` and their
 /// opposites, `\n \r \t \xHH`, groups, `|`, `* + ? {n,m}` greedy and lazy, `^ $` (the ends of the
 /// text) and a leading `(?i)`, which folds ASCII letters. Inputs are bytes: a character is a UTF-8
 /// scalar or a byte that belongs to none, and `\xHH` is a byte.
 package struct RegularExpression: Sendable, Equatable {
-    /// The text it was made from.
+    /// The original text.
     package let pattern: String
-    /// How many groups `( )` it has.
+    /// The number of groups `( )`.
     package let groupCount: Int
     private let program: RegularExpressionProgram
 
-    /// Compiles `pattern`, which stands without slashes around it.
+    /// Compiles `pattern`, without slashes around it.
     ///
     /// - Throws: What is wrong or not supported, and where.
     package init(_ pattern: String, ignoringCase: Bool = false) throws(PatternProblem) {
@@ -41,11 +41,11 @@ package struct RegularExpression: Sendable, Equatable {
         ) != nil
     }
 
-    /// The leftmost match and its groups, or nil.
+    /// Returns the leftmost match and its groups, or nil.
     ///
     /// Element 0 is the whole match.
     ///
-    /// Among the matches at the leftmost position the preferences are those of Perl: earlier
+    /// Of several matches at the leftmost position the preference is that of Perl: earlier
     /// alternatives first, greedy repetitions long and lazy ones short.
     package func captures(in bytes: Span<UInt8>) -> [Range<Int>?]? {
         var budget = Int.max
@@ -71,7 +71,7 @@ package struct RegularExpression: Sendable, Equatable {
         }
     }
 
-    /// `bytes` with the leftmost match replaced, or nil if there is none.
+    /// Replaces the leftmost match in `bytes`; returns nil if there is none.
     ///
     /// In `replacement`, `$1` and `${1}` are groups, `$0` is the match and `$$` is `$`.
     package func replacingFirst(in bytes: Span<UInt8>, with replacement: String) -> [UInt8]? {
@@ -84,7 +84,7 @@ package struct RegularExpression: Sendable, Equatable {
     }
 }
 
-/// What stands in place of a match: text with `$1`, `${1}`, `$0` and `$$`.
+/// The replacement of a match: text with `$1`, `${1}`, `$0` and `$$`.
 package struct Replacement: Sendable, Equatable {
     private enum Part: Equatable {
         case text(String)
@@ -92,7 +92,7 @@ package struct Replacement: Sendable, Equatable {
     }
     private var parts: [Part] = []
 
-    /// Reads `text`; a `$` that means nothing stands for itself.
+    /// Parses `text`; a `$` without a meaning is a literal.
     package init(_ text: String) {
         var rest = text[...]
         while let dollar = rest.firstIndex(of: "$") {
@@ -110,7 +110,7 @@ package struct Replacement: Sendable, Equatable {
         if !rest.isEmpty { parts.append(.text(String(rest))) }
     }
 
-    /// Appends the text with the groups of a match filled in; one that took no part is empty.
+    /// Appends the text with the groups of a match filled in; a group without a match is empty.
     package func append(
         to output: inout [UInt8],
         groups: [Range<Int>?],
@@ -126,7 +126,7 @@ package struct Replacement: Sendable, Equatable {
         }
     }
 
-    /// The first `$` of `text` that means nothing or names a group above `groupCount`.
+    /// Finds the first `$` of `text` without a meaning, or with a group above `groupCount`.
     package static func problem(in text: String, groupCount: Int) -> PatternProblem? {
         var rest = text[...]
         while let dollar = rest.firstIndex(of: "$") {

@@ -1,12 +1,12 @@
-// Where a compiled regular expression matches: all alternatives walk the input side by side.
+// Runs compiled regular expressions: all alternatives advance through the input in parallel.
 
 /// A run of a program over one input, after Ken Thompson and Rob Pike.
 ///
-/// Threads are kept in the order of preference and at most one stands at an instruction, so a run
-/// takes at most `input × program` steps whatever the input is. There is no backtracking.
+/// Threads are kept in order of preference, at most one per instruction, so a run takes at most
+/// `input × program` steps for any input. There is no backtracking.
 struct RegularExpressionMachine {
     private let program: RegularExpressionProgram
-    /// Slots that this run keeps: 0 if only the answer matters.
+    /// The number of slots in this run: 0 if only the existence of a match matters.
     private let slotCount: Int
     private var current: Threads
     private var following: Threads
@@ -20,15 +20,15 @@ struct RegularExpressionMachine {
     private struct Threads {
         /// Instructions that consume a byte, or `.match`.
         var instructions: [Int32] = []
-        /// `slotCount` numbers for each thread.
+        /// `slotCount` numbers per thread.
         var slots: [Int] = []
-        /// Every instruction that was reached, and for each its place there: a sparse set.
+        /// All instructions that were reached, and the place of each in the list: a sparse set.
         private var reached: [Int32] = []
         private var places: [Int32]
 
         init(size: Int) { places = [Int32](repeating: 0, count: size) }
 
-        /// Notes `pc`; false if it was there.
+        /// Adds `pc`; returns false if it was already reached.
         mutating func reach(_ pc: Int) -> Bool {
             let place = Int(places[pc])
             let number = Int32(truncatingIfNeeded: pc)
@@ -65,11 +65,11 @@ struct RegularExpressionMachine {
         slots = [Int](repeating: -1, count: slotCount)
     }
 
-    /// The slots of the leftmost match, or nil.
+    /// Returns the slots of the leftmost match, or nil.
     ///
-    /// With `wantsSlots: false` an empty array.
+    /// With `wantsSlots: false` the array is empty.
     ///
-    /// The match begins at or after `start`. `budget` is taken off by the bytes that are looked at;
+    /// The match begins at or after `start`. Each byte that is inspected takes one off `budget`;
     /// below zero the search stops without a result.
     static func run(
         _ program: RegularExpressionProgram,
@@ -78,13 +78,13 @@ struct RegularExpressionMachine {
         wantsSlots: Bool,
         budget: inout Int
     ) -> [Int]? {
-        // Most inputs do not match, and most of those lack even a first byte.
+        // Most inputs do not match, and most of those don't even have a possible first byte.
         guard candidate(program, in: bytes, from: start) != nil else { return nil }
         var machine = Self(program, slotCount: wantsSlots ? program.slotCount : 0)
         return machine.search(bytes, from: start, &budget)
     }
 
-    /// The first position at or after `from`, where a unit begins, at which a match may begin.
+    /// The first start of a unit at or after `from` at which a match may begin.
     private static func candidate(
         _ program: RegularExpressionProgram,
         in bytes: Span<UInt8>,
@@ -106,7 +106,7 @@ struct RegularExpressionMachine {
         _ budget: inout Int
     ) -> [Int]? {
         var at = start
-        // A match begins where a character does, never inside one.
+        // A match begins at the start of a character, never inside one.
         var nextUnit = start
         while true {
             budget -= 1
@@ -140,7 +140,7 @@ struct RegularExpressionMachine {
             let pc = Int(current.instructions[index])
             for slot in 0..<slotCount { slots[slot] = current.slots[index * slotCount + slot] }
             if case .match = program.instructions[pc] {
-                // The threads behind this one are less preferred.
+                // The threads after this one are less preferred.
                 best = slots
                 return
             }
@@ -150,7 +150,7 @@ struct RegularExpressionMachine {
         }
     }
 
-    /// Where a thread at `pc` goes over the byte, or nil if it ends.
+    /// Returns where a thread at `pc` continues after the byte, or nil if it ends.
     private func target(of pc: Int, byte: UInt8, unit: Unit) -> Int? {
         switch program.instructions[pc] {
         case .byte(let wanted): return byte == wanted ? pc + 1 : nil
@@ -167,13 +167,13 @@ struct RegularExpressionMachine {
                 } else {
                     program.sets[Int(index)].contains(stray: byte)
                 }
-            // Three tails lie behind the set: a longer unit enters earlier among them.
+            // Three tails follow the set: a longer unit enters at an earlier one.
             return isMember ? pc + 5 - unit.length : nil
         case .split, .jump, .save, .assertion, .match: return nil
         }
     }
 
-    /// Adds to `following` what is reached from `pc` without consuming, most preferred first.
+    /// Adds to `following` what is reachable from `pc` without input, most preferred first.
     private mutating func enter(_ pc: Int, at position: Int, of bytes: Span<UInt8>) {
         pending.append(.follow(pc))
         while let next = pending.popLast() {
@@ -219,7 +219,7 @@ struct RegularExpressionMachine {
         }
     }
 
-    /// The unit that begins at `at`; at the end one of length 1 that no thread consumes.
+    /// Returns the unit at `at`; at the end one of length 1 that no thread consumes.
     private static func unit(at: Int, in bytes: Span<UInt8>) -> Unit {
         guard at < bytes.count, bytes[at] >= 0xC2 else { return Unit() }
         let lead = bytes[at]
@@ -230,7 +230,7 @@ struct RegularExpressionMachine {
             guard bytes[at + i] & 0xC0 == 0x80 else { return Unit() }
             scalar = scalar << 6 | UInt32(bytes[at + i] & 0x3F)
         }
-        // Overlong forms, surrogates and what lies beyond Unicode are not UTF-8 (RFC 3629 §3).
+        // Overlong forms, surrogates and values beyond Unicode are not UTF-8 (RFC 3629 §3).
         let least: UInt32 = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000
         guard scalar >= least, Unicode.Scalar(scalar) != nil else { return Unit() }
         return Unit(length: length, scalar: scalar)

@@ -1,8 +1,8 @@
-// What a regular expression of the rules file says: its text turned into a tree, or a problem.
+// Parses the text of a regular expression to a tree.
 
 /// One construct of a regular expression.
 indirect enum RegularExpressionNode {
-    /// Characters that match themselves, as UTF-8.
+    /// Literal characters, as UTF-8.
     case bytes([UInt8])
     case set(ScalarSet)
     case sequence([RegularExpressionNode])
@@ -20,11 +20,11 @@ enum RegularExpressionAssertion: Sendable {
     case start, end, wordBoundary, notWordBoundary
 }
 
-/// Recursive descent over the characters of a pattern; offsets of problems count characters.
+/// A recursive descent parser for patterns; offsets of problems count characters.
 struct RegularExpressionParser {
     /// The largest count in `{n,m}`.
     static let repetitionsMax = 1000
-    /// Groups may nest this deep, so that a pattern cannot exhaust the stack.
+    /// The maximum nesting of groups, so that a pattern cannot exhaust the stack.
     static let depthMax = 50
 
     private let characters: [Character]
@@ -174,7 +174,7 @@ struct RegularExpressionParser {
         }
     }
 
-    /// `{n}`, `{n,}` or `{n,m}`; any other `{` is a literal.
+    /// Parses `{n}`, `{n,}` or `{n,m}`; any other `{` is a literal.
     private mutating func counts() throws(PatternProblem) -> (min: Int, max: Int?)? {
         let start = position
         position += 1
@@ -203,7 +203,7 @@ struct RegularExpressionParser {
 
     private mutating func number() -> Int? {
         let start = position
-        // One more than is allowed stands for every larger one.
+        // Larger counts are clamped to one more than the maximum.
         let beyond = UInt64(Self.repetitionsMax + 1)
         var value: UInt64 = 0
         while let digit = next?.asciiValue, digit.isASCIIDigit {
@@ -235,7 +235,7 @@ struct RegularExpressionParser {
         case scalar(Unicode.Scalar)
     }
 
-    /// What stands behind a backslash, in a class or outside.
+    /// Parses the escape after a backslash, inside or outside a class.
     private mutating func escapedMember(from start: Int) throws(PatternProblem) -> Member {
         guard let character = next else {
             throw PatternProblem("`\\` stands at the end; a literal one is `\\\\`", at: start)

@@ -1,8 +1,8 @@
-// How a parsed regular expression is run: the instructions that its tree becomes.
+// Compiles the tree of a regular expression to instructions.
 
-/// A step of the machine.
+/// An instruction of the machine.
 ///
-/// Numbers are indices of instructions unless said otherwise.
+/// Numbers are indices of instructions unless stated otherwise.
 enum RegularExpressionInstruction: Sendable, Equatable {
     case byte(UInt8)
     /// An ASCII letter in either case, given in lower case.
@@ -11,12 +11,12 @@ enum RegularExpressionInstruction: Sendable, Equatable {
     case asciiSet(Int32)
     /// A unit in `sets[n]`; three `.tail` follow, and a unit of n bytes enters at the last n - 1.
     case set(Int32)
-    /// A further byte of a unit whose first byte was judged.
+    /// A further byte of a unit, which was matched with its first byte.
     case tail
-    /// Both ways; the first is preferred.
+    /// Continues at both; the first is preferred.
     case split(Int32, Int32)
     case jump(Int32)
-    /// Notes the position in slot n.
+    /// Records the position in slot n.
     case save(Int32)
     case assertion(RegularExpressionAssertion)
     case match
@@ -24,7 +24,7 @@ enum RegularExpressionInstruction: Sendable, Equatable {
 
 /// A compiled expression.
 struct RegularExpressionProgram: Sendable, Equatable {
-    /// A run costs at most this many steps per byte of input.
+    /// The maximum number of instructions, and so of steps per byte of input.
     static let instructionsMax = 10_000
 
     private(set) var instructions: [RegularExpressionInstruction] = []
@@ -117,13 +117,15 @@ struct RegularExpressionProgram: Sendable, Equatable {
         for _ in 0..<min {
             start = end
             try compile(node)
-            // What emits nothing may be repeated a thousand times a thousand times for nothing.
+            // Repeating a node without instructions has no effect, even a million times, and is
+            // skipped.
             if end == start { return }
         }
         guard let max else {
             var entry: Int?
             if min == 0 {
-                // `x*` is `(x+)?`: an empty round of x must not win over leaving the loop.
+                // `x*` is `(x+)?`: an empty iteration of x must not be preferred over leaving the
+                // loop.
                 entry = instructions.count
                 try emit(.split(0, 0))
                 start = end
@@ -147,7 +149,7 @@ struct RegularExpressionProgram: Sendable, Equatable {
         }
     }
 
-    /// Walks what is reachable without consuming a byte.
+    /// Walks all instructions that are reachable without consuming a byte.
     private mutating func findFirstBytes() {
         var bytes = [Bool](repeating: false, count: 256)
         var isSeen = [Bool](repeating: false, count: instructions.count)
@@ -162,7 +164,7 @@ struct RegularExpressionProgram: Sendable, Equatable {
             case .split(let a, let b): pending += [Int(a), Int(b)]
             case .save: pending.append(pc + 1)
             case .assertion(.start):
-                // Behind it a match begins at 0; its first byte does not narrow the search.
+                // A match after it begins at 0; its first byte does not narrow the search.
                 mayBeEmpty = true
             case .assertion: pending.append(pc + 1)
             case .match:

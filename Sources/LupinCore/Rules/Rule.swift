@@ -1,6 +1,6 @@
-// What one rule of the file says, checked and ready to be asked.
+// A rule of the file, checked and ready for matching.
 
-/// A rule: whom it concerns and what it wants.
+/// A rule: the requests that it matches, and what it does to them.
 package struct Rule: Sendable {
     package var name: String
     /// 1-based line of the rule in its file.
@@ -9,7 +9,7 @@ package struct Rule: Sendable {
     package var matches: [Match]
     /// `request:` steps in file order.
     package var steps: [RequestStep] = []
-    /// `response:` steps in file order; all of them are about fields.
+    /// `response:` steps in file order; all of them change fields.
     package var responseSteps: [RequestStep] = []
     package var respond: CannedResponse?
     package var stop = false
@@ -17,27 +17,27 @@ package struct Rule: Sendable {
     package var log = LogOverrides()
     /// nil inherits `upstream.proxy`.
     package var proxy: UpstreamProxy?
-    /// `replaces` says that it may take the place of pins of an earlier rule.
+    /// `replaces` allows it to replace pins of an earlier rule.
     package var trust: (policy: NamedTrustPolicy, replaces: Bool)?
-    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` shows none.
+    /// nil inherits `upstream.tls.client_cert`, `.some(nil)` sends none.
     package var clientCertificate: CertificateFiles??
     package var tls = TLSOverrides()
-    /// nil says nothing, `.some(nil)` is `pass`: the client gets the redirect.
+    /// nil has no effect, `.some(nil)` is `pass`: the client gets the redirect.
     package var redirect: RedirectPolicy??
-    /// An empty one takes back what an earlier rule demands.
+    /// An empty one cancels the conditions of an earlier rule.
     package var validation: ValidationPolicy?
     package var throttle = ThrottleOverrides()
-    /// nil says nothing.
+    /// nil has no effect.
     package var retry: RetryPolicy?
-    /// nil says nothing, `.some(nil)` is `off`.
+    /// nil has no effect, `.some(nil)` is `off`.
     package var cache: CachePolicy??
-    /// Whether a download that broke off is finished by range; nil says nothing.
+    /// Whether an interrupted download is completed by range; nil has no effect.
     package var resume: Bool?
-    /// The file of the cookie jar; nil says nothing, `.some(nil)` is no jar.
+    /// The file of the cookie jar; nil has no effect, `.some(nil)` is no jar.
     package var cookieJar: String??
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
-    /// 1-based line of each key that the file has; `timeouts.total` for what merges leaf by leaf.
+    /// 1-based line of each key in the file; `timeouts.total` for keys that merge leaf by leaf.
     package var keyLines: [String: Int] = [:]
 
     package init(name: String, line: Int, matches: [Match]) {
@@ -46,20 +46,20 @@ package struct Rule: Sendable {
         self.matches = matches
     }
 
-    /// How people find it: `rule "github" (line 12)`.
+    /// The name for users: `rule "github" (line 12)`.
     package var reference: String { "rule \"\(name)\" (line \(line))" }
 
-    /// Whether the rule has a key that acts inside https, and not on a blind CONNECT.
+    /// Whether the rule has a key that acts inside https, but not on a tunnelled CONNECT.
     package var needsClearText: Bool { clearTextNeed != .none }
 
     /// Whether a `respond` of the rule may answer the CONNECT itself.
     ///
-    /// With `intercept: true` it answers the requests inside. So does one that refuses nothing,
-    /// wherever the host may be decrypted: the answer to a CONNECT shows tools no body and no
-    /// status but a failure.
+    /// With `intercept: true` it answers the requests inside. So does a response other than a
+    /// refusal, if the host may be intercepted: tools don't show the body of a response to CONNECT,
+    /// and no status except a failure.
     package var answersConnect: Bool { !testsClearText && !intercept }
 
-    /// Whether one of its matches asks something that a CONNECT does not show.
+    /// Whether one of its matches tests something that a CONNECT does not have.
     package var testsClearText: Bool { matches.contains(where: \.testsClearText) }
 }
 
@@ -70,40 +70,40 @@ package struct Match: Sendable {
     package var ports: PortSet?
     package var paths: [PathPattern]?
     package var methods: [Method]?
-    /// Field name (lower case) and the patterns of which one value must match one.
+    /// Field names (lower case) with patterns; one value must match one of them.
     package var headers: [(name: String, values: [ValuePattern])] = []
-    /// Query parameter (decoded) and the patterns of which one value must match one.
+    /// Query parameters (decoded) with patterns; one value must match one of them.
     package var query: [(name: String, values: [ValuePattern])] = []
     package var clients: [CIDR]?
     package var programs: [ValuePattern]?
-    /// Who the client proved to be.
+    /// The authenticated user.
     package var users: [ValuePattern]?
-    /// None of these may hold.
+    /// None of these may match.
     package var not: [Match] = []
 
     package init() {}
 
-    /// Whether it asks something that a CONNECT does not show, such as a path or a field.
+    /// Whether it tests something that a CONNECT does not have, such as a path or a field.
     ///
-    /// A list of methods with CONNECT in it means the CONNECT itself.
+    /// A list of methods that includes CONNECT means the CONNECT itself.
     package var testsClearText: Bool {
         testsInsideTunnel || methods.map { !$0.contains(.connect) } ?? false
             || not.contains(where: \.testsClearText)
     }
 
-    /// Whether scheme, host and port decide it.
+    /// Whether scheme, host and port alone decide it.
     var asksOnlyForTarget: Bool {
         paths == nil && methods == nil && headers.isEmpty && query.isEmpty && clients == nil
             && programs == nil && users == nil && not.isEmpty
     }
 
-    /// Whether it asks for the client's program, which costs a look-up per connection.
+    /// Whether it tests the client's program, which costs a look-up per connection.
     package var testsProgram: Bool {
         programs != nil || not.contains(where: \.testsProgram)
     }
 }
 
-/// `timeouts:` under a rule; merged leaf by leaf, nil keeps what was there.
+/// `timeouts:` of a rule; merged leaf by leaf, nil keeps the earlier value.
 package struct TimeoutOverrides: Sendable, Equatable {
     package var minRateBytesPerSecond: Int??
     package var sniff: Duration?
@@ -126,7 +126,7 @@ extension TLSOverrides {
     }
 }
 
-/// `log:` under a rule; merged leaf by leaf, nil keeps what was there.
+/// `log:` of a rule; merged leaf by leaf, nil keeps the earlier value.
 package struct LogOverrides: Sendable, Equatable {
     /// `log: off`: no line for outcome `ok`.
     package var off: Bool?
@@ -147,7 +147,7 @@ package enum RequestStep: Sendable, Equatable {
     case query(set: [(name: String, value: Template)], remove: [String])
     case url(URLStep)
     case compress(CompressStep)
-    /// A credential for the origin at the end of all steps, by the name of its token.
+    /// A credential for the final origin after all steps, by the name of its token.
     case auth(token: String)
     /// A wait before every attempt.
     case delay(Duration)
@@ -191,7 +191,7 @@ package enum RequestStep: Sendable, Equatable {
     }
 }
 
-/// `url:`: where the request goes instead.
+/// `url:`: the new target of the request.
 package struct URLStep: Sendable, Equatable {
     package var scheme: Scheme?
     package var host: Host?
@@ -228,7 +228,7 @@ package struct Template: Sendable, Equatable {
         case id
         /// `${file:…}` or `${secret:…}`, resolved when the file is loaded; never shown.
         case secret(String)
-        /// `${token:T}`: the credential that the token called T gives.
+        /// `${token:T}`: the credential of the token called T.
         case token(String)
     }
     package var parts: [Part]

@@ -1,14 +1,13 @@
-// Which rules are worth asking about a host, so that ten thousand rules cost what ten do.
+// Finds candidate rules by host, so that ten thousand rules cost no more than ten.
 
-/// Rules by the host suffix that their patterns end in.
+/// Rules by the fixed host suffix of their patterns.
 ///
-/// A candidate is only a rule that may match: whoever takes one asks it in full, so two suffixes
-/// with one hash are slow, never wrong. The table is made from the file alone; strangers cannot
-/// fill it.
+/// A candidate may match, and must be fully evaluated, so a hash collision only costs time. The
+/// table is made from the file alone, so peers cannot fill it.
 struct RuleIndex: Sendable {
     private var bySuffix: [UInt64: [Int]] = [:]
     private var longestSuffix = 0
-    /// Lists of hosts, and the rules that have them.
+    /// Lists of hosts, with the rules that use them.
     private var lists: [(list: HostList, rule: Int)] = []
     /// Rules that may match any host.
     private(set) var anyHost: [Int] = []
@@ -28,7 +27,7 @@ struct RuleIndex: Sendable {
                 case .suffix(let suffix):
                     longestSuffix = max(longestSuffix, suffix.count)
                     let hash = SuffixHash(of: suffix.span).value
-                    // A rule with several patterns is visited once.
+                    // A rule with several patterns is listed once.
                     if bySuffix[hash]?.last != index { bySuffix[hash, default: []].append(index) }
                 case .list(let list): lists.append((list, index))
                 case .none: break
@@ -37,10 +36,10 @@ struct RuleIndex: Sendable {
         }
     }
 
-    /// The rules that may match `host`, ascending and each once.
+    /// Returns the rules that may match `host`, ascending and each once.
     func candidates(for host: Host) -> [Int] { withAnyHost(naming(host)) }
 
-    /// Those of them that name a host.
+    /// Those of them that name hosts.
     func naming(_ host: Host) -> [Int] {
         let found = named(host.text.utf8Span.span)
         if lists.isEmpty { return found }
@@ -48,7 +47,7 @@ struct RuleIndex: Sendable {
         return listed.isEmpty ? found : Self.merged(found + listed)
     }
 
-    /// The rules that may match hosts which end in `suffix`, ascending and each once.
+    /// Returns the rules that may match hosts ending in `suffix`, ascending and each once.
     func candidates(endingIn suffix: Span<UInt8>) -> [Int] {
         withAnyHost(named(suffix) + lists.map(\.rule))
     }
@@ -57,8 +56,8 @@ struct RuleIndex: Sendable {
         named.isEmpty ? anyHost : Self.merged(named + anyHost)
     }
 
-    /// The rules that may match `host` by a pattern which stands in the rule itself, ascending and
-    /// each once.
+    /// Returns the rules that may match `host` by a pattern in the rule itself, rather than in a
+    /// list, ascending and each once.
     private func named(_ host: Span<UInt8>) -> [Int] {
         guard !bySuffix.isEmpty else { return [] }
         var found: [Int] = []

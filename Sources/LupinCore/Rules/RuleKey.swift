@@ -1,9 +1,9 @@
-// Which keys a rule may have, and what each of them needs, attaches and gives up.
+// The keys of a rule, and how each affects interception.
 
 /// A key of a rule.
 ///
-/// What a key does to interception, to credentials and to the documentation is an exhaustive switch
-/// over this list each time, so a new key does not compile before it says so.
+/// The effects of a key on interception, credentials and documentation are exhaustive switches over
+/// this list, so every new key must define all of them.
 package enum RuleKey: String, Sendable, CaseIterable {
     case name, match, request, response, retry, cache, trust, validate, respond, redirect, resume
     case throttle, cookies
@@ -11,24 +11,24 @@ package enum RuleKey: String, Sendable, CaseIterable {
     case tls, intercept, proxy, timeouts, log, stop
 }
 
-/// What a key of a rule asks of a CONNECT.
+/// What a key of a rule requires of a CONNECT.
 package enum ClearTextNeed: Sendable, Comparable {
-    /// Nothing: it acts on a blind tunnel too, or says nothing.
+    /// Nothing: it applies to a tunnel too, or has no effect.
     case none
-    /// To be decrypted, unless the client refuses lupin's certificate: it can go without.
+    /// Interception, unless the client refuses lupin's certificate: it is not essential.
     case convenience
-    /// To be decrypted, and no client may switch that off: the key attaches, removes or demands
+    /// Interception, which no client may switch off: the key attaches, removes or demands
     /// something.
     case demand
 }
 
 extension Rule {
-    /// What the rule as a whole asks of a CONNECT.
+    /// What the whole rule requires of a CONNECT.
     var clearTextNeed: ClearTextNeed {
         RuleKey.allCases.map { clearTextNeed(of: $0) }.max() ?? .none
     }
 
-    /// What one of its keys asks of a CONNECT.
+    /// What one of its keys requires of a CONNECT.
     package func clearTextNeed(of key: RuleKey) -> ClearTextNeed {
         switch key {
         case .name, .match, .stop, .proxy, .timeouts, .log, .throttle: .none
@@ -43,7 +43,7 @@ extension Rule {
         case .respond:
             respond.map { answersConnect && $0.isRefusal ? .none : .demand } ?? .none
         case .cookies: (cookieJar ?? nil) == nil ? .none : .demand
-        // `client_cert: none` asks for nothing that a tunnel does not give.
+        // `client_cert: none` requires nothing beyond a tunnel.
         case .clientCert: (clientCertificate ?? nil) == nil ? .none : .demand
         case .tls: tls.isEmpty ? .none : .demand
         case .intercept: intercept ? .demand : .none
@@ -52,10 +52,10 @@ extension Rule {
 }
 
 extension RequestStep {
-    /// A step that adds something plain is a convenience.
+    /// A step that adds something without a secret is a convenience.
     ///
-    /// One that takes something away, attaches a secret or sends the request elsewhere is not:
-    /// without it something goes out that must not.
+    /// A step that removes something, attaches a secret or changes the target is a demand: without
+    /// it, something could be sent that must not be.
     fileprivate var clearTextNeed: ClearTextNeed {
         switch self {
         case .set(_, let value), .add(_, let value), .default(_, let value): value.clearTextNeed
@@ -72,7 +72,7 @@ extension Template {
 }
 
 extension ValidationPolicy {
-    /// An empty one takes back what an earlier rule demands.
+    /// An empty policy cancels the conditions of an earlier rule.
     fileprivate var clearTextNeed: ClearTextNeed {
         if isEmpty { return .none }
         return switch action {

@@ -1,8 +1,8 @@
-// Whether a match holds for a request, asking the cheap questions first and none twice.
+// Evaluates matches against a request, with cheap tests first and derived facts cached.
 
-/// What has been worked out about one subject so far.
+/// The cached facts about one subject.
 ///
-/// Most rules never ask for it.
+/// Most rules never need them.
 struct SubjectFacts {
     private var path: NormalPath?
     private var query: [(name: [UInt8], value: [UInt8])]?
@@ -73,10 +73,10 @@ extension Match {
         return true
     }
 
-    /// Whether a key asks for what only the requests in a tunnel have.
+    /// Whether a key tests something that only the requests in a tunnel have.
     var testsInsideTunnel: Bool { paths != nil || !headers.isEmpty || !query.isEmpty }
 
-    /// Whether one of `patterns` matches; what is not known matches none.
+    /// Whether one of `patterns` matches; an unknown text matches none.
     static func matches(_ patterns: [ValuePattern], _ text: String?) -> Bool {
         guard let text else { return false }
         return patterns.contains { $0.matches(text.utf8.span) }
@@ -89,8 +89,8 @@ extension MatchSubject {
 }
 
 extension FieldSection {
-    /// Whether a line called `name` has a value that one of `patterns` matches; without patterns
-    /// the line is enough.
+    /// Whether a line called `name` has a value that matches one of the patterns; without patterns
+    /// any line is enough.
     fileprivate func matches(_ name: String, _ patterns: [ValuePattern]) -> Bool {
         for line in lines where nameEquals(line, name.utf8.span) {
             if patterns.isEmpty { return true }

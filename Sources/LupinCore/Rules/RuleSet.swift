@@ -1,19 +1,19 @@
-// Which rules apply to a request, and what they say together.
+// Evaluates the rules that apply to a request, and combines them.
 
-/// The rules of one file, ready to be asked.
+/// The rules of one file, ready for matching.
 ///
-/// All matching rules apply, top to bottom: steps add up, for everything else the later rule wins,
-/// and `stop: true` ends matching.
+/// All matching rules apply, top to bottom: steps accumulate, for every other key the later rule
+/// wins, and `stop: true` ends matching.
 package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// Whether some rule tests the client's program, which costs a look-up per connection.
     package let needsProgram: Bool
-    /// What decides whether a CONNECT is intercepted.
+    /// The rules that affect whether a CONNECT is intercepted.
     let interceptionIndex: InterceptionIndex
     private let index: RuleIndex
-    /// The rules that name no host, where they are many.
+    /// The rules that name no host, when there are many.
     private let pathIndex: PathIndex?
-    /// For each rule the steps it gives to a plan.
+    /// For each rule, its steps in a plan.
     let steps: [[PlannedStep]]
     /// The same for steps of the response.
     let responseSteps: [[PlannedStep]]
@@ -41,7 +41,7 @@ package struct RuleSet: Sendable {
         return matching(subject, among: candidates.lazy.map { ($0, false) })
     }
 
-    /// Those of `candidates` that match; what is certain is not asked.
+    /// Returns the matching ones of `candidates`; certain ones are not evaluated.
     func matching(
         _ subject: MatchSubject,
         among candidates: some Collection<(rule: Int, isCertain: Bool)>
@@ -65,8 +65,8 @@ package struct RuleSet: Sendable {
         return matched
     }
 
-    /// The rules that may match requests for `origin`, in file order, and which of them match all;
-    /// of many rules those that a path or a method has to be looked up for are in an index.
+    /// The rules that may match requests for `origin`, in file order, and whether they match all;
+    /// with many rules, those that depend on a path or a method are in an index.
     func candidates(
         for origin: Origin
     ) -> (rules: [(rule: Int, isCertain: Bool)], indices: [PathIndex]) {
@@ -82,7 +82,7 @@ package struct RuleSet: Sendable {
         return (entries, [namedIndex, pathIndex].compactMap { $0 })
     }
 
-    /// What all rules that match `subject` say together.
+    /// Combines all rules that match `subject`.
     package func plan(for subject: MatchSubject) -> Plan {
         Plan(matching(subject), of: self, isConnect: subject.isConnect)
     }
@@ -92,21 +92,21 @@ package struct RuleSet: Sendable {
         _ subject: MatchSubject,
         _ facts: inout SubjectFacts
     ) -> Bool {
-        // By index: a loop over the matches would copy each of them.
+        // By index: a loop over the matches would copy and retain each of them.
         for i in rules[rule].matches.indices
         where rules[rule].matches[i].holds(for: subject, &facts) { return true }
         return false
     }
 
-    /// A rule that asks more than a CONNECT shows, `not: {path: …}` for one, is not decided by it:
-    /// it must not keep a later rule from refusing the tunnel.
+    /// A rule that tests more than a CONNECT has, such as `not: {path: …}`, is not decided by the
+    /// CONNECT: it must not keep a later rule from refusing the tunnel.
     private func mayStop(_ rule: Int, isConnect: Bool) -> Bool {
         !isConnect || !rules[rule].testsClearText
     }
 }
 
 extension TimeoutOverrides {
-    /// Takes every leaf that `later` sets.
+    /// Merges every leaf that `later` sets.
     mutating func merge(_ later: TimeoutOverrides) {
         minRateBytesPerSecond = later.minRateBytesPerSecond ?? minRateBytesPerSecond
         sniff = later.sniff ?? sniff
@@ -122,7 +122,7 @@ extension TimeoutOverrides {
 }
 
 extension LogOverrides {
-    /// Takes every leaf that `later` sets.
+    /// Merges every leaf that `later` sets.
     mutating func merge(_ later: LogOverrides) {
         off = later.off ?? off
         level = later.level ?? level

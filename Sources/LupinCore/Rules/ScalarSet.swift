@@ -1,4 +1,4 @@
-// Which characters a class of a regular expression holds.
+// The character sets of regular expressions.
 
 /// A set of units: a unit is a well-formed UTF-8 scalar, or a byte that belongs to none.
 struct ScalarSet: Sendable, Equatable {
@@ -8,12 +8,12 @@ struct ScalarSet: Sendable, Equatable {
     /// One bit per stray byte 0x80 to 0xFF.
     private var strayLow: UInt64 = 0
     private var strayHigh: UInt64 = 0
-    /// Scalars from U+0080; may overlap.
+    /// Scalars from U+0080; ranges may overlap.
     private var ranges: [ClosedRange<UInt32>] = []
-    /// Whether scalars from U+0080 are those outside `ranges`.
+    /// Whether the members from U+0080 are those outside `ranges`.
     private var isInverted = false
 
-    /// The set of the units that this one lacks.
+    /// The set of all units that are not in this one.
     var complement: ScalarSet {
         var other = self
         (other.low, other.high) = (~low, ~high)
@@ -22,7 +22,7 @@ struct ScalarSet: Sendable, Equatable {
         return other
     }
 
-    /// Whether every member is one ASCII byte, so that matching one consumes exactly that.
+    /// Whether every member is one ASCII byte, so that a match consumes exactly one byte.
     var isASCII: Bool { strayLow | strayHigh == 0 && ranges.isEmpty && !isInverted }
 
     func contains(ascii byte: UInt8) -> Bool {
@@ -66,7 +66,7 @@ struct ScalarSet: Sendable, Equatable {
         high |= other.high
         strayLow |= other.strayLow
         strayHigh |= other.strayHigh
-        // Only complements of ASCII classes are inverted before a class is complete.
+        // Until a class is complete, only complements of ASCII classes are inverted.
         if other.isInverted {
             formUnion(0x80...0x10FFFF)
         } else {

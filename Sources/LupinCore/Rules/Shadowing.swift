@@ -1,14 +1,14 @@
-// Which rules can never match because an earlier one with `stop: true` takes all they could.
+// Finds rules that can never match because of an earlier one with `stop: true`.
 
 extension RuleSet {
-    /// How many pairs of rules are compared at most; beyond that the warning is given up.
+    /// The maximum number of pairs of rules to compare; beyond it, no more warnings are found.
     ///
-    /// Rules with hosts are compared only where their hosts may meet, and never come near.
+    /// Rules with hosts are only compared when their hosts may overlap, and stay far below it.
     private static let comparisonsMax = 1_000_000
 
     /// Rules that can never match, and the earlier rule that hides each (E-SHADOW).
     ///
-    /// Only what is seen key by key counts: that a rule is missing here proves nothing.
+    /// Only key-by-key proofs count, so the absence of a rule proves nothing.
     package func explainShadowing() -> [(rule: Int, hiddenBy: Int)] {
         let stopping = RuleIndex(rules, at: rules.indices.filter { rules[$0].stop })
         var hidden: [(rule: Int, hiddenBy: Int)] = []
@@ -40,7 +40,7 @@ extension RuleIndex {
 
 extension Rule {
     fileprivate func provablyTakesAll(of other: Rule) -> Bool {
-        // Undecided by a CONNECT it does not stop there, where the other may still act.
+        // A rule that a CONNECT does not decide does not stop there, so the other may still apply.
         if testsClearText, other.matches.contains(where: \.mayHoldForConnect) { return false }
         return !other.matches.isEmpty
             && other.matches.allSatisfy { match in
@@ -54,7 +54,7 @@ extension Match {
         !testsInsideTunnel && methods.map { $0.contains(.connect) } ?? true
     }
 
-    /// Whether everything that `other` matches is matched by this one too, key by key.
+    /// Whether this match provably holds whenever `other` does, key by key.
     fileprivate func provablyContains(_ other: Match) -> Bool {
         Self.covers(hosts, other.hosts) { $0.provablyContains($1) }
             && Self.covers(schemes, other.schemes, by: ==)
@@ -73,7 +73,7 @@ extension Match {
             }
     }
 
-    /// Whether each alternative of `inner` lies in one of `outer`; nil is everything.
+    /// Whether each alternative of `inner` is within one of `outer`; nil means everything.
     private static func covers<Element>(
         _ outer: [Element]?,
         _ inner: [Element]?,
@@ -84,7 +84,7 @@ extension Match {
         return inner.allSatisfy { element in outer.contains { contains($0, element) } }
     }
 
-    /// Whether whatever has all of `inner` has all of `outer`.
+    /// Whether all that satisfies `inner` satisfies `outer`.
     private static func covers(
         _ outer: [(name: String, values: [ValuePattern])],
         _ inner: [(name: String, values: [ValuePattern])]

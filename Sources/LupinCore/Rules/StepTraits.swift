@@ -1,12 +1,12 @@
-// What the steps of a rule mean besides their changes: credentials, secrets, waits.
+// The effects of a rule's steps besides their changes: credentials, secrets, waits.
 
-/// Worked out once for each plan.
+/// The credentials, secrets, waits and compression of steps.
 struct StepTraits: Sendable {
-    /// There are none.
+    /// Whether there are no steps.
     let isEmpty: Bool
     var auth: [String] = []
     var namedTokens: [String] = []
-    /// A value holds a secret that is no token's credential.
+    /// Whether a value contains a secret other than a token's credential.
     var holdsPlainSecret = false
     var delay: Duration?
     var compress: CompressStep?
@@ -62,7 +62,7 @@ extension Rule {
     /// Whether a step names the token.
     package func names(_ token: String) -> Bool { traits.names(token) }
 
-    /// Whether what it concerns goes by http for certain.
+    /// Whether its requests certainly use http.
     package var isPlain: Bool {
         for step in steps.reversed() {
             guard case .url(let url) = step, let scheme = url.scheme else { continue }
@@ -71,7 +71,7 @@ extension Rule {
         return !matches.isEmpty && matches.allSatisfy { $0.schemes == [.http] }
     }
 
-    /// Whether all hosts that it sends to are this machine.
+    /// Whether all hosts that get its requests are this machine.
     package var staysOnThisMachine: Bool {
         for step in steps.reversed() {
             guard case .url(let url) = step, let host = url.host else { continue }
@@ -83,7 +83,7 @@ extension Rule {
             }
     }
 
-    /// Whether every request for a URL on a host that it spells out is one of its.
+    /// Whether a POST request for `url` certainly matches, by a host without a pattern.
     package func certainlyMatches(_ url: HTTPURL) -> Bool {
         matches.contains { match in
             guard let hosts = match.hosts, hosts.contains(where: { $0.isExactly(url.origin.host) }),
@@ -103,7 +103,7 @@ extension Rule {
 }
 
 extension Match {
-    /// Whether scheme, host and port of `origin` are among those it asks for.
+    /// Whether its scheme, host and port may match `origin`.
     func mayMeet(_ origin: Origin) -> Bool {
         if let schemes, !schemes.contains(origin.scheme) { return false }
         if let ports, !ports.contains(origin.port) { return false }

@@ -1,7 +1,7 @@
-// When a trust policy may take the place of an earlier rule's, so that no pin is lost by accident.
+// Checks when a trust policy may replace that of an earlier rule, so that no pin is lost.
 
 extension TrustPolicy {
-    /// Whether any certificate at all satisfies it, as with `disabled`.
+    /// Whether it accepts any certificate, as `disabled` does.
     package var acceptsAnyone: Bool {
         switch self {
         case .disabled: true
@@ -12,7 +12,7 @@ extension TrustPolicy {
         }
     }
 
-    /// Whether it holds pins or certificates anywhere.
+    /// Whether it contains pins or certificates.
     package var hasPins: Bool {
         switch self {
         case .pins, .certificates: true
@@ -24,19 +24,19 @@ extension TrustPolicy {
 }
 
 extension NamedTrustPolicy {
-    /// Whether it wins over what an earlier rule said: `disabled` never does over a policy.
+    /// Whether it replaces an earlier rule's policy: `disabled` only replaces one that accepts all.
     func mayFollow(_ earlier: NamedTrustPolicy?) -> Bool {
         guard let earlier, policy.acceptsAnyone else { return true }
         return earlier.policy.acceptsAnyone
     }
 }
 
-/// A rule whose trust policy meets that of an earlier rule.
+/// A rule whose trust policy conflicts with that of an earlier rule.
 package struct TrustReplacement: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
-        /// Pins would be replaced without a word (E-TRUST-5).
+        /// Pins would be silently replaced (E-TRUST-5).
         case losesPins
-        /// `disabled` that does nothing, because the earlier policy stays.
+        /// `disabled` has no effect, because the earlier policy stays.
         case isIdle
     }
 
@@ -46,11 +46,11 @@ package struct TrustReplacement: Sendable, Equatable {
 }
 
 extension [Rule] {
-    /// Rules whose trust policy would replace pins of an earlier rule where both can match one
-    /// host, and rules whose `disabled` never wins; of each the first earlier rule.
+    /// Finds rules whose trust policy would replace pins of an earlier rule where both can match
+    /// one host, and rules whose `disabled` never wins; for each, the first earlier rule.
     package func explainTrustReplacements() -> [TrustReplacement] {
-        // Two hosts can only be one where the fixed end of one pattern is an end of the other's.
-        // So either the earlier rule is found by the later one's hosts, or the other way round.
+        // Two patterns can only match the same host if the fixed suffix of one is a suffix of the
+        // other's. So either the later rule's hosts find the earlier rule, or vice versa.
         let earlier = indices.filter { self[$0].acceptsAnyone == false }
         let later = indices.filter { index in
             self[index].trust.map { !$0.replaces || $0.policy.policy.acceptsAnyone } ?? false
@@ -82,7 +82,7 @@ extension [Rule] {
 }
 
 extension RuleIndex {
-    /// The rules whose hosts end where those of `rule` end; nil where it may match any host.
+    /// The rules whose host suffixes match those of `rule`; nil when it may match any host.
     fileprivate func candidates(for rule: Rule) -> [Int]? {
         var found: Set<Int> = []
         for match in rule.matches {
@@ -97,7 +97,7 @@ extension RuleIndex {
 }
 
 extension Rule {
-    /// nil where the rule says nothing about trust.
+    /// nil when the rule has no trust policy.
     fileprivate var acceptsAnyone: Bool? { trust?.policy.policy.acceptsAnyone }
 
     fileprivate func replacement(of earlier: Rule) -> TrustReplacement.Kind? {
@@ -110,14 +110,14 @@ extension Rule {
 }
 
 extension Match {
-    /// Whether both may match requests to one origin.
+    /// Whether both may match requests to the same origin.
     fileprivate func mayMeet(_ other: Match) -> Bool {
         Self.meet(hosts, other.hosts) { $0.mayMeet($1) }
             && Self.meet(ports?.ranges, other.ports?.ranges) { $0.overlaps($1) }
             && Self.meet(schemes, other.schemes, by: ==)
     }
 
-    /// Whether some alternative is in both; nil is everything.
+    /// Whether some alternative is in both; nil means everything.
     private static func meet<Element>(
         _ some: [Element]?,
         _ others: [Element]?,

@@ -1,8 +1,8 @@
-// Which values a pattern of `header:`, `query:` and `program:` stands for.
+// Patterns of values for `header:`, `query:` and `program:`.
 
-/// An exact value, a glob with `*` (`\*` is a star), or `/regex/` with an optional `i` behind it.
+/// An exact value, a glob with `*` (`\*` is a star), or `/regex/` with an optional final `i`.
 ///
-/// An exact value and a glob must match all of the value, a regular expression may match anywhere.
+/// An exact value and a glob must match the whole value, a regular expression any part of it.
 package struct ValuePattern: Sendable {
     /// The pattern as the file has it.
     package let source: String
@@ -28,7 +28,7 @@ package struct ValuePattern: Sendable {
         if case .expression(let expression) = kind { expression } else { nil }
     }
 
-    /// Whether `value` is one of those it stands for.
+    /// Whether the pattern matches `value`.
     package func matches(_ value: Span<UInt8>) -> Bool {
         switch kind {
         case .glob(let glob): glob.matches(value)
@@ -36,7 +36,7 @@ package struct ValuePattern: Sendable {
         }
     }
 
-    /// `value` with the match replaced, or nil if there is none: the first match of a regular
+    /// Replaces the match in `value`, or returns nil if there is none: the first match of a regular
     /// expression, else the whole value.
     package func replacing(in value: Span<UInt8>, with replacement: String) -> [UInt8]? {
         switch kind {
@@ -50,7 +50,7 @@ package struct ValuePattern: Sendable {
         }
     }
 
-    /// What is wrong with a replacement for it, such as a group that does not exist.
+    /// Returns the problem with a replacement for it, such as a group that does not exist.
     package func problem(inReplacement replacement: String) -> PatternProblem? {
         Replacement.problem(
             in: replacement,
@@ -58,7 +58,7 @@ package struct ValuePattern: Sendable {
         )
     }
 
-    /// Whether it is seen at a glance that everything `other` matches is matched by this one too.
+    /// Whether this pattern provably matches everything that `other` matches.
     func provablyContains(_ other: ValuePattern) -> Bool {
         if self == other { return true }
         if case .glob(let glob) = kind, glob.matchesEverything { return true }
@@ -70,15 +70,15 @@ package struct ValuePattern: Sendable {
 }
 
 extension ValuePattern: Equatable {
-    /// Whether both are written alike.
+    /// Whether both have the same text.
     package static func == (a: Self, b: Self) -> Bool { a.source == b.source }
 }
 
 extension RegularExpression {
-    /// The expression in `/…/` or `/…/i`; nil if `text` is not written so.
+    /// Parses `/…/` or `/…/i`; returns nil for text without slashes around it.
     ///
-    /// Slashes inside may be written `\/` or plainly: the first and the last one delimit.
-    /// Offsets of problems count from the first slash.
+    /// Slashes inside may be `\/` or plain: the first and the last one delimit. Offsets of problems
+    /// count from the first slash.
     package init?(literal text: String) throws(PatternProblem) {
         guard let body = Self.body(ofLiteral: text) else { return nil }
         do throws(PatternProblem) {
@@ -88,13 +88,13 @@ extension RegularExpression {
         }
     }
 
-    /// What stands between the slashes of `/…/` or `/…/i`.
+    /// Returns the text between the slashes of `/…/` or `/…/i`.
     static func body(ofLiteral text: String) -> Substring? {
         guard text.hasPrefix("/") else { return nil }
         let end = text.hasSuffix("i") ? text.dropLast() : text[...]
         guard end.hasSuffix("/"), end.count > 2 else { return nil }
         let body = end.dropFirst().dropLast()
-        // A slash behind an odd number of backslashes is a character, not the end.
+        // A slash after an odd number of backslashes is a literal, not the end.
         let backslashes = body.reversed().prefix { $0 == "\\" }.count
         return backslashes.isMultiple(of: 2) ? body : nil
     }
