@@ -22,11 +22,14 @@ package struct ConnectFailure: Error {
             && errors.allSatisfy { $0.code == ENETUNREACH || $0.code == EHOSTUNREACH }
     }
 
+    /// Whether this process has no descriptor left to connect with.
+    package var isOutOfDescriptors: Bool {
+        errors.contains { SystemError.descriptorsExhausted.contains($0.code) }
+    }
+
     /// Whether this process has no descriptor or port left to connect with.
     package var isExhausted: Bool {
-        errors.contains {
-            SystemError.descriptorsExhausted.contains($0.code) || $0.code == EADDRNOTAVAIL
-        }
+        isOutOfDescriptors || errors.contains { $0.code == EADDRNOTAVAIL }
     }
 }
 

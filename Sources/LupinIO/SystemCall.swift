@@ -77,6 +77,14 @@ package enum SystemCall {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// The limit of open descriptors in force.
+    package static var descriptorLimit: Int {
+        var limit = rlimit()
+        // Safety: the call fills the struct it is given.
+        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return result == 0 ? Int(clamping: limit.rlim_cur) : 1024
+    }
+
     /// Gives whole free pages of the heap back to the kernel.
     package static func trimHeap() { _ = linux_trim_heap() }
 

@@ -45,6 +45,8 @@ final class Shared: Sendable {
     let revocations = RevocationStore()
     let throttles = ThrottleBuckets()
     let compressionRefusals = CompressionRefusals()
+    /// Limits the warning that no descriptor is left.
+    let shortage = WarningPause()
     let cookieJars: CookieJars
     let parentCredentials = ParentCredentials()
     let secrets = TaintedSecrets()

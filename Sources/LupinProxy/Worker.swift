@@ -163,8 +163,12 @@ actor Worker {
                 case .connection(let channel): serve(channel, resources, gate)
                 case .blocked: _ = await gate.slot.park(for: .ready)
                 case .exhausted:
-                    shared.logger.warning("no descriptors left: accepting pauses")
-                    await pause(gate)
+                    // The kernel says so before it looks whether a client waits.
+                    guard gate.listener.hasWaiting else {
+                        _ = await gate.slot.park(for: .ready)
+                        continue
+                    }
+                    if !resources.shedIdle() { await pause(gate) }
                 }
             } catch {
                 guard !gate.isClosed else { return }

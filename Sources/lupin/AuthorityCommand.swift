@@ -10,8 +10,8 @@ struct AuthorityCommand: ParsableCommand {
         commandName: "ca",
         abstract: "Make, show, export, install or uninstall the local certificate authority.",
         discussion: """
-            To read what is encrypted, lupin signs a certificate for each host with an authority
-            of your own, which is made on this machine and whose key never leaves it. Tools have
+            To read what is encrypted, lupin signs a certificate for each host with an authority \
+            of your own, which is made on this machine and whose key never leaves it. Tools have \
             to trust that authority:
 
               lupin ca install       has the system, browsers and Java trust it

@@ -8,7 +8,7 @@ struct AuthorityCreateCommand: ParsableCommand {
         commandName: "create",
         abstract: "Make the local authority, unless there is one.",
         discussion: """
-            `lupin serve` does so by itself when a rule needs it for the first time. To have
+            `lupin serve` does so by itself when a rule needs it for the first time. To have \
             another one, run `lupin ca uninstall`, remove both files and come back.
 
               lupin ca create

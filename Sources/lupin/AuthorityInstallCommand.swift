@@ -18,7 +18,7 @@ struct AuthorityInstallCommand: ParsableCommand {
               lupin ca install --only nss,java --dry-run
               lupin ca install --root ./image       the system and Java of a mounted image
 
-            Each step says how to undo it; `lupin ca uninstall` undoes them all. The exit code is
+            Each step says how to undo it; `lupin ca uninstall` undoes them all. The exit code is \
             1 when something failed or is left to do as root.
             """
     )

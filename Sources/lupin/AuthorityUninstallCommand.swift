@@ -9,7 +9,7 @@ struct AuthorityUninstallCommand: ParsableCommand {
         commandName: "uninstall",
         abstract: "Take the local authority out of the stores again.",
         discussion: """
-            Removes the authority, and those that were installed before it was replaced; nothing
+            Removes the authority, and those that were installed before it was replaced; nothing \
             else. Its files stay.
 
               lupin ca uninstall

@@ -16,7 +16,7 @@ struct CacheCommand: ParsableCommand {
               lupin cache purge 'api.example/v1/**'   drops that, whoever it is for
               lupin cache clear                       drops everything
 
-            A client can have a URL dropped as well, through the proxy, by the method
+            A client can have a URL dropped as well, through the proxy, by the method \
             PURGE: the user that lupin runs as, and root, on this machine.
 
               curl -x http://127.0.0.1:8080 -X PURGE http://a.example/b
@@ -64,8 +64,8 @@ struct CacheListCommand: ParsableCommand {
         commandName: "list",
         abstract: "List stored responses, the latest first.",
         discussion: """
-            A line each: status, size of the body, age, for how long it is fresh or since
-            when it is stale, where it lies, whose it is, and the URL. `shared` is
+            A line each: status, size of the body, age, for how long it is fresh or since \
+            when it is stale, where it lies, whose it is, and the URL. `shared` is \
             everybody's; the others have a tag, the same for the same credentials.
 
             \(CacheCommand.patterns)
@@ -107,8 +107,8 @@ struct CacheShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Tell all about what is stored of a URL.",
         discussion: """
-            For every variant: whose it is, the request fields that choose it (Vary), how
-            long it is fresh and who says so, by what the origin is asked whether it has
+            For every variant: whose it is, the request fields that choose it (Vary), how \
+            long it is fresh and who says so, by what the origin is asked whether it has \
             changed, and its fields as they are stored, with secrets replaced.
 
               lupin cache show 'https://api.example/v1/users?page=2'
@@ -149,7 +149,7 @@ struct CachePurgeCommand: ParsableCommand {
 
             What matches everything is not taken: that is `lupin cache clear`.
 
-            Exit codes: 0 dropped, 1 nothing was stored or no lupin answers, 64 no such
+            Exit codes: 0 dropped, 1 nothing was stored or no lupin answers, 64 no such \
             pattern.
             """
     )

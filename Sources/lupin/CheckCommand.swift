@@ -7,7 +7,7 @@ struct CheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Check a rules file and say what is wrong with it.",
         discussion: """
-            Every problem is told at once with its line, column and a suggestion. The exit code
+            Every problem is told at once with its line, column and a suggestion. The exit code \
             is 2 when there is an error; warnings alone leave it 0.
 
               lupin check                      the file that `lupin serve` would use

@@ -9,8 +9,8 @@ struct DoctorCommand: ParsableCommand {
         commandName: "doctor",
         abstract: "Test each tool on this machine through lupin, plain and intercepted.",
         discussion: """
-            Starts a proxy of its own that answers for \(DoctorPages.host), a name that exists
-            nowhere else, and has every tool it finds fetch a page by http and by https, with the
+            Starts a proxy of its own that answers for \(DoctorPages.host), a name that exists \
+            nowhere else, and has every tool it finds fetch a page by http and by https, with the \
             variables of `lupin exec`. Nothing leaves this machine and no setting is changed.
 
               lupin doctor

@@ -8,21 +8,21 @@ struct EnvCommand: ParsableCommand {
         commandName: "env",
         abstract: "Print shell statements that send your tools through lupin.",
         discussion: """
-            Sets http_proxy, https_proxy and no_proxy in both cases, since tools disagree about
-            it. The address is that of the lupin that runs, or else of the first listener in
+            Sets http_proxy, https_proxy and no_proxy in both cases, since tools disagree about \
+            it. The address is that of the lupin that runs, or else of the first listener in \
             the rules file.
 
               eval "$(lupin env)"                  in sh, bash, zsh
               lupin env --shell fish | source
               eval "$(lupin env --unset)"          and back again
 
-            With --ca also the variables by which tools trust lupin's authority, and others that
-            older Node.js, Java and wget need: what `lupin exec` gives to a command. The files
-            that they name are written to lupin/trust below $XDG_STATE_HOME (or ~/.local/state)
+            With --ca also the variables by which tools trust lupin's authority, and others that \
+            older Node.js, Java and wget need: what `lupin exec` gives to a command. The files \
+            that they name are written to lupin/trust below $XDG_STATE_HOME (or ~/.local/state) \
             at every call, with what your own variables named before and lupin's certificate.
 
-            all_proxy stays alone: tools would send ftp and other things through it that lupin
-            does not speak. Your no_proxy gets localhost, 127.0.0.1 and ::1 besides, but for those
+            all_proxy stays alone: tools would send ftp and other things through it that lupin \
+            does not speak. Your no_proxy gets localhost, 127.0.0.1 and ::1 besides, but for those \
             that a rule names. --unset takes whole variables away, your own too.
             """
     )

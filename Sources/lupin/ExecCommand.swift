@@ -8,8 +8,8 @@ struct ExecCommand: ParsableCommand {
         commandName: "exec",
         abstract: "Run a command whose requests go through lupin.",
         discussion: """
-            A lupin that already listens where the rules file says is used; without one, a proxy
-            is started for the command on a port that the kernel chooses. With --rules it always
+            A lupin that already listens where the rules file says is used; without one, a proxy \
+            is started for the command on a port that the kernel chooses. With --rules it always \
             gets a proxy of its own, since a running one may follow other rules.
 
               lupin exec -- curl https://example.com/
@@ -17,22 +17,22 @@ struct ExecCommand: ParsableCommand {
               lupin exec -- sh -c 'pip download requests; cargo fetch'
               lupin exec --all -- curl http://localhost:3000/
 
-            Places in your no_proxy, and on this machine unless a rule names them, are reached
+            Places in your no_proxy, and on this machine unless a rule names them, are reached \
             without lupin; --all sends them through it, too.
 
-            The command gets the variables of proxies and, where lupin has an authority, those of
-            certificates for curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and
-            others: each points to a file with all that was trusted before and lupin's authority.
-            Browsers of Chromium's family found in PATH run with a fresh profile and trust it too.
+            The command gets the variables of proxies and, where lupin has an authority, those of \
+            certificates for curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and \
+            others: each points to a file with all that was trusted before and lupin's authority. \
+            Browsers of Chromium's family found in PATH run with a fresh profile and trust it too. \
             Java says "Picked up JAVA_TOOL_OPTIONS" on standard error; nothing can silence it.
 
-            Records of a proxy that was started go to `log.to` if that is a file, else to
-            lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the
-            command's standard output: `lupin log` reads them; `log: off` keeps none. Signals
-            are passed on. What the command leaves running in the background loses the proxy
+            Records of a proxy that was started go to `log.to` if that is a file, else to \
+            lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the \
+            command's standard output: `lupin log` reads them; `log: off` keeps none. Signals \
+            are passed on. What the command leaves running in the background loses the proxy \
             when it ends.
 
-            Exit codes: those of the command; 126 it cannot be run, 127 there is none,
+            Exit codes: those of the command; 126 it cannot be run, 127 there is none, \
             128 and the signal that ended it.
             """
     )

@@ -9,10 +9,10 @@ struct ExplainCommand: ParsableCommand {
         commandName: "explain",
         abstract: "Tell which rules match a request, why others don't, and what they do to it.",
         discussion: """
-            For every rule it says whether it matches and, if not, which key does not
-            hold; for every key where it stands and which one wins; what would be sent
-            again after a failure, and what the cache does; then what the request
-            becomes, with placeholders for secrets. Nothing is sent, fetched or run. No
+            For every rule it says whether it matches and, if not, which key does not \
+            hold; for every key where it stands and which one wins; what would be sent \
+            again after a failure, and what the cache does; then what the request \
+            becomes, with placeholders for secrets. Nothing is sent, fetched or run. No \
             lupin needs to run; one that runs is asked for rules that it bypasses now.
 
               lupin explain https://api.example/v1/users
@@ -22,17 +22,17 @@ struct ExplainCommand: ParsableCommand {
               lupin explain last host:api.example
               lupin explain --log ~/lupin.jsonl last:3
 
-            Pass an exchange instead of a URL to learn why it ended as it did: the first
-            digits of its id, last, last:3 (the third last), or last host:NAME. It is
-            taken from the running lupin, or with --log from JSON lines. Its request is
+            Pass an exchange instead of a URL to learn why it ended as it did: the first \
+            digits of its id, last, last:3 (the third last), or last host:NAME. It is \
+            taken from the running lupin, or with --log from JSON lines. Its request is \
             judged by the rules as they are now.
 
-            A rule that asks for the client's program or user matches only if --program
-            or --user say who asks. With more than 50 rules only the matching ones are
-            told, unless --all is given; it also lists every setting that has to do with
+            A rule that asks for the client's program or user matches only if --program \
+            or --user say who asks. With more than 50 rules only the matching ones are \
+            told, unless --all is given; it also lists every setting that has to do with \
             a request.
 
-            Exit codes: 0 told, 1 there is no such exchange or no lupin answers, 2 bad
+            Exit codes: 0 told, 1 there is no such exchange or no lupin answers, 2 bad \
             rules file, 64 wrong command line or URL.
             """
     )

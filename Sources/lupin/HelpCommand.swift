@@ -17,7 +17,7 @@ struct HelpCommand: ParsableCommand {
               lupin help ca install
               lupin help retries | less
 
-            Pages are wrapped to the width of the terminal, or to $COLUMNS. Exit codes: 0 shown,
+            Pages are wrapped to the width of the terminal, or to $COLUMNS. Exit codes: 0 shown, \
             64 there is no such subcommand or page.
             """
     )

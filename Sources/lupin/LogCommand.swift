@@ -8,8 +8,8 @@ struct LogCommand: ParsableCommand {
         commandName: "log",
         abstract: "Print the last exchanges as short lines, filtered.",
         discussion: """
-            Asks the running lupin for the last exchanges; those under way come last, with
-            what they wait for. Where no lupin answers, the file is read that log.to names
+            Asks the running lupin for the last exchanges; those under way come last, with \
+            what they wait for. Where no lupin answers, the file is read that log.to names \
             in the rules file. With FILE that log is read, or standard input for -.
 
               lupin log
@@ -17,9 +17,9 @@ struct LogCommand: ParsableCommand {
               lupin log -n 5 rule:github outcome:error
               lupin log --json lupin.jsonl | jq .timing
 
-            Filters: host:NAME (* stands for anything), status:404, 5xx or 200-299,
-            rule:NAME and outcome:WORD (ok, error, aborted, truncated or denied). All of
-            them must hold. The digits behind the time name the exchange: lupin explain
+            Filters: host:NAME (* stands for anything), status:404, 5xx or 200-299, \
+            rule:NAME and outcome:WORD (ok, error, aborted, truncated or denied). All of \
+            them must hold. The digits behind the time name the exchange: lupin explain \
             tells why it ended as it did.
             """,
         aliases: ["tail"]

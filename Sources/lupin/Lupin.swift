@@ -14,10 +14,10 @@ struct Lupin: ParsableCommand {
               lupin serve
               eval "$(lupin env)"; curl http://example.com/
 
-            What it does to requests stands in a rules file: see `lupin help rules-file` and
+            What it does to requests stands in a rules file: see `lupin help rules-file` and \
             `lupin help settings`.
 
-            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong
+            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong \
             command line, 69 an address cannot be listened on. `exec` ends as its command does.
             """,
         version: VersionText.line,

@@ -15,8 +15,8 @@ struct PinCommand: ParsableCommand {
               lupin pin api.example.com
               lupin pin '[2001:db8::1]:8443' --rules ./try.yaml
 
-            A pin is the SHA-256 of a public key. The exit code is 1 when the certificates lead to
-            no anchor of upstream.tls.roots, or are another host's: then look twice before you pin
+            A pin is the SHA-256 of a public key. The exit code is 1 when the certificates lead to \
+            no anchor of upstream.tls.roots, or are another host's: then look twice before you pin \
             what they say.
             """
     )

@@ -8,21 +8,21 @@ struct PrintCurlCommand: ParsableCommand {
         commandName: "curl",
         abstract: "Print a curl command that makes a recorded request again.",
         discussion: """
-            Pass the first digits of an exchange's id, which stand in its line of the log
-            and in every response that lupin makes itself; or last, last:3 (the third
-            last), or last host:api.example. The running lupin is asked; it remembers the
-            last exchanges with their fields. With --log the exchange is looked for in
+            Pass the first digits of an exchange's id, which stand in its line of the log \
+            and in every response that lupin makes itself; or last, last:3 (the third \
+            last), or last host:api.example. The running lupin is asked; it remembers the \
+            last exchanges with their fields. With --log the exchange is looked for in \
             JSON lines, which have values of fields only as far as log.headers says.
 
               lupin curl last
               lupin curl --adapted --attempt 1 6f1c0e0b
               lupin curl --log ~/lupin.jsonl 6f1c0e0b
 
-            What was secret is a variable named after its field, such as $AUTHORIZATION;
-            a comment names those to set. Bodies are not recorded: a comment says how many
+            What was secret is a variable named after its field, such as $AUTHORIZATION; \
+            a comment names those to set. Bodies are not recorded: a comment says how many \
             bytes are missing.
 
-            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64
+            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64 \
             wrong command line.
             """
     )

@@ -6,8 +6,8 @@ struct ReloadCommand: ParsableCommand {
         commandName: "reload",
         abstract: "Have the running lupin read its rules file again.",
         discussion: """
-            All of the file is taken or nothing: one with errors is told here as `lupin check`
-            tells it, and the rules stay as they were. What is under way ends by the rules it
+            All of the file is taken or nothing: one with errors is told here as `lupin check` \
+            tells it, and the rules stay as they were. What is under way ends by the rules it \
             began with. Certificates and secrets that the file names are read again too.
 
             A running lupin sees by itself when its file changes, and SIGHUP does the same.

@@ -8,12 +8,12 @@ struct RulesCommand: ParsableCommand {
         commandName: "rules",
         abstract: "List the rules of the file, or print it with every value that holds.",
         discussion: """
-            Without a flag: each rule with its line, whom it concerns and which keys it
+            Without a flag: each rule with its line, whom it concerns and which keys it \
             has.
 
-            With --effective: a whole rules file that means the same as yours. What you
-            wrote has its line behind it, everything else is a default. References such
-            as ${env:NAME} stay as you wrote them, a secret that stands in the file
+            With --effective: a whole rules file that means the same as yours. What you \
+            wrote has its line behind it, everything else is a default. References such \
+            as ${env:NAME} stay as you wrote them, a secret that stands in the file \
             itself becomes REDACTED.
 
               lupin rules

@@ -11,17 +11,17 @@ struct ServeCommand: ParsableCommand {
         commandName: "serve",
         abstract: "Run the proxy (what `lupin` alone does).",
         discussion: """
-            Without --rules the file is $LUPIN_RULES, lupin/lupin.yaml below $XDG_CONFIG_HOME
-            (or ~/.config), or /etc/lupin/lupin.yaml; without any of them the defaults hold.
+            Without --rules the file is $LUPIN_RULES, lupin/lupin.yaml below $XDG_CONFIG_HOME \
+            (or ~/.config), or /etc/lupin/lupin.yaml; without any of them the defaults hold. \
             The working directory is never searched.
 
               lupin serve
               lupin serve --rules ./try.yaml --listen 127.0.0.1:9000
               lupin serve --listen 127.0.0.1:8080 --listen '[::1]:8080'
 
-            One record per exchange goes to standard output, diagnostics to standard error.
-            A change of the rules file is taken as soon as it is written, and so it is by SIGHUP
-            and `lupin reload`; a file with errors changes nothing. SIGTERM and SIGINT stop it
+            One record per exchange goes to standard output, diagnostics to standard error. \
+            A change of the rules file is taken as soon as it is written, and so it is by SIGHUP \
+            and `lupin reload`; a file with errors changes nothing. SIGTERM and SIGINT stop it \
             gracefully, a second one at once; SIGUSR1 reopens the log file.
             """
     )

@@ -10,7 +10,7 @@ struct TrustEvaluateCommand: ParsableCommand {
         commandName: "evaluate",
         abstract: "Judge a server's certificates as the proxy would.",
         discussion: """
-            The chain is what a server presents, in PEM: its own certificate first, then the
+            The chain is what a server presents, in PEM: its own certificate first, then the \
             others in any order. It is judged by what judges servers in the proxy.
 
               lupin trust evaluate --chain server.pem --roots ca.pem --host api.example.com
@@ -19,8 +19,8 @@ struct TrustEvaluateCommand: ParsableCommand {
               lupin trust evaluate --chain server.pem --roots system --host api.example.com \\
                   --rules lupin.yaml --policy acme --depth 2 --json
 
-            The exit code is 0 when the policy is met and 1 when it isn't, with the reason on
-            standard output. Nobody is asked for withdrawn certificates: a policy that demands an
+            The exit code is 0 when the policy is met and 1 when it isn't, with the reason on \
+            standard output. Nobody is asked for withdrawn certificates: a policy that demands an \
             answer is not met.
             """
     )

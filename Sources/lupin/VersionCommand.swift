@@ -8,7 +8,7 @@ struct VersionCommand: ParsableCommand {
         commandName: "version",
         abstract: "Print the version of lupin and of the libraries beneath it.",
         discussion: """
-            The versions of OpenSSL and nghttp2 are those of the libraries that are loaded now,
+            The versions of OpenSSL and nghttp2 are those of the libraries that are loaded now, \
             which may be newer than those lupin was built with.
 
               lupin version

@@ -10,27 +10,50 @@ struct DescriptorExhaustionTests {
             Descriptors.limit(to: 256)
             let clock = VirtualClock()
             try await ProxyFixture.run(clock: clock) { proxy in
-                let origin = try proxy.origin(answering: "HTTP/1.1 204 No Content\r\n\r\n")
+                let origin = try proxy.origin { connection in
+                    _ = try connection.stream.text(4)
+                    try connection.send("pong")
+                }
+                // A tunnel is never idle.
                 let early = try proxy.client()
-                #expect(try early.get(origin.url()).status == 204)
+                #expect(try early.connect(origin.authority).status == 200)
                 // The client's own descriptor, and none behind it.
                 var spare = Descriptors.takeAll()
                 Descriptors.giveBackOne(of: &spare)
                 let late = try proxy.client()
-                try late.send("GET", origin.url())
+                try late.send("GET", "http://lupin/")
                 for _ in 0..<10 { try clock.advance(by: .milliseconds(60)) }
                 #expect(!late.stream.socket.hasUnread)
                 #expect(!late.stream.socket.isClosedByPeer)
-                // One attempt each 50 ms, and not one each turn of the loop.
-                #expect(proxy.warnings.count <= 12)
-                #expect(proxy.warnings.first?.contains("no descriptors left") == true)
+                #expect(proxy.warnings.count == 1)
+                #expect(proxy.warnings.first?.contains("no descriptors left of 256") == true)
                 // Who has a connection, on both sides, is served on.
-                #expect(try early.get(origin.url()).status == 204)
+                try early.send("ping")
+                #expect(try early.stream.text(4) == "pong")
                 Descriptors.giveBack(spare)
                 try proxy.advance(by: .milliseconds(60), until: "the late client's response") {
                     late.stream.socket.hasUnread
                 }
-                #expect(try late.response().status == 204)
+                #expect(try late.response().status == 200)
+            }
+        }
+    }
+
+    @Test func `idle connections to origins give way to a client`() async throws {
+        await #expect(processExitsWith: .success) {
+            Descriptors.limit(to: 256)
+            try await ProxyFixture.run { proxy in
+                let origin = try proxy.origin(answering: "HTTP/1.1 204 No Content\r\n\r\n")
+                let early = try proxy.client()
+                #expect(try early.get(origin.url()).status == 204)
+                // The late client's own descriptor, and none behind it.
+                var spare = Descriptors.takeAll()
+                Descriptors.giveBackOne(of: &spare)
+                let late = try proxy.client()
+                #expect(try late.get("http://lupin/").status == 200)
+                #expect(!early.stream.socket.isClosedByPeer)
+                #expect(proxy.warnings.count == 1)
+                Descriptors.giveBack(spare)
             }
         }
     }

@@ -24,7 +24,7 @@ package final class ConnectionCounter: Sendable {
     private let byClient = Mutex<[IPAddress: Int]>([:])
     private let byHolder = Mutex<[ConnectionHolder: Int]>([:])
     /// When too many connections were last warned of, in microseconds of the loops' clock.
-    private let warnedAt = Atomic<UInt64>(0)
+    private let warnings = WarningPause()
 
     var count: Int { open.load(ordering: .relaxed) }
 
@@ -75,7 +75,20 @@ package final class ConnectionCounter: Sendable {
     }
 
     /// Whether a warning is due; at most once a minute.
-    package func mayWarn(now: UInt64) -> Bool {
+    package func mayWarn(now: UInt64) -> Bool { warnings.mayWarn(now: now) }
+
+    private static func release<Key>(_ key: Key, in counts: inout [Key: Int]) {
+        guard let count = counts[key] else { return }
+        counts[key] = count > 1 ? count - 1 : nil
+    }
+}
+
+/// Keeps a warning that has a cause in every turn of a loop to one a minute.
+final class WarningPause: Sendable {
+    private let warnedAt = Atomic<UInt64>(0)
+
+    /// Whether the warning is due; `now` is in microseconds of the loop's clock.
+    func mayWarn(now: UInt64) -> Bool {
         let last = warnedAt.load(ordering: .relaxed)
         // Another worker's clock may be ahead of this one's.
         let isDue = last == 0 || (now > last && now &- last >= 60_000_000)
@@ -85,10 +98,5 @@ package final class ConnectionCounter: Sendable {
             desired: max(1, now),
             ordering: .relaxed
         ).exchanged
-    }
-
-    private static func release<Key>(_ key: Key, in counts: inout [Key: Int]) {
-        guard let count = counts[key] else { return }
-        counts[key] = count > 1 ? count - 1 : nil
     }
 }

@@ -85,6 +85,24 @@ extension WorkerResources {
         return true
     }
 
+    /// Closes idle connections when no descriptor is left; returns false when all are busy.
+    ///
+    /// Those to origins go first, then the client's that has waited longest. Warns once a minute.
+    func shedIdle() -> Bool {
+        if shared.shortage.mayWarn(now: loop.now) {
+            shared.logger.warning(
+                """
+                no descriptors left of \(SystemCall.descriptorLimit) (ulimit -n): idle connections \
+                are closed first, then new ones wait
+                """
+            )
+        }
+        if pool.closeIdle() { return true }
+        let longest = crowding.longestWaiting(among: openConnections, of: nil, now: loop.now)
+        longest?.evict()
+        return longest != nil
+    }
+
     /// Counts a new connection for its holder; returns the refusal when the holder has its share of
     /// connections already, and all of them on this worker are busy.
     func admit(_ connection: DownstreamConnection) -> LupinError? {

@@ -140,14 +140,8 @@ struct Dialer {
         until deadline: UInt64,
         _ interruptions: WakeReasons
     ) async throws(DialFailure) -> Channel {
-        var connector = Connector(on: resources.loop, slot: slot)
         do throws(ConnectFailure) {
-            let channel = try await connector.connect(
-                to: addresses,
-                port: hop.port,
-                until: deadline,
-                interruptions: interruptions
-            )
+            let channel = try await reach(addresses, hop, until: deadline, interruptions)
             guard isOwnListener(channel, hop) else { return channel }
             channel.close()
         } catch {
@@ -163,6 +157,31 @@ struct Dialer {
                 detail: "\(hop.text) is lupin itself."
             )
         )
+    }
+
+    /// Connects; without a descriptor it closes what is idle and tries once more.
+    private func reach(
+        _ addresses: [IPAddress],
+        _ hop: NextHop,
+        until deadline: UInt64,
+        _ interruptions: WakeReasons
+    ) async throws(ConnectFailure) -> Channel {
+        var isSecondTry = false
+        while true {
+            var connector = Connector(on: resources.loop, slot: slot)
+            do throws(ConnectFailure) {
+                return try await connector.connect(
+                    to: addresses,
+                    port: hop.port,
+                    until: deadline,
+                    interruptions: interruptions
+                )
+            } catch {
+                guard error.isOutOfDescriptors, !isSecondTry, resources.shedIdle()
+                else { throw error }
+                isSecondTry = true
+            }
+        }
     }
 
     /// Whether the connection leads to a wildcard listener, which every address of this machine

@@ -88,13 +88,18 @@ final class StreamPool {
     }
 
     /// Closes connections idle for longer than the lifetime, in microseconds.
-    func sweep(idleLifetime: UInt64) {
+    ///
+    /// Returns how many there were.
+    func sweep(idleLifetime: UInt64) -> Int {
+        var closed = 0
         for connection in shelves.values.flatMap(\.connections) {
             guard !connection.link.hasStreams,
                 loop.now &- connection.idleSince >= idleLifetime
             else { continue }
             connection.leave()
+            closed += 1
         }
+        return closed
     }
 
     func closeAll() {

@@ -97,7 +97,7 @@ final class UpstreamPool {
     func sweep() {
         let now = loop.now
         let lifetime = idleLifetime.microseconds
-        streams.sweep(idleLifetime: lifetime)
+        _ = streams.sweep(idleLifetime: lifetime)
         for shelf in shelves.values {
             var kept = 0
             filter(shelf) { connection in
@@ -111,6 +111,18 @@ final class UpstreamPool {
             shelf.isListed = false
             shelves[hop] = nil
         }
+    }
+
+    /// Closes all idle connections; returns false when there is none.
+    func closeIdle() -> Bool {
+        var closed = streams.sweep(idleLifetime: 0)
+        for shelf in shelves.values {
+            filter(shelf) { _ in
+                closed += 1
+                return false
+            }
+        }
+        return closed > 0
     }
 
     /// How long the surplus of a burst may stay, in microseconds.

@@ -211,7 +211,7 @@ struct BodyEditScenarioTests {
                 "Content-Length: 2"
             )
             try client.send(lines)
-            #expect(try client.response().status == 100)
+            #expect(try client.interimResponse().status == 100)
             try client.send("{}")
             #expect(try client.response().bodyText == "{\"by\":\"lupin\"}")
         }
