@@ -169,14 +169,21 @@ package enum RulesFile {
     ) -> String? {
         if let explicit { return explicit }
         if let named = environment["LUPIN_RULES"], !named.isEmpty { return named }
+        return candidates(environment: environment, home: home).first(where: exists)
+    }
+
+    /// Where the rules file is looked for when none is named, in this order.
+    package static func candidates(
+        environment: [String: String],
+        home: String? = nil
+    ) -> [String] {
         var candidates: [String] = []
         if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") {
             candidates.append("\(base)/lupin/lupin.yaml")
         } else if let home = home ?? FileAccess.home(environment), home.hasPrefix("/") {
             candidates.append("\(home)/.config/lupin/lupin.yaml")
         }
-        candidates.append("/etc/lupin/lupin.yaml")
-        return candidates.first(where: exists)
+        return candidates + ["/etc/lupin/lupin.yaml"]
     }
 
     // MARK: Small things

@@ -57,7 +57,9 @@ struct EnvCommand: ParsableCommand {
 
     private func variables() throws -> [(name: String, value: String)] {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil) : nil
-        let rules = try LocatedRules(explicit: rulesFile ?? running?.rules.file, namesSecrets: true)
+        let rules =
+            try running.map(LocatedRules.toWork)
+            ?? LocatedRules(explicit: rulesFile, namesSecrets: true)
         let settings = rules.configuration.settings
         let environment = LocatedRules.environment
         let variables = ChildEnvironment(

@@ -76,10 +76,9 @@ struct ExecCommand: ParsableCommand {
         let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
         // Only a proxy of its own needs the secrets; a running one has them.
-        let rules = try LocatedRules(
-            explicit: rulesFile ?? running?.rules.file,
-            namesSecrets: address != nil
-        )
+        let rules =
+            try running.map(LocatedRules.toWork)
+            ?? LocatedRules(explicit: rulesFile, namesSecrets: address != nil)
         let choice: ChildRun.Choice
         if let address {
             choice = .given(address)

@@ -19,6 +19,26 @@ struct LocatedRules {
         return try LocatedRules(explicit: explicit ?? running, namesSecrets: true)
     }
 
+    /// Loads the rules of a running lupin for what they say besides its address.
+    ///
+    /// It works by the rules that it took last, so a file that has an error now is reported, and
+    /// the defaults stand in for it.
+    static func toWork(with running: RunningStatus) -> LocatedRules {
+        let rules = try? LocatedRules(explicit: running.rules.file, namesSecrets: true)
+        return rules ?? LocatedRules()
+    }
+
+    /// The defaults, without a file.
+    private init() {
+        self.init(path: nil, .defaults, warnings: [])
+    }
+
+    private init(path: String?, _ configuration: Configuration, warnings: [Diagnostic]) {
+        self.path = path
+        self.configuration = configuration
+        self.warnings = warnings
+    }
+
     /// Finds, parses and validates the file.
     ///
     /// Errors and warnings go to standard error in the format of `Diagnostic.text`, errors first.
@@ -26,9 +46,7 @@ struct LocatedRules {
     init(explicit: String?, namesSecrets: Bool = false) throws {
         let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
-            self.path = nil
-            configuration = .defaults
-            warnings = []
+            self.init()
             return
         }
         let result = RulesFile.load(
@@ -40,9 +58,7 @@ struct LocatedRules {
             StandardError.print(Self.coloured(list.report()))
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }
-        self.path = path
-        self.configuration = configuration
-        warnings = result.warnings
+        self.init(path: path, configuration, warnings: result.warnings)
     }
 
     /// Colours warnings yellow on a terminal, to distinguish them from the errors that keep lupin

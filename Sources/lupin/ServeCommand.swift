@@ -102,7 +102,9 @@ extension ServeCommand {
         /// How to load the file again; without one, it is searched for again.
         func source(file: String?) -> RulesSource {
             let environment = LocatedRules.environment
-            return RulesSource(file: file) {
+            let candidates =
+                file == nil ? RulesFile.candidates(environment: environment) : []
+            return RulesSource(file: file, candidates: candidates) {
                 guard let path = RulesFile.locate(explicit: file, environment: environment) else {
                     return RulesSource.Reading(configuration: applied(to: .defaults))
                 }
@@ -111,7 +113,8 @@ extension ServeCommand {
                     configuration: result.configuration.map(applied),
                     errors: result.errors.map(\.text),
                     warnings: result.warnings.map(\.text),
-                    files: result.files
+                    files: result.files,
+                    file: path
                 )
             }
         }

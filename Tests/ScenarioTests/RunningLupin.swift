@@ -58,7 +58,11 @@ final class RunningLupin {
     private let process: Process
     private let errors = Pipe()
 
-    init(_ arguments: String..., environment: [String: String] = [:]) throws {
+    convenience init(_ arguments: String..., environment: [String: String] = [:]) throws {
+        try self.init(arguments, environment: environment)
+    }
+
+    init(_ arguments: [String], environment: [String: String]) throws {
         let process = Lupin.process(Lupin.path, arguments, in: nil)
         process.environment?.merge(environment) { $1 }
         runtime = try Folder()

@@ -51,7 +51,8 @@ struct AdminDesk {
     let shared: Shared
     let workers: [Worker]
     let about: ProxyDescription
-    let rulesFile: String?
+    /// The rules file in force; nil without one.
+    let rulesFile: () -> String?
     /// When the proxy was started, by the loop's clock.
     let begun: UInt64
     let reload: () async -> ReloadResult
@@ -258,7 +259,7 @@ struct AdminDesk {
             line.add("listeners", list: snapshot.listeners.map(\.description))
             if let first = snapshot.openListeners.first { line.add("proxy", text: first.proxyURL) }
             line.openObject("rules")
-            if let rulesFile { line.add("file", text: rulesFile) }
+            if let file = rulesFile() { line.add("file", text: file) }
             line.add("version", text: snapshot.version)
             line.closeObject()
             line.add("connections", UInt64(max(0, shared.connections.count)))

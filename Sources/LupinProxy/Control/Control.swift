@@ -25,6 +25,8 @@ final class Control {
     private var siblings: SiblingDesk?
     /// By path: the rules file, and the files that it names.
     private var watches: [String: FileWatch] = [:]
+    /// The rules file in force; nil without one.
+    private var rulesFile: String?
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
@@ -35,6 +37,7 @@ final class Control {
         self.shared = shared
         self.workers = workers
         self.surroundings = surroundings
+        rulesFile = surroundings.source?.file
     }
 
     /// Starts to answer other lupin processes about the client of each of this one's connections.
@@ -52,7 +55,7 @@ final class Control {
             shared: shared,
             workers: workers,
             about: surroundings.about,
-            rulesFile: surroundings.source?.file,
+            rulesFile: { [weak self] in self?.rulesFile },
             begun: loop.clock.now(),
             reload: { [weak self] in
                 await self?.reload(.asked) ?? .rejected(errors: [Control.isOver])
@@ -114,6 +117,7 @@ final class Control {
         } catch {
             return tell(.rejected(errors: error.errors))
         }
+        rulesFile = reading.file ?? source.file
         return tell(.loaded(version: configuration.version, warnings: reading.warnings))
     }
 
@@ -133,8 +137,10 @@ final class Control {
 
     /// Watches the rules file and the files that it names now.
     private func watch(_ files: [String]) {
-        guard let file = surroundings.source?.file, !isStopping else { return }
-        let wanted = Set(files).union([file])
+        guard let source = surroundings.source, !isStopping else { return }
+        let places = source.file.map { [$0] } ?? source.candidates
+        if places.isEmpty { return }
+        let wanted = Set(files).union(places)
         for (path, watch) in watches where !wanted.contains(path) {
             watch.close()
             watches[path] = nil

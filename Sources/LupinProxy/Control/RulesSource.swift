@@ -13,27 +13,38 @@ package struct RulesSource: Sendable {
         /// Files besides the rules file whose changes are watched, even when the configuration has
         /// an error.
         package var files: [String]
+        /// The rules file that was read; nil when it is the one of the source, or there is none.
+        package var file: String?
 
         package init(
             configuration: Configuration?,
             errors: [String] = [],
             warnings: [String] = [],
-            files: [String] = []
+            files: [String] = [],
+            file: String? = nil
         ) {
             self.configuration = configuration
             self.errors = errors
             self.warnings = warnings
             self.files = files
+            self.file = file
         }
     }
 
     /// The file whose changes are watched; nil for none.
     package var file: String?
+    /// Where a file may appear later; watched when there is none yet.
+    package var candidates: [String]
     /// Reads and checks the rules; it may block for as long as reading a file takes.
     package var read: @Sendable () -> Reading
 
-    package init(file: String?, read: @escaping @Sendable () -> Reading) {
+    package init(
+        file: String?,
+        candidates: [String] = [],
+        read: @escaping @Sendable () -> Reading
+    ) {
         self.file = file
+        self.candidates = candidates
         self.read = read
     }
 }
