@@ -277,7 +277,7 @@ final class Snapshot: Sendable {
     }
 }
 
-/// The memory that all replay buffers hold together.
+/// The memory that all replay buffers and edited bodies hold together.
 final class ReplayMemory: Sendable {
     private let used = Atomic<Int>(0)
     private let bytesMax: Atomic<Int>
@@ -296,4 +296,21 @@ final class ReplayMemory: Sendable {
     }
 
     func release(_ count: Int) { used.subtract(count, ordering: .relaxed) }
+}
+
+/// A share of that memory, released with the object.
+final class ReservedMemory {
+    private let memory: ReplayMemory
+    private var count = 0
+
+    init(of memory: ReplayMemory) { self.memory = memory }
+
+    deinit { memory.release(count) }
+
+    /// Reserves more; returns false, and reserves nothing, beyond the limit.
+    func grow(by more: Int) -> Bool {
+        guard memory.reserve(more) else { return false }
+        count += more
+        return true
+    }
 }

@@ -312,7 +312,7 @@ extension SettingsTable {
             "limits.replay_memory",
             \.limits.replayMemoryBytes,
             0...16 * gibibyte,
-            "all buffers for repeating a request body together"
+            "all buffers for repeating and editing bodies together"
         ),
         .number(
             "limits.h2.streams",

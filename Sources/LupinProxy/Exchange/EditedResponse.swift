@@ -26,6 +26,7 @@ final class EditedResponse: BodySink {
     /// How many of them the client's side has taken.
     private var sent = 0
     private var trailers = FieldSection()
+    private let memory: ReservedMemory
     /// The source has ended.
     private var isEnded = false
     private var isFinished = false
@@ -38,6 +39,7 @@ final class EditedResponse: BodySink {
         self.editing = editing
         self.exchange = exchange
         self.begin = begin
+        memory = ReservedMemory(of: exchange.resources.shared.replayMemory)
     }
 
     func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
@@ -47,8 +49,9 @@ final class EditedResponse: BodySink {
             guard try drain(into: sink) else { return 0 }
             return try sink.push(payload, isLast: isLast)
         case .collecting:
-            guard payload.count <= BodyEdit.bytesMax - bytes.count else {
-                pass(editing.dropped(.tooLong))
+            let fits = payload.count <= BodyEdit.bytesMax - bytes.count
+            guard fits, memory.grow(by: payload.count) else {
+                pass(editing.dropped(fits ? .busy : .tooLong))
                 return try push(payload, isLast: isLast)
             }
             bytes.append(copying: payload)

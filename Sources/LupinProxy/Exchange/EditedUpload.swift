@@ -8,6 +8,8 @@ struct EditedUpload {
     /// One source for all attempts: a repetition sends what was kept, and then the rest of it.
     let source: any BodySource
     let isChanged: Bool
+    /// What the body takes of the memory of all replays and edited bodies.
+    let memory: ReservedMemory
 }
 
 extension Exchange {
@@ -21,9 +23,13 @@ extension Exchange {
         else { return }
         let editing = BodyEditing(steps, codings: request.fields.contentCodings)
         let source = downstream.requestBody
-        if let problem = BodyEditing.problem(request.fields, length: framing.knownLength) {
+        let memory = ReservedMemory(of: resources.shared.replayMemory)
+        let room = Int(min(framing.knownLength ?? .max, UInt64(BodyEdit.bytesMax)))
+        var problem = BodyEditing.problem(request.fields, length: framing.knownLength)
+        if problem == nil, !memory.grow(by: room) { problem = .busy }
+        if let problem {
             note(steps: editing.dropped(problem).notes)
-            editedUpload = EditedUpload(source: source, isChanged: false)
+            editedUpload = EditedUpload(source: source, isChanged: false, memory: memory)
             return
         }
         if expectsContinue, !downstream.hasBodyWaiting {
@@ -34,7 +40,7 @@ extension Exchange {
         guard isWhole, collected.bytes.count <= BodyEdit.bytesMax else {
             note(steps: editing.dropped(.tooLong).notes)
             let rest = PrefixedBody(collected.bytes, then: source)
-            editedUpload = EditedUpload(source: rest, isChanged: false)
+            editedUpload = EditedUpload(source: rest, isChanged: false, memory: memory)
             return
         }
         let bytes = collected.bytes
@@ -45,7 +51,8 @@ extension Exchange {
         if trailers.isEmpty { framing = .length(UInt64(body.count)) }
         editedUpload = EditedUpload(
             source: BytesBody(body, trailers: trailers),
-            isChanged: outcome.body != nil
+            isChanged: outcome.body != nil,
+            memory: memory
         )
     }
 

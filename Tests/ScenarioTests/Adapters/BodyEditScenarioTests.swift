@@ -126,6 +126,17 @@ struct BodyEditScenarioTests {
         }
     }
 
+    @Test func `without memory for it a body passes as it is`() async throws {
+        try await run("limits: {replay_memory: 0}\n" + Self.down) {
+            _ = $1
+            try $0.reply(body: Self.plain)
+        } _: { proxy, origin in
+            #expect(try proxy.client().get(origin.url()).bodyText == Self.plain)
+            let steps = try proxy.records(1)[0].list("rules.steps")
+            #expect(steps.count == 2 && steps.allSatisfy { $0.contains("too many bodies") })
+        }
+    }
+
     @Test func `HEAD and 304 say nothing that GET would not`() async throws {
         try await run {
             if $1.method == "HEAD" {
