@@ -83,6 +83,19 @@ struct MappedFileTests {
         }
     }
 
+    @Test func `a file that was sent is closed`() throws {
+        let place = try Folder()
+        _ = try place.write("a.txt", String(repeating: "a", count: 200_000))
+        let rule = "{match: {host: a.example}, respond: {file: a.txt}}"
+        let text = "lupin: 1\nlog: off\nlisten: [{address: 127.0.0.1:0}]\nrules: [\(rule)]\n"
+        let running = try RunningLupin("--rules", try place.write("lupin.yaml", text))
+        let client = try ScriptedClient(to: .loopback(port: running.port))
+        #expect(try client.get("http://a.example/").body.count == 200_000)
+        let before = running.descriptors
+        for _ in 0..<20 { _ = try client.get("http://a.example/") }
+        #expect(running.descriptors < before + 10)
+    }
+
     @Test func `a status of the rule's own is kept, and ranges don't change it`() async throws {
         let rule = "{match: {host: a.example}, respond: {status: 503, file: DIR/users.json}}"
         try await run(rule) { proxy in

@@ -87,6 +87,12 @@ final class RunningLupin {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
+    /// How many descriptors it has open.
+    var descriptors: Int {
+        let folder = "/proc/\(process.processIdentifier)/fd"
+        return (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    }
+
     /// The next line on standard error.
     func nextLine() throws -> String { try RunningLupin.line(of: errors) }
 

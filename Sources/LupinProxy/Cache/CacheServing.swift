@@ -80,7 +80,10 @@ extension Exchange {
         _ served: CachedAnswer,
         submit: @escaping FileBody.Submit
     ) -> FileBody {
-        FileBody(file, served, on: slot.loop, submit: submit) { [self] in pumpBodies() }
+        // Weak: the relay of the exchange holds the body, for longer than the response takes.
+        FileBody(file, served, on: slot.loop, submit: submit) { [weak self] in
+            self?.pumpBodies()
+        }
     }
 
     /// Serves a response while another exchange is fetching it.

@@ -245,8 +245,9 @@ final class Attempt {
         var source = exchange.requestBody
         if let earlier { source = ReplayedBody(earlier, then: source) }
         if let coding = adapted.request.coding, !exchange.framing.isEmpty {
-            let body = try CompressedBody(source, coding) { [exchange] in
-                exchange.slot.loop.later { exchange.pumpBodies() }
+            // Weak: the relay of the exchange holds the body, and the body this closure.
+            let body = try CompressedBody(source, coding) { [weak exchange] in
+                exchange?.slot.loop.later { exchange?.pumpBodies() }
             }
             compressed = body
             source = body

@@ -17,9 +17,10 @@ final class EditedResponse: BodySink {
     }
 
     private let editing: BodyEditing
-    private let exchange: Exchange
+    /// Weak, since its relay holds this sink.
+    private weak var exchange: Exchange?
     /// Begins the response: with an edited body, or with the one that comes.
-    private let begin: (BodyEditing.Outcome) -> any BodySink
+    private let begin: (Exchange, BodyEditing.Outcome) -> any BodySink
     private var state = State.collecting
     /// Collected, or on its way to the client.
     private var bytes: [UInt8] = []
@@ -34,7 +35,7 @@ final class EditedResponse: BodySink {
     init(
         _ editing: BodyEditing,
         of exchange: Exchange,
-        begin: @escaping (BodyEditing.Outcome) -> any BodySink
+        begin: @escaping (Exchange, BodyEditing.Outcome) -> any BodySink
     ) {
         self.editing = editing
         self.exchange = exchange
@@ -98,6 +99,7 @@ final class EditedResponse: BodySink {
     }
 
     private func edit() {
+        guard let exchange else { return }
         isEnded = true
         state = .editing
         let (editing, bytes) = (editing, bytes)
@@ -112,13 +114,14 @@ final class EditedResponse: BodySink {
 
     private func take(_ outcome: BodyEditing.Outcome) {
         pass(outcome)
-        exchange.resumeBodies()
+        exchange?.resumeBodies()
     }
 
     private func pass(_ outcome: BodyEditing.Outcome) {
+        guard let exchange else { return }
         exchange.note(steps: outcome.notes)
         if let body = outcome.body { bytes = body }
-        state = .passing(begin(outcome))
+        state = .passing(begin(exchange, outcome))
     }
 }
 
@@ -141,14 +144,14 @@ extension Exchange {
             return nil
         }
         let untouched = head
-        return EditedResponse(editing, of: self) { [self] outcome in
+        return EditedResponse(editing, of: self) { exchange, outcome in
             var (head, body) = (untouched, body)
             if let edited = outcome.body {
                 head.fields.noteEditedContent()
                 body.framing = .length(UInt64(edited.count))
                 body.contentLength = UInt64(edited.count)
             }
-            return stage(head, body)
+            return exchange.stage(head, body)
         }
     }
 }

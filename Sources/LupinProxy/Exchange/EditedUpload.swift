@@ -8,6 +8,8 @@ struct EditedUpload {
     /// One source for all attempts: a repetition sends what was kept, and then the rest of it.
     let source: any BodySource
     let isChanged: Bool
+    /// What the record says of the steps, for every attempt.
+    let notes: [String]
     /// What the body takes of the memory of all replays and edited bodies.
     let memory: ReservedMemory
 }
@@ -17,10 +19,17 @@ extension Exchange {
     var requestBody: any BodySource { editedUpload?.source ?? downstream.requestBody }
 
     /// Reads and edits the request's body, before the first attempt.
+    ///
+    /// What a redirect leads to gets the body that was kept: it is not edited again.
     func editUpload() async throws(LupinError) {
-        guard let steps = plan?.bodyEdits, !steps.isEmpty, editedUpload == nil, !framing.isEmpty,
+        if editedUpload == nil, !hasMoved { editedUpload = try await editedBody() }
+        if let editedUpload { note(steps: editedUpload.notes) }
+    }
+
+    private func editedBody() async throws(LupinError) -> EditedUpload? {
+        guard let steps = plan?.bodyEdits, !steps.isEmpty, !framing.isEmpty,
             request.method != .connect, wishes.upgrade == nil
-        else { return }
+        else { return nil }
         let editing = BodyEditing(steps, codings: request.fields.contentCodings)
         let source = downstream.requestBody
         let memory = ReservedMemory(of: resources.shared.replayMemory)
@@ -28,9 +37,8 @@ extension Exchange {
         var problem = BodyEditing.problem(request.fields, length: framing.knownLength)
         if problem == nil, !memory.grow(by: room) { problem = .busy }
         if let problem {
-            note(steps: editing.dropped(problem).notes)
-            editedUpload = EditedUpload(source: source, isChanged: false, memory: memory)
-            return
+            let notes = editing.dropped(problem).notes
+            return EditedUpload(source: source, isChanged: false, notes: notes, memory: memory)
         }
         if expectsContinue, !downstream.hasBodyWaiting {
             try downstream.sendInterim(ResponseHead(status: 100))
@@ -38,20 +46,19 @@ extension Exchange {
         let collected = CollectedBody(bytesMax: BodyEdit.bytesMax + 1)
         let isWhole = try await collect(source, into: collected)
         guard isWhole, collected.bytes.count <= BodyEdit.bytesMax else {
-            note(steps: editing.dropped(.tooLong).notes)
+            let notes = editing.dropped(.tooLong).notes
             let rest = PrefixedBody(collected.bytes, then: source)
-            editedUpload = EditedUpload(source: rest, isChanged: false, memory: memory)
-            return
+            return EditedUpload(source: rest, isChanged: false, notes: notes, memory: memory)
         }
         let bytes = collected.bytes
         let outcome = try await onBodyThread { editing.run(bytes) } ?? editing.dropped(.busy)
-        note(steps: outcome.notes)
         let body = outcome.body ?? bytes
         let trailers = source.trailers
         if trailers.isEmpty { framing = .length(UInt64(body.count)) }
-        editedUpload = EditedUpload(
+        return EditedUpload(
             source: BytesBody(body, trailers: trailers),
             isChanged: outcome.body != nil,
+            notes: outcome.notes,
             memory: memory
         )
     }

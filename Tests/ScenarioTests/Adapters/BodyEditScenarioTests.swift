@@ -242,6 +242,7 @@ struct BodyEditScenarioTests {
             try client.send("PUT", origin.url(), body: "{\"n\":1}")
             let response = try client.response()
             #expect(response.status == 200 && response.bodyText == "{\"n\":1,\"by\":\"lupin\"}")
+            #expect(try proxy.records(1)[0].list("rules.steps") == ["json /by -/secret"])
         }
     }
 
