@@ -176,8 +176,6 @@ final class Snapshot: Sendable {
     let logLevel: LogSettings.Level
     /// Whether a rule or the log uses the client's program.
     let needsProgram: Bool
-    /// Whether any CONNECT may be intercepted.
-    let mayIntercept: Bool
     /// An origin under TLS is refused unless a rule sets whom to trust.
     let demandsTrustRule: Bool
     /// The tokens of the rules file by name.
@@ -247,16 +245,14 @@ final class Snapshot: Sendable {
         logLevel =
             configuration.settings.log.to == .off ? .exchange : configuration.settings.log.level
         needsProgram = configuration.rules.needsProgram || configuration.settings.log.program
-        mayIntercept = configuration.rules.mayIntercept(configuration.settings.intercept)
         demandsTrustRule = configuration.settings.upstream.tls.demandsTrustRule
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
         self.listeners = listeners
-        var reachable = listeners.map { ($0.address, $0.port) }
-        if let http = configuration.settings.admin.http {
-            reachable.append((http.address, http.port))
-        }
-        access = AccessPolicy(configuration.settings.access, listeners: reachable)
+        access = AccessPolicy(
+            configuration.settings,
+            listeners: listeners.map { ($0.address, $0.port) }
+        )
         redactor = Redactor(
             settings: configuration.settings.log.redact,
             secrets: secrets,
@@ -266,9 +262,9 @@ final class Snapshot: Sendable {
 
     var settings: Settings { configuration.settings }
 
-    /// Decides whether a CONNECT is intercepted.
-    func interception(of subject: MatchSubject) -> InterceptionDecision {
-        rules.interception(of: subject, settings: configuration.settings.intercept)
+    /// Decides about a CONNECT, for which the rules' answer is `respond`.
+    func decision(on subject: MatchSubject, respond: CannedResponse?) -> ConnectDecision {
+        rules.decision(on: subject, respond: respond, settings: settings)
     }
 
     /// The Via member for a message; nil when the settings turn Via off.

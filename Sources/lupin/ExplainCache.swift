@@ -35,23 +35,8 @@ extension Explanation {
         return (name: name, line: line, text: ", by the rule \"\(name)\" (\(place(line)))")
     }
 
-    /// The request of the cache look-up: after the steps of rules, before `auth` attaches tokens;
-    /// secrets in it are placeholders.
-    private var lookUpHead: RequestHead {
-        var head = RequestHead()
-        head.method = request.head.method
-        head.form = request.head.form
-        for case .same(let text) in sentLines { head.addLine(text) }
-        for case .added(let text) in sentLines where !injectsField(text) { head.addLine(text) }
-        return head
-    }
-
-    private var sentLines: [RequestPreview.Line] { preview?.lines ?? [] }
-
-    /// Whether the line is a token's field, which is added after the look-up.
-    private func injectsField(_ text: String) -> Bool {
-        !plan.auth.isEmpty && text.contains("<token ")
-    }
+    /// The request of the cache look-up.
+    private var lookUpHead: RequestHead { preview?.adapted ?? request.head }
 
     private var hasContent: Bool {
         if let record { return record.bodyBytes > 0 }
@@ -141,13 +126,5 @@ extension Explanation {
             line.add("words", list: recorded.lines)
         }
         line.closeObject()
-    }
-}
-
-extension RequestHead {
-    /// Adds the field of a preview line; the request line is skipped.
-    fileprivate mutating func addLine(_ text: String) {
-        guard let field = FieldArgument(argument: text) else { return }
-        fields.add(name: field.name, value: field.value)
     }
 }

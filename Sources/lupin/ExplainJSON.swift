@@ -45,15 +45,15 @@ extension Explanation {
     }
 
     private func addInterception(to line: inout JSONLine) {
-        if case .plain = entry { return }
+        guard case .connect(let decision) = entry else { return }
         line.openObject("interception")
         line.add("decision", text: entry.word)
-        switch entry {
-        case .plain, .answered: break
-        case .tunnelled(.mode): line.add("reason", text: "mode")
-        case .tunnelled(.exception): line.add("reason", text: "except")
-        case .tunnelled(.noRule): line.add("reason", text: "no_rule")
-        case .intercepted(let rule, let isConvenienceOnly):
+        switch decision {
+        case .answer: break
+        case .tunnel(.mode): line.add("reason", text: "mode")
+        case .tunnel(.exception): line.add("reason", text: "except")
+        case .tunnel(.noRule): line.add("reason", text: "no_rule")
+        case .intercept(let rule, let mayTunnel):
             line.add("bypasses", objects: bypasses) { line, bypass in
                 line.add("client", text: bypass.client)
                 line.add("because", text: bypass.because)
@@ -64,7 +64,7 @@ extension Explanation {
                 line.add("rule", text: rules[rule].name)
                 line.add("line", UInt64(rules[rule].line))
             }
-            line.add("may_tunnel", isConvenienceOnly)
+            line.add("may_tunnel", mayTunnel)
         }
         line.closeObject()
     }
@@ -136,7 +136,7 @@ extension Explanation {
             line.closeObject()
             return
         }
-        if !isPurge { addNextHop(to: &line) }
+        if !isPurge, !entry.isOwn { addNextHop(to: &line) }
         guard let preview else { return }
         line.openObject("request")
         line.add("lines", objects: preview.lines) { line, text in

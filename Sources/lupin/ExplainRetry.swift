@@ -8,7 +8,7 @@ extension Explanation {
         return RetryPreview(
             plan.retry,
             of: request.head,
-            hasIdempotencyKey: preview.lines.contains(where: \.isIdempotencyKey),
+            hasIdempotencyKey: preview.adapted.hasIdempotencyKey,
             authority: finalOrigin.authority,
             validates: plan.validation?.action == .retry
         )
@@ -69,16 +69,5 @@ extension Explanation {
             if let number = rules[index].keyLines["resume"] { line.add("line", UInt64(number)) }
         }
         line.closeObject()
-    }
-}
-
-extension RequestPreview.Line {
-    /// Whether this line is the Idempotency-Key field of the request that is sent.
-    fileprivate var isIdempotencyKey: Bool {
-        switch self {
-        case .removed: false
-        case .same(let text), .added(let text):
-            text.lowercased().hasPrefix("idempotency-key:")
-        }
     }
 }

@@ -87,10 +87,10 @@ struct ExplainText {
 
     private var interception: [String] {
         switch explanation.entry {
-        case .plain: return []
-        case .answered:
+        case .plain, .own: return []
+        case .connect(.answer):
             return ["the CONNECT is answered by a rule; nothing is decrypted"]
-        case .tunnelled(let reason):
+        case .connect(.tunnel(let reason)):
             var lines = ["tunnelled: \(Self.sentence(reason))\(place(reason))"]
             let waiting = explanation.verdicts.indices.filter {
                 if case .needsClearText = explanation.verdicts[$0] { true } else { false }
@@ -100,15 +100,13 @@ struct ExplainText {
                 lines.append("so what \(names) may ask of the requests inside is not seen")
             }
             return lines
-        case .intercepted(let rule, let isConvenienceOnly):
+        case .connect(.intercept(let rule, let mayTunnel)):
             let cause = rule.map { "for the rule \(reference($0))" }
             var lines = [
                 "intercepted: \(cause ?? "intercept.mode is all\(line("intercept.mode"))")"
             ]
             let settings = explanation.configuration.settings
-            if isConvenienceOnly, let time = settings.intercept.tunnelsRejecting,
-                !settings.upstream.tls.demandsTrustRule
-            {
+            if mayTunnel, let time = settings.intercept.tunnelsRejecting {
                 let text = UnitText.duration(time.milliseconds)
                 lines.append(
                     "a client that refuses lupin's certificate is tunnelled for 30s, "
@@ -228,6 +226,9 @@ struct ExplainText {
     }
 
     private var unrefused: [String] {
+        if explanation.entry.isOwn {
+            return ["lupin answers itself with its page for set-up, nothing goes upstream"]
+        }
         if let answer = explanation.answer { return self.answer(answer) }
         let way = explanation.parent.map { parent in
             let credentials = parent.userinfo == nil ? "" : ", with credentials"
@@ -237,7 +238,7 @@ struct ExplainText {
         let origin = explanation.finalOrigin
         let hop = way.map { "by \($0)" } ?? "direct"
         guard let preview = explanation.preview else {
-            if case .intercepted = explanation.entry {
+            if case .connect(.intercept) = explanation.entry {
                 return ["answered with 200; the requests inside are what another method asks about"]
             }
             return ["passed on unseen to \(origin.hostAndPort), \(hop)"]

@@ -27,19 +27,27 @@ struct Explanation {
     enum Entry {
         /// By http: every rule sees it.
         case plain
-        /// In a CONNECT that lupin intercepts.
-        case intercepted(rule: Int?, isConvenienceOnly: Bool)
-        /// In a CONNECT that lupin tunnels.
-        case tunnelled(TunnelReason)
-        /// A rule answers the CONNECT itself.
-        case answered
+        /// For lupin itself, which shows its own page.
+        case own
+        /// In a CONNECT, of which lupin decides this.
+        case connect(ConnectDecision)
 
         var word: String {
             switch self {
-            case .plain: "none"
-            case .intercepted: "intercept"
-            case .tunnelled: "tunnel"
-            case .answered: "respond"
+            case .plain, .own: "none"
+            case .connect(.intercept): "intercept"
+            case .connect(.tunnel): "tunnel"
+            case .connect(.answer): "respond"
+            }
+        }
+
+        var isOwn: Bool { if case .own = self { true } else { false } }
+
+        /// Whether lupin sees the request, and not only a CONNECT.
+        var showsRequest: Bool {
+            switch self {
+            case .plain, .own, .connect(.intercept): true
+            case .connect(.answer), .connect(.tunnel): false
             }
         }
     }
@@ -78,7 +86,7 @@ struct Explanation {
         verdicts = rules.verdicts(for: subject, redactor: redactor)
         plan = rules.plan(for: subject)
         keys = rules.effectiveKeys(of: plan, for: subject)
-        if subject.isConnect || plan.respond != nil {
+        if subject.isConnect || plan.respond != nil || entry.isOwn {
             preview = nil
         } else {
             preview = Explanation.preview(
@@ -98,11 +106,8 @@ struct Explanation {
 
     /// The subject to match rules with: the request, or the CONNECT when that is all lupin sees.
     private static func subject(of request: ExplainedRequest, _ entry: Entry) -> MatchSubject {
-        switch entry {
-        case .intercepted where request.head.method == .connect: request.connectSubject
-        case .plain, .intercepted: request.subject
-        case .tunnelled, .answered: request.connectSubject
-        }
+        entry.showsRequest && request.head.method != .connect
+            ? request.subject : request.connectSubject
     }
 
     /// The rules, with labels in place of the secrets in their steps.
@@ -131,16 +136,15 @@ struct Explanation {
         _ settings: Settings
     ) -> Entry {
         guard request.origin.scheme == .https || request.head.method == .connect else {
-            return .plain
+            return rules.leavesSetupPage(at: request.origin) ? .own : .plain
         }
-        let answer = rules.plan(for: request.connectSubject).respond
-        if answer?.isRefusal == true { return .answered }
-        let decision = rules.interception(of: request.connectSubject, settings: settings.intercept)
-        switch decision {
-        case .tunnel(let reason): return answer == nil ? .tunnelled(reason) : .answered
-        case .intercept(let rule, let isConvenienceOnly):
-            return .intercepted(rule: rule, isConvenienceOnly: isConvenienceOnly)
-        }
+        return .connect(
+            rules.decision(
+                on: request.connectSubject,
+                respond: rules.plan(for: request.connectSubject).respond,
+                settings: settings
+            )
+        )
     }
 
     private static func preview(
@@ -183,7 +187,7 @@ struct Explanation {
 
     /// The parent proxy for the request; nil for a direct connection.
     var parent: ParentProxy? {
-        let isTunnel = if case .tunnelled = entry { true } else { false }
+        let isTunnel = if case .connect(.tunnel) = entry { true } else { false }
         return configuration.settings.upstream.nextHop(
             for: isTunnel ? .https : finalOrigin.scheme,
             host: finalOrigin.host,
@@ -205,14 +209,9 @@ struct Explanation {
 
     /// Whether credentials are attached that only the owner's requests may use.
     private var isForOwner: Bool {
-        let isConnect =
-            switch entry {
-            case .tunnelled, .answered: true
-            case .plain, .intercepted: request.head.method == .connect
-            }
-        return plan.isForOwner(
+        plan.isForOwner(
             at: request.origin,
-            isConnect: isConnect,
+            isConnect: !entry.showsRequest || request.head.method == .connect,
             defaultCertificate: configuration.settings.upstream.tls.clientCertificate
         )
     }
@@ -220,8 +219,7 @@ struct Explanation {
     /// The response that lupin sends itself.
     var answer: CannedResponse? {
         guard var response = plan.respond else { return nil }
-        // A 2xx response to CONNECT would open a tunnel, and a 1xx be read as interim.
-        if case .answered = entry, response.status < 300 { response.status = 403 }
+        if case .connect(.answer) = entry { response.status = response.status(answering: .connect) }
         return response
     }
 
@@ -237,11 +235,7 @@ struct Explanation {
 
     /// The name of the trust policy for the origin; nil without TLS to it.
     var trustName: String? {
-        guard finalOrigin.scheme == .https else { return nil }
-        switch entry {
-        case .tunnelled, .answered: return nil
-        case .plain, .intercepted: break
-        }
+        guard finalOrigin.scheme == .https, entry.showsRequest else { return nil }
         return (plan.trust ?? .system).name
     }
 
@@ -267,7 +261,7 @@ extension Explanation {
     private func makeChecks() -> [Check] {
         let settings = configuration.settings
         let access = AccessPolicy(
-            settings.access,
+            settings,
             listeners: settings.listeners.map { ($0.address, $0.port) }
         )
         var checks: [Check] = []
@@ -305,7 +299,7 @@ extension Explanation {
         if settings.upstream.tls.demandsTrustRule, finalOrigin.scheme == .https, answer == nil {
             check(
                 "upstream.tls.require_trust_rule",
-                plan.trust != nil,
+                plan.trust != nil && entry.showsRequest,
                 "a rule says how to trust the origin",
                 "no rule says how to trust the origin: 403"
             )

@@ -1,6 +1,7 @@
 // `lupin ca` on somebody's machine: the authority is made, shown, exported, installed and gone.
 import Foundation
 import LupinTLS
+import LupinTestKit
 import Testing
 
 struct AuthorityCommandTests {
@@ -96,6 +97,48 @@ struct AuthorityCommandTests {
     ])
     func `a wrong command line ends with 64`(arguments: [String]) throws {
         #expect(try Lupin.run(["ca"] + arguments).code == 64)
+    }
+
+    // MARK: Bypasses
+
+    @Test func `what a running lupin tunnels for want of trust is decrypted again`() throws {
+        try makeImage()
+        let certificate = try make()
+        let rules = try place.folder.write(
+            "lupin.yaml",
+            """
+            lupin: 1
+            log: off
+            listen: [{address: 127.0.0.1:0}]
+            rules: [{match: 127.0.0.1, request: [{set: {X-A: b}}]}]
+
+            """
+        )
+        let homes = ["HOME": place.home, "XDG_CONFIG_HOME": "\(place.home)/.config"]
+        let running = try RunningLupin("--rules", rules, environment: homes)
+        let origin = try PlayedOrigin()
+        func isBypassed() throws -> Bool {
+            let client = try ScriptedClient(to: .loopback(port: running.port))
+            defer { client.close() }
+            let response = try client.connect(origin.authority)
+            #expect(response.status == 200)
+            return response["Lupin-Bypass"] != nil
+        }
+        let client = try ScriptedClient(to: .loopback(port: running.port))
+        #expect(try client.connect(origin.authority).status == 200)
+        var choosy = SecureSocket.Client("127.0.0.1")
+        choosy.verdict = .refused(.unknownAuthority)
+        #expect(throws: TLSFailure.self) { try client.secure(choosy) }
+        _ = try running.nextLine()
+        #expect(try isBypassed())
+        var environment = homes
+        environment["PATH"] = "\(place.programs):/usr/bin:/bin"
+        environment["TMPDIR"] = place.folder.path
+        environment["XDG_RUNTIME_DIR"] = running.runtime.path
+        let arguments = ["ca", "install", "--only", "system", "--root", place.image]
+        #expect(try Lupin.run(arguments, environment: environment).code == 0)
+        #expect(place.content("\(anchors)/\(name(certificate)).crt") != nil)
+        #expect(try !isBypassed())
     }
 
     // MARK: The system

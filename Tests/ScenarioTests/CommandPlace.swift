@@ -10,7 +10,7 @@ final class CommandPlace {
     /// A mounted image.
     let image: String
     /// The whole PATH, but for the shell's own tools behind it.
-    private let programs: String
+    let programs: String
 
     init() throws {
         folder = try Folder()

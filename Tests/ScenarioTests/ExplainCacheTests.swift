@@ -66,6 +66,22 @@ struct ExplainCacheTests {
         #expect(try section("cache", explain("http://own.example/")).isEmpty)
     }
 
+    @Test func `the cache is asked with the request as the steps leave it`() throws {
+        let upgrade = try explain(
+            "-H",
+            "Connection: upgrade",
+            "-H",
+            "Upgrade: websocket",
+            "http://a.packages.example/"
+        )
+        #expect(
+            section("cache", upgrade).contains(
+                "    never answered from the cache: upgrade "
+                    + "(the connection is to speak another protocol)"
+            )
+        )
+    }
+
     @Test func `a PURGE goes nowhere where something is cached`() throws {
         let purge = try explain("-X", "PURGE", "https://a.packages.example/a.deb")
         #expect(section("cache", purge)[1].hasPrefix("    what is stored of the URL is dropped"))
@@ -88,7 +104,8 @@ struct ExplainCacheTests {
         let api = try explain("-H", "Authorization: Bearer own", "https://api.example/")
         #expect(!api.output.contains("geheim"))
         #expect(
-            section("cache", api)[1] == "    private: for each user alone, apart by token github"
+            section("cache", api)[1]
+                == "    private: for each user alone, apart by its Authorization and token github"
         )
         let slow = try section("cache", explain("-X", "POST", "https://slow.example/"))
         #expect(slow[1] == "    OVERRIDES the origin: ttl 1h, ignore private")

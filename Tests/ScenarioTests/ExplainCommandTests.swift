@@ -64,6 +64,29 @@ struct ExplainCommandTests {
         #expect(output.contains("passed on unseen to other.example:443, direct"))
     }
 
+    @Test func `a client gets no tunnel where every origin needs a trust rule`() throws {
+        let rules = """
+            lupin: 1
+            rules: [{match: a.example, request: [{set: {X-A: b}}]}]
+
+            """
+        let strict = rules + "upstream: {tls: {require_trust_rule: true}}\n"
+        for (rules, mayTunnel) in [(rules, true), (strict, false)] {
+            let output = try explain("https://a.example/", rules: rules).output
+            #expect(output.contains("is tunnelled for 30s") == mayTunnel)
+            #expect(output.contains("certificate gets 403") != mayTunnel)
+            let json = try explain("--json", "https://a.example/", rules: rules).output
+            #expect(json.contains("\"may_tunnel\":\(mayTunnel)"))
+        }
+    }
+
+    @Test func `lupin's own page is told`() throws {
+        let output = try explain("http://lupin/").output
+        #expect(output.contains("its page for set-up, nothing goes upstream"))
+        let named = "lupin: 1\nrules: [{match: lupin, log: off}]\n"
+        #expect(try explain("http://lupin/", rules: named).output.contains("sent to lupin:80"))
+    }
+
     @Test func `an answer of lupin's own is told, and what it hides`() throws {
         let output = try explain("https://telemetry.example/x").output
         #expect(output.contains("the CONNECT is answered by a rule; nothing is decrypted"))

@@ -130,6 +130,29 @@ struct MappedFileTests {
         }
     }
 
+    @Test func `a redirect that is followed leads into a folder of another host`() async throws {
+        let rules = """
+            {name: follow, match: {path: /start}, redirect: {follow: true}},
+            {name: mock, match: [{host: other.example, path: /**}, \
+            {host: a.example, path: /app/**}], respond: {folder: DIR/mock}}
+            """
+        try await run(rules) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url("/start"))
+            let connection = try origin.accept()
+            _ = try connection.request()
+            try connection.send(
+                head(
+                    "HTTP/1.1 302 Found",
+                    "Location: http://a.example/app/js/main.js",
+                    "Content-Length: 0"
+                )
+            )
+            #expect(try client.response().bodyText == "run()")
+        }
+    }
+
     @Test func `a folder is only read, and comes inside https too`() async throws {
         try await run(Self.folder) { proxy in
             let client = try proxy.client()

@@ -93,6 +93,16 @@ final class RunningLupin {
         return (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
     }
 
+    /// The memory that it occupies.
+    var residentBytes: Int {
+        let status = try? String(
+            contentsOfFile: "/proc/\(process.processIdentifier)/status",
+            encoding: .utf8
+        )
+        let found = status?.firstMatch(of: /VmRSS:\s+(\d+) kB/)
+        return (found.flatMap { Int($0.output.1) } ?? 0) << 10
+    }
+
     /// The next line on standard error.
     func nextLine() throws -> String { try RunningLupin.line(of: errors) }
 

@@ -56,14 +56,16 @@ package struct CachePreview: Sendable {
         bypass = asked.bypass
         let hasAuthorization = head.fields.first(.authorization) != nil
         isAuthenticated = hasAuthorization || attachments.storing >= .asAuthenticated
-        refusal =
-            head.method != .get
-            ? .method
-            : asked.bypass == .content
-                ? .requestContent : asked.directives.isNoStore ? .requestNoStore : nil
-        var partition: [Part] = policy.isShared ? [] : [.user(user)]
-        if !policy.isShared, hasAuthorization { partition.append(.authorization) }
-        self.partition = partition + attachments.texts.map { .injected($0) }
+        refusal = asked.refusal(method: head.method)
+        let separations = policy.separations(of: head.fields, isUserKnown: true)
+        partition =
+            separations.compactMap { separation in
+                switch separation {
+                case .user: .user(user)
+                case .authorization: .authorization
+                case .cookie: nil
+                }
+            } + attachments.texts.map { .injected($0) }
         guard method != .purge else {
             lines = purgeLines
             return

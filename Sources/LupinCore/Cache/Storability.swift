@@ -88,6 +88,16 @@ package struct StoreAdvice: Sendable, Equatable {
     package var overridden: [CacheOverride] = []
 }
 
+extension CacheRequest {
+    /// Why no response to the request is stored, whatever it is; nil when that depends on it.
+    package func refusal(method: Method) -> NoStoreReason? {
+        // HEAD has no content to store; §4.3.5 defines its effect on a stored response.
+        guard method == .get else { return .method }
+        if bypass == .content { return .requestContent }
+        return directives.isNoStore ? .requestNoStore : nil
+    }
+}
+
 extension CachePolicy {
     /// Decides about a response; the first applicable reason counts.
     ///
@@ -108,13 +118,11 @@ extension CachePolicy {
         requestTimeUs: Int64,
         responseTimeUs: Int64
     ) -> StoreDecision {
-        // HEAD has no content to store; §4.3.5 defines its effect on a stored response.
-        guard request.method == .get else { return .refuse(.method) }
-        if asked.bypass == .content { return .refuse(.requestContent) }
+        if let reason = asked.refusal(method: request.method) { return .refuse(reason) }
         let directives = ResponseDirectives(response.fields, targeted: targeted)
         var overridden: [CacheOverride] = []
         if let reason = refusal(by: response.status, directives)
-            ?? refusal(by: asked, response, directives, &overridden)
+            ?? refusal(byOrigin: response, directives, &overridden)
             ?? refusal(ofShared: request, response, directives, attachments, &overridden)
         {
             return .refuse(reason)
@@ -159,12 +167,10 @@ extension CachePolicy {
 
     /// Reasons that apply to every cache.
     private func refusal(
-        by asked: CacheRequest,
-        _ response: ResponseHead,
+        byOrigin response: ResponseHead,
         _ directives: ResponseDirectives,
         _ overridden: inout [CacheOverride]
     ) -> NoStoreReason? {
-        if asked.directives.isNoStore { return .requestNoStore }
         // must-understand is for caches that know it, no-store for all others (§5.2.2.3).
         if directives.flags.contains(.noStore), !directives.flags.contains(.mustUnderstand) {
             guard ignored.contains(.noStore) else { return .noStore }

@@ -14,6 +14,10 @@ package struct RequestPreview: Sendable {
     package private(set) var lines: [Line] = []
     /// The final origin of the request.
     package private(set) var origin: Origin
+    /// The request after the steps, as the cache is asked; `auth` attaches its tokens later.
+    ///
+    /// Lines that are not forwarded are marked hop-by-hop. Secrets of the file are placeholders.
+    package private(set) var adapted: RequestHead
     /// The steps as the record will contain them.
     package private(set) var steps = AppliedSteps()
     /// The reason for which nothing would be sent; nil when the request is sent.
@@ -43,6 +47,7 @@ package struct RequestPreview: Sendable {
         self.redactor = redactor
         self.labels = labels + tokens.map { Self.label($0.name) } + [Self.idLabel]
         var head = request
+        adapted = request
         do throws(StepProblem) {
             steps = try RequestSteps.apply(
                 plan.steps,
@@ -58,6 +63,7 @@ package struct RequestPreview: Sendable {
         } catch {
             problem = error.sentence
         }
+        adapted = head
         attach(plan.auth, named: plan.namedTokens, from: tokens, to: &head, rules)
         note(plan)
         lines = compared(

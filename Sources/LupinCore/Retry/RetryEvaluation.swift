@@ -156,3 +156,8 @@ extension RetryPolicy: RequestRetrier {
         ) ?? .zero
     }
 }
+
+extension RequestHead {
+    /// Whether there is an Idempotency-Key, by which the origin detects a repetition.
+    package var hasIdempotencyKey: Bool { fields.value(of: "Idempotency-Key") != nil }
+}

@@ -24,11 +24,6 @@ package enum TunnelReason: Sendable, Hashable {
 }
 
 extension RuleSet {
-    /// Whether any CONNECT may be intercepted.
-    package func mayIntercept(_ settings: InterceptSettings) -> Bool {
-        settings.mode != .none && (settings.mode != .auto || interceptionIndex.index != nil)
-    }
-
     /// Decides whether the CONNECT in `subject` is tunnelled or intercepted.
     ///
     /// A rule counts when a request inside may match it: host, port, client, program and user are

@@ -9,13 +9,13 @@ package final class AccessPolicy: Sendable {
     private let listeners: [(address: IPAddress, port: UInt16)]
     private let deniedHosts: [HostPattern]
 
-    package init(
-        _ settings: AccessSettings,
-        listeners: [(address: IPAddress, port: UInt16)]
-    ) {
-        self.settings = settings
-        self.listeners = listeners
-        deniedHosts = settings.denyTargets.compactMap { target in
+    /// - Parameters:
+    ///   - settings: All settings: the admin interface's address counts as a listener too.
+    ///   - listeners: Where this process listens for clients.
+    package init(_ settings: Settings, listeners: [(address: IPAddress, port: UInt16)]) {
+        self.settings = settings.access
+        self.listeners = listeners + (settings.admin.http.map { [($0.address, $0.port)] } ?? [])
+        deniedHosts = self.settings.denyTargets.compactMap { target in
             guard case .host(let pattern) = target else { return nil }
             return pattern
         }

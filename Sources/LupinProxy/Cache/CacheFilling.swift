@@ -168,11 +168,7 @@ extension Exchange {
         from reader: any BodySource,
         to sink: any BodySink
     ) async throws(LupinError) {
-        let executor = slot.loop.executor
-        let local = LoopLocal(self, of: executor)
-        let filler = StoreSink(storing.body) {
-            executor.mailbox.post { local.value.pumpBodies() }
-        }
+        let filler = StoreSink(storing.body, wake: bodyWake)
         filling = BodyRelay(from: obtained.body, to: filler, slot: slot)
         let relay = BodyRelay(from: reader, to: sink, slot: slot)
         download = relay
@@ -204,6 +200,15 @@ extension Exchange {
         if failure != .stopping { keepBeginning(storing, use) }
         storing.body.finish(.failed(failure.toReaders))
         throw failure
+    }
+
+    /// Has this exchange move its bodies, from any thread.
+    ///
+    /// Held by a body that the exchange holds, so it doesn't hold the exchange.
+    var bodyWake: @Sendable () -> Void {
+        let executor = slot.loop.executor
+        let local = LoopLocal(WeakExchange(self), of: executor)
+        return { executor.mailbox.post { local.value.exchange?.pumpBodies() } }
     }
 
     /// Handles the end of the origin's side: stores the body, resumes it, or fails.
@@ -318,4 +323,10 @@ struct Storing {
             responseTimeUs: responseTimeUs
         )
     }
+}
+
+private final class WeakExchange {
+    weak var exchange: Exchange?
+
+    init(_ exchange: Exchange) { self.exchange = exchange }
 }

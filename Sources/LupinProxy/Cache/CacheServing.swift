@@ -102,11 +102,7 @@ extension Exchange {
         guard served.contentLength > 0,
             !ResponseParser.hasNoBody(status: served.head.status, method: request.method)
         else { return try await relay(from: BytesBody([]), to: sink) }
-        let executor = slot.loop.executor
-        let local = LoopLocal(self, of: executor)
-        let reader = JoinedBody(body, length: length) {
-            executor.mailbox.post { local.value.pumpBodies() }
-        }
+        let reader = JoinedBody(body, length: length, wake: bodyWake)
         try await relay(from: reader, to: sink)
     }
 

@@ -127,20 +127,19 @@ extension Exchange {
 
     /// The partition of the response: shared by all, or by the clients with these credentials.
     ///
-    /// A private cache separates by user and Authorization; by Cookie only where Vary names it or
-    /// the user is unknown. Only a keyed digest of all that is kept.
+    /// Only a keyed digest of them is kept.
     private func partition(
         _ policy: CachePolicy,
         _ base: AdaptedRequest,
         _ attachments: Attachments
     ) -> String {
         var text = attachments.partition
-        if !policy.isShared {
-            text += "\(owner)\n"
-            for value in base.head.fields.values(of: "Authorization") { text += "auth \(value)\n" }
-            if cacheOwner == .unknown {
-                // One address may stand for many users, such as behind a bridge of containers.
-                for value in base.head.fields.values(of: "Cookie") { text += "cookie \(value)\n" }
+        let isUserKnown = cacheOwner != .unknown
+        for part in policy.separations(of: base.head.fields, isUserKnown: isUserKnown) {
+            switch part {
+            case .user: text += "\(owner)\n"
+            case .authorization(let values): for value in values { text += "auth \(value)\n" }
+            case .cookie(let values): for value in values { text += "cookie \(value)\n" }
             }
         }
         if text.isEmpty { return "" }

@@ -30,19 +30,14 @@ final class Interception {
 }
 
 extension Exchange {
-    /// Decides whether this CONNECT is intercepted; returns nil for a tunnel.
+    /// Intercepts this CONNECT; returns nil for a tunnel, because the client refused lupin's
+    /// certificate lately.
     /// - Throws: 403 when a tunnel would undo what the rules demand.
-    func decideInterception(at origin: Origin) async throws(LupinError) -> Interception? {
-        guard snapshot.mayIntercept,
-            case .intercept(let rule, let isConvenienceOnly) =
-                snapshot.interception(of: subject(at: origin))
-        else {
-            if snapshot.demandsTrustRule {
-                throw .noTrustRule(for: origin)
-            }
-            return nil
-        }
-        let settings = snapshot.settings.intercept
+    func intercept(
+        for rule: Int?,
+        at origin: Origin,
+        mayTunnel: Bool
+    ) async throws(LupinError) -> Interception? {
         let who = ClientRejections.Who(
             client: client.address,
             // Looked up now: a client that refuses a certificate has left by the time lupin knows.
@@ -52,10 +47,6 @@ extension Exchange {
         )
         let key = ClientRejections.Key(who: who, origin: origin)
         let bypass = resources.shared.rejections.bypass(key, now: resources.loop.now)
-        // A tunnel at the client's wish would not be covered by any trust rule.
-        let mayTunnel =
-            isConvenienceOnly && settings.tunnelsRejecting != nil
-            && !snapshot.demandsTrustRule
         if let bypass {
             if mayTunnel {
                 record.bypass = bypass

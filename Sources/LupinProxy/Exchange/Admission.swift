@@ -65,10 +65,8 @@ extension Exchange {
 
     /// Whether the request is for the page of `http://lupin/`; a rule for that host comes first.
     private func isForSetup(_ origin: Origin) -> Bool {
-        guard origin.host.text == OwnPages.host, origin.scheme == .http, origin.port == 80,
-            request.form == .absolute, enclosure == nil
-        else { return false }
-        return !snapshot.rules.rules.contains { $0.names(origin.host) }
+        request.form == .absolute && enclosure == nil
+            && snapshot.rules.leavesSetupPage(at: origin)
     }
 
     /// Refuses a request with our own name in Via: it has been here before (RFC 9110 §7.6.3).

@@ -51,10 +51,8 @@ final class Attempt {
     /// Microseconds since it began.
     var elapsed: UInt64 { exchange.slot.loop.now &- begun }
 
-    /// Whether the request has an Idempotency-Key, by which the origin detects a repetition.
-    var hasIdempotencyKey: Bool {
-        adapted.head.fields.value(of: "Idempotency-Key") != nil
-    }
+    /// Whether the origin can detect a repetition of the request.
+    var hasIdempotencyKey: Bool { adapted.head.hasIdempotencyKey }
 
     /// The recent health of the origin.
     func health(now: UInt64) -> OriginHealths.Record {

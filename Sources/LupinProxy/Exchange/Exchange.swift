@@ -22,6 +22,8 @@ final class Exchange: Rostered {
     var framing: BodyFraming
     /// The client's own request, once a redirect was followed.
     var clientRequest: RequestHead?
+    /// The origin of the redirect that is followed; nil before the first one.
+    var redirectedTo: Origin?
     /// The URLs requested so far, when redirects are followed.
     var visited: [String] = []
     /// The state of retries.
@@ -206,20 +208,33 @@ final class Exchange: Rostered {
             return .keep
         }
         try await checkCredentialUse(at: known.origin)
-        let mayEnclose = request.method == .connect && plan?.respond?.isRefusal != true
-        if mayEnclose, let interception = try await decideInterception(at: known.origin) {
-            self.interception = interception
-            try beginInterception()
-            return .enclose
-        }
+        if request.method == .connect { return try await serveConnect(at: known.origin) }
         if let canned = plan?.respond {
             try await send(canned)
-        } else if request.method == .connect {
-            try await tunnel(to: known.origin)
         } else if let policy = plan?.cache {
             try await answerThroughCache(policy, to: known)
         } else {
             try await forward(to: known)
+        }
+        return .keep
+    }
+
+    /// Answers, tunnels or intercepts a CONNECT.
+    private func serveConnect(at origin: Origin) async throws(LupinError) -> Ending {
+        switch snapshot.decision(on: subject(at: origin), respond: plan?.respond) {
+        case .answer(let canned): try await send(canned)
+        case .tunnel:
+            if snapshot.demandsTrustRule { throw .noTrustRule(for: origin) }
+            try await tunnel(to: origin)
+        case .intercept(let rule, let mayTunnel):
+            guard let begun = try await intercept(for: rule, at: origin, mayTunnel: mayTunnel)
+            else {
+                try await tunnel(to: origin)
+                break
+            }
+            interception = begun
+            try beginInterception()
+            return .enclose
         }
         return .keep
     }
@@ -434,6 +449,7 @@ extension Exchange {
         client = outer.client
         request = outer.request
         clientRequest = outer.clientRequest
+        redirectedTo = outer.redirectedTo
         hasRequest = true
         plan = outer.plan
         authentication = plan.flatMap { AuthenticationInterceptor($0, for: self) }

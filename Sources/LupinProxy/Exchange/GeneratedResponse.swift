@@ -89,9 +89,7 @@ extension Exchange {
 
     /// The response of a rule's `respond` that reads no file.
     func response(_ canned: CannedResponse) -> GeneratedResponse {
-        // A 2xx would open a tunnel without a target.
-        let mayNotSay = request.method == .connect && canned.status < 300
-        var response = GeneratedResponse(status: mayNotSay ? 403 : canned.status)
+        var response = GeneratedResponse(status: canned.status(answering: request.method))
         switch canned.content {
         case .text(let template):
             response.body = BodyTemplate.expand(

@@ -104,7 +104,8 @@ extension Exchange {
 
     /// What of the request's path is below the path that the rule spells out.
     private var mappedPath: FolderPath? {
-        guard let rule = plan?.respondingIndex, let origin = record.origin else { return nil }
+        guard let rule = plan?.respondingIndex, let origin = redirectedTo ?? record.origin
+        else { return nil }
         let target = Array(request.pathText.utf8)
         let skipped = snapshot.rules.rules[rule].spelledSegments(of: target.span, for: origin)
         return FolderPath(target.span, skipping: skipped)

@@ -13,9 +13,6 @@ package enum OwnPages {
     /// The request field by which `lupin exec` probes for a lupin; such a request leaves no record.
     package static let probe = "Lupin-Probe"
 
-    /// The host that is lupin itself for its clients: `http://lupin/`.
-    static let host = "lupin"
-
     /// The facts on the pages; none is secret.
     struct Facts {
         /// `http://127.0.0.1:8080`, as the client can reach it.

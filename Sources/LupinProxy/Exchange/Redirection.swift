@@ -68,6 +68,7 @@ extension Exchange {
     func begin(_ leg: Leg) async throws(LupinError) -> KnownTarget {
         if clientRequest == nil { clientRequest = request }
         request = leg.head
+        redirectedTo = leg.origin
         if leg.dropsBody { framing = .none }
         if let denial = snapshot.access.denial(ofName: leg.origin.host) { throw denial }
         caching?.attachments.add(.followedRedirect)

@@ -134,6 +134,46 @@ struct RecordedEndTests {
         #expect(lines.suffix(2) == ["why: \(sentence)", "  what happened"])
     }
 
+    @Test(arguments: sentences.indices)
+    func `the tool and the terminal tell the same failure, and the id that explains it`(
+        row: Int
+    ) throws {
+        let (kind, sentence) = Self.sentences[row]
+        var record = makeFullRecord()
+        record.outcome = .error
+        record.origin = Host("h").map { Origin(scheme: .http, host: $0, port: 80) }
+        record.request = makeRequest("/")
+        record.response?.status = kind.defaultStatus
+        record.attempts = []
+        record.error = LupinError(kind, host: "h", detail: "what happened")
+        let error = try #require(record.error)
+        for form in ErrorBody.Form.allCases {
+            let body = ErrorBody.text(for: error, as: form, id: record.id, redactor: makeRedactor())
+            switch form {
+            case .text:
+                #expect(
+                    body == """
+                        \(sentence)
+                        what happened
+
+                        lupin: \(kind.token); `lupin explain 6f1c0e0b` tells more
+
+                        """
+                )
+            case .json: #expect(parseJSON(body)?["error", "message"]?.string == sentence)
+            case .html: #expect(body.contains("<code>lupin explain 6f1c0e0b</code>"))
+            }
+        }
+        var bytes: [UInt8] = []
+        var text = SummaryText(isColoured: false)
+        text.append(RecordSummary(record, dropped: 0, redactor: makeRedactor()), to: &bytes)
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == "22:41:07.123 \(kind.defaultStatus) 6f1c0e0b GET  http://h/ 5.0KiB 743ms curl "
+                + "[everyone, github] error \(kind.token): what happened\n"
+        )
+    }
+
     @Test func `attempts, waits and decisions stand in their order`() throws {
         let lines = try lines { record in
             var first = AttemptRecord()

@@ -240,6 +240,43 @@ struct CollapseTests {
         }
     }
 
+    @Test func `those who have read along leave nothing in memory`() throws {
+        let place = try Folder()
+        let rules = """
+            lupin: 1
+            log: off
+            listen: [{address: 127.0.0.1:0}]
+            cache: {store: {memory: 0}}
+            rules: [{match: {path: /**}, cache: standard}]
+
+            """
+        let running = try RunningLupin("--rules", try place.write("lupin.yaml", rules))
+        let origin = try PlayedOrigin()
+        let body = String(repeating: "x", count: 60_000)
+        func story(_ number: Int) throws {
+            let url = origin.url("/\(number)")
+            let clients = try (0..<12).map { _ in
+                try ScriptedClient(to: .loopback(port: running.port))
+            }
+            try clients[0].send("GET", url)
+            let connection = try origin.accept()
+            try connection.request()
+            try connection.send(
+                head("HTTP/1.1 200 OK", Self.fresh, "Content-Length: \(body.utf8.count + 1)") + body
+            )
+            for client in clients.dropFirst() { try client.send("GET", url) }
+            for client in clients { _ = try client.stream.text(1) }
+            try connection.send("y")
+            for client in clients { _ = try client.stream.text(body.utf8.count) }
+            connection.close()
+        }
+        for number in 0..<20 { try story(number) }
+        let before = running.residentBytes
+        for number in 20..<50 { try story(number) }
+        // 330 exchanges with 16 KiB of their body each would be 5 MiB.
+        #expect(running.residentBytes < before + (3 << 20))
+    }
+
     @Test func `a client that waits may leave`() async throws {
         try await ProxyFixture.run(Self.rules) { proxy in
             let crowd = try Crowd(proxy, 2)
