@@ -9,6 +9,8 @@ import LupinWire
 /// The response of a running lupin.
 struct AdminReply {
     var status: Int
+    /// The ID in `Lupin-Last`: of the latest exchange that ended.
+    var lastID: String?
     var body: [UInt8]
 
     var isSuccess: Bool { status / 100 == 2 }
@@ -144,7 +146,11 @@ struct AdminClient: Sendable {
         let head = parser.take()
         let body = Array(bytes[headBytes...])
         guard head.contentLength == UInt64(body.count) else { return nil }
-        return AdminReply(status: Int(head.status), body: body)
+        return AdminReply(
+            status: Int(head.status),
+            lastID: head.head.fields.value(of: "Lupin-Last"),
+            body: body
+        )
     }
 }
 

@@ -23,9 +23,9 @@ struct ExplainCommand: ParsableCommand {
               lupin explain --log ~/lupin.jsonl last:3
 
             Pass an exchange instead of a URL to learn why it ended as it did: the first \
-            digits of its id, last, last:3 (the third last), or last host:NAME. It is \
-            taken from the running lupin, or with --log from JSON lines. Its request is \
-            judged by the rules as they are now.
+            digits of its id, last, last:3 (the third last), or last with a filter such as \
+            host:NAME (lupin help filters). It is taken from the running lupin, or with \
+            --log from JSON lines. Its request is judged by the rules as they are now.
 
             A rule that asks for the client's program or user matches only if --program \
             or --user say who asks. With more than 50 rules only the matching ones are \
@@ -87,13 +87,15 @@ struct ExplainCommand: ParsableCommand {
     )
     var words: [String]
 
-    private var reference: ExchangeReference? { ExchangeReference(words) }
+    private func reference() throws -> ExchangeReference? {
+        try ExchangeReference(commandLine: words)
+    }
 
     func validate() throws {
         if socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
         }
-        guard reference != nil else {
+        guard try reference() != nil else {
             if words.count > 1 {
                 throw ValidationError("\"\(Self.shown(words[1]))\" is one word too many")
             }
@@ -106,7 +108,7 @@ struct ExplainCommand: ParsableCommand {
     }
 
     func run() throws {
-        if let reference { return try explain(reference) }
+        if let reference = try reference() { return try explain(reference) }
         let url = words[0]
         guard let target = HTTPURL(url) else {
             let shown = "\"\(Self.shown(url))\""

@@ -15,12 +15,13 @@ struct LogCommand: ParsableCommand {
               lupin log
               lupin log -f host:*.acme.dev status:5xx
               lupin log -n 5 rule:github outcome:error
+              lupin log 'duration>1s or (status:404 and not host:localhost)'
               lupin log --json lupin.jsonl | jq .timing
 
-            Filters: host:NAME (* stands for anything), status:404, 5xx or 200-299, \
-            rule:NAME and outcome:WORD (ok, error, aborted, truncated or denied). All of \
-            them must hold. The digits behind the time name the exchange: lupin explain \
-            tells why it ended as it did.
+            A filter compares: host:*.acme.dev, status:5xx, url~/v1/, duration>1s, rule:NAME, \
+            outcome:WORD (ok, error, aborted, truncated or denied) and more, joined by and, \
+            or, not and parentheses; lupin help filters lists all. The digits behind the time \
+            name the exchange: lupin explain tells why it ended as it did.
             """,
         aliases: ["tail"]
     )
@@ -63,14 +64,13 @@ struct LogCommand: ParsableCommand {
     private static let usualCount = 50
 
     /// The words that aren't filters: names of files.
-    private var files: [String] { words.filter { Self.filter($0) == nil } }
+    private var files: [String] { words.filter { !FilterWords.belongs($0) } }
 
     func validate() throws {
         if let count, count < 0 { throw ValidationError("-n takes a count") }
         if files.count > 1 {
             throw ValidationError(
-                "\"\(files[1])\" is no filter (host:, status:, rule: or outcome:), and one FILE "
-                    + "can be read"
+                "\"\(files[1])\" is no filter, such as host:NAME, and one FILE can be read"
             )
         }
         _ = try makeFilter()
@@ -100,42 +100,25 @@ struct LogCommand: ParsableCommand {
                 columns: Terminal.isStandardOutput ? LocatedLog.columns : nil,
                 utcOffsetSeconds: Terminal.utcOffsetSeconds(at: now),
                 now: now
-            )
+            ),
+            clock: SystemCall.wallMicroseconds
         )
     }
 
-    // MARK: Filters
-
-    /// Key and value of `host:api.example`; nil for a word that is no filter.
-    private static func filter(_ word: String) -> (key: Substring, value: Substring)? {
-        let parts = word.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, ["host", "status", "rule", "outcome"].contains(parts[0]) else {
-            return nil
+    private func makeFilter() throws -> ExchangeFilter {
+        let options = [
+            (FilterKey.host, host), (.status, status), (.rule, rule), (.outcome, outcome),
+        ]
+        let given = options.compactMap { key, value in
+            value.map { ExchangeFilter.comparison(key, $0) }
         }
-        return (parts[0], parts[1])
-    }
-
-    private func makeFilter() throws -> RecordFilter {
-        var values: [String: String] = [:]
-        let options = [("host", host), ("status", status), ("rule", rule), ("outcome", outcome)]
-        let given =
-            options.compactMap { key, value in value.map { (key, $0) } }
-            + words.compactMap(Self.filter).map { (String($0.key), String($0.value)) }
-        for (key, value) in given {
-            guard values.updateValue(value, forKey: key) == nil else {
-                throw ValidationError("\(key) is given twice")
-            }
+        let words = words.filter(FilterWords.belongs)
+        // All options must hold, whatever the words say.
+        guard !given.isEmpty, !words.isEmpty else {
+            return try ExchangeFilter(commandLine: given + words)
         }
-        do throws(RecordFilter.Problem) {
-            return try RecordFilter(
-                host: values["host"],
-                status: values["status"],
-                rule: values["rule"],
-                outcome: values["outcome"]
-            )
-        } catch {
-            throw ValidationError(error.description)
-        }
+        _ = try ExchangeFilter(commandLine: words)
+        return try ExchangeFilter(commandLine: given + ["("] + words + [")"])
     }
 
     private static var fieldList: String {

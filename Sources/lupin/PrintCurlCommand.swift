@@ -10,9 +10,10 @@ struct PrintCurlCommand: ParsableCommand {
         discussion: """
             Pass the first digits of an exchange's id, which stand in its line of the log \
             and in every response that lupin makes itself; or last, last:3 (the third \
-            last), or last host:api.example. The running lupin is asked; it remembers the \
-            last exchanges with their fields. With --log the exchange is looked for in \
-            JSON lines, which have values of fields only as far as log.headers says.
+            last), or last with a filter, such as last host:api.example. The running lupin \
+            is asked; it remembers the last exchanges with their fields. With --log the \
+            exchange is looked for in JSON lines, which have values of fields only as far \
+            as log.headers says.
 
               lupin curl last
               lupin curl --adapted --attempt 1 6f1c0e0b
@@ -62,10 +63,10 @@ struct PrintCurlCommand: ParsableCommand {
     }
 
     private func reference() throws -> ExchangeReference {
-        if let reference = ExchangeReference(words) { return reference }
+        if let reference = try ExchangeReference(commandLine: words) { return reference }
         throw ValidationError(
             "\"\(words.joined(separator: " "))\" names no exchange: pass 4 or more digits of "
-                + "its id, last, last:3 or last host:NAME"
+                + "its id, last, last:3 or last with a filter such as host:NAME"
         )
     }
 

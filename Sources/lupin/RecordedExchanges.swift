@@ -60,25 +60,7 @@ enum RecordedExchanges {
         log path: String
     ) throws(RecordProblem) -> RecordedExchange {
         var search = LogSearch(reference)
-        var file: TailedFile
-        do throws(SystemError) {
-            file = try TailedFile(path: path == "-" ? nil : path)
-        } catch {
-            throw RecordProblem(message: "cannot open \(path): \(error.message)")
-        }
-        var bytes: [UInt8] = []
-        var isOpen = true
-        while isOpen {
-            do throws(SystemError) {
-                isOpen = try file.read(into: &bytes)
-            } catch {
-                throw RecordProblem(message: "cannot read \(path): \(error.message)")
-            }
-            if !isOpen { bytes.append(0x0A) }
-            guard let last = bytes.lastIndex(of: 0x0A) else { continue }
-            search.look(at: bytes[...last])
-            bytes.removeSubrange(...last)
-        }
+        try LogLines.read(path) { search.look(at: $0) }
         do throws(ExchangeReferenceProblem) {
             return try search.result()
         } catch .unknown {
@@ -106,23 +88,22 @@ private struct LogSearch {
         }
     }
 
-    mutating func look(at lines: ArraySlice<UInt8>) {
-        for line in lines.split(separator: 0x0A) where line.firstRange(of: needle) != nil {
-            let bytes = Array(line)
-            guard let json = JSONValue(parsing: bytes.span), let exchange = RecordedExchange(json)
-            else { continue }
-            take(exchange)
-        }
+    mutating func look(at line: ArraySlice<UInt8>) {
+        guard line.firstRange(of: needle) != nil else { return }
+        let bytes = Array(line)
+        guard let json = JSONValue(parsing: bytes.span), let exchange = RecordedExchange(json)
+        else { return }
+        take(exchange, json)
     }
 
-    private mutating func take(_ exchange: RecordedExchange) {
+    private mutating func take(_ exchange: RecordedExchange, _ line: JSONValue) {
         switch reference {
         case .id(let digits):
             guard exchange.id.hasPrefix(digits) else { return }
             found.removeAll { $0.id == exchange.id }
             found.append(exchange)
-        case .last(let place, let host):
-            guard host == nil || exchange.host == host else { return }
+        case .last(let place, let filter):
+            guard filter.matches(line, now: SystemCall.wallMicroseconds()) else { return }
             found.append(exchange)
             if found.count > place { found.removeFirst() }
         }

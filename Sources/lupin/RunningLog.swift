@@ -16,10 +16,9 @@ struct RunningLog {
     /// - Returns: Whether a lupin answered that keeps exchanges in memory.
     func print(_ printer: RecordPrinter, follows: Bool) throws -> Bool {
         var printer = printer
-        guard var lines = lines(after: nil, limit: max(count, 1)) else { return false }
+        guard let reply = fetch(printer.filter, after: nil, limit: count) else { return false }
+        var (lines, seen) = (reply.body, reply.lastID)
         var output = try StandardOutput()
-        var seen = Self.lastID(in: lines)
-        if count == 0 { lines = [] }
         guard output.write(printer.take(from: &lines)) else { return true }
         guard follows else {
             if !keepsJSON { _ = output.write(underWay(printer)) }
@@ -27,28 +26,23 @@ struct RunningLog {
         }
         while true {
             TailedFile.pause(milliseconds: Self.pauseMilliseconds)
-            guard var more = self.lines(after: seen, limit: 1_000_000) else {
+            guard let reply = fetch(printer.filter, after: seen, limit: 1_000_000) else {
                 throw ValidationError("the lupin that was followed has ended")
             }
-            seen = Self.lastID(in: more) ?? seen
+            seen = reply.lastID ?? seen
+            var more = reply.body
             guard output.write(printer.take(from: &more)) else { return true }
         }
     }
 
-    /// Returns the id in the last line.
-    private static func lastID(in lines: [UInt8]) -> String? {
-        let last = lines.dropLast().lastIndex(of: 0x0A).map { lines[($0 + 1)...] } ?? lines[...]
-        let bytes = Array(last.prefix { $0 != 0x0A })
-        return JSONValue(parsing: bytes.span)?[field: .id]?.string
-    }
-
     /// Fetches JSON lines, the oldest first; nil when no lupin answers that keeps exchanges.
-    private func lines(after id: String?, limit: Int) -> [UInt8]? {
+    private func fetch(_ filter: ExchangeFilter, after id: String?, limit: Int) -> AdminReply? {
         let after = id.map { "&after=\($0)" } ?? ""
-        let path = "/v1/exchanges?format=lines&limit=\(limit)\(after)"
+        let text = filter.text.percentEncoded { $0.isUnreserved }
+        let path = "/v1/exchanges?format=lines&limit=\(limit)&filter=\(text)\(after)"
         guard let reply = ask(path), reply.isSuccess else { return nil }
-        if id == nil, reply.body.isEmpty, !keepsExchanges { return nil }
-        return reply.body
+        if id == nil, reply.lastID == nil, !keepsExchanges { return nil }
+        return reply
     }
 
     private var keepsExchanges: Bool {
@@ -60,8 +54,7 @@ struct RunningLog {
         guard let body = ask("/v1/exchanges/live")?.body,
             let live = JSONValue(parsing: body.span)?["exchanges"]?.list
         else { return [] }
-        return live.map(LiveLine.init).filter { printer.filter.matches($0.summary) }
-            .flatMap { Array("\($0.text)\n".utf8) }
+        return live.filter(printer.keeps).flatMap { Array("\(LiveLine($0).text)\n".utf8) }
     }
 
     private func ask(_ path: String) -> AdminReply? {
@@ -71,27 +64,21 @@ struct RunningLog {
 
 /// An exchange in progress, as a line for users.
 struct LiveLine {
-    let summary: RecordSummary
+    private let names: [String]
     private let elapsedMicroseconds: Int64
     private let phase: String
 
     /// Reads an element of `/v1/exchanges/live`.
     init(_ json: JSONValue) {
-        var summary = RecordSummary()
-        summary.id = String((json["id"]?.string ?? "").prefix(ExchangeID.shortDigits))
-        summary.method = json["method"]?.string ?? ""
-        summary.url = json["url"]?.string ?? ""
-        summary.host = HTTPURL(summary.url)?.origin.host.text ?? ""
-        summary.rules = json["rules", "matched"]?.list?.compactMap(\.string) ?? []
-        self.summary = summary
+        let id = String((json["id"]?.string ?? "").prefix(ExchangeID.shortDigits))
+        names = [id, json["method"]?.string ?? "", json["url"]?.string ?? ""]
         elapsedMicroseconds = json["elapsed"]?.microseconds ?? 0
         phase = (json["waits_for"]?.string ?? "").replacing("_", with: " ")
     }
 
     /// `… 6f1c0e0b GET https://api.acme.dev/: waiting 12.0s for the response head`.
     var text: String {
-        let what = [summary.id, summary.method, summary.url].filter { !$0.isEmpty }
-        let place = LogText.plain(what.joined(separator: " "))
+        let place = LogText.plain(names.filter { !$0.isEmpty }.joined(separator: " "))
         let time = SummaryText.duration(elapsedMicroseconds)
         return "… \(place): waiting \(time) for the \(phase)"
     }

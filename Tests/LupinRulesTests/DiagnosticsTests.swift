@@ -1,5 +1,6 @@
 // The form of a report: place, sentence, code, the line, carets and hint; order and number.
 
+import LupinCore
 import LupinRules
 import Testing
 

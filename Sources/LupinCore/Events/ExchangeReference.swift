@@ -4,9 +4,8 @@
 package enum ExchangeReference: Sendable, Equatable {
     /// Four or more of the first hexadecimal digits of its id, in lower case.
     case id(String)
-    /// The n-th last exchange that ended, counted from 1; with a host, only exchanges with it
-    /// count.
-    case last(Int, host: String?)
+    /// The n-th last exchange that ended, counted from 1, of those that a filter keeps.
+    case last(Int, ExchangeFilter)
 
     private static let digitsMin = 4
     private static let digitsMax = 32
@@ -14,24 +13,20 @@ package enum ExchangeReference: Sendable, Equatable {
     private static let placeMax = 1_000_000
 
     /// Parses `6f1c0e0b`, `last`, `last:3` or `last host:api.example`; nil for anything else.
-    package init?(_ words: [String]) {
-        guard let first = words.first?.lowercased(), words.count <= 2 else { return nil }
-        let second = words.count == 2 ? words[1].lowercased() : nil
+    /// - Throws: The mistake in the filter behind `last`.
+    package init?(_ words: [String]) throws(FilterProblem) {
+        guard let first = words.first?.lowercased() else { return nil }
         if first == "last" || first.hasPrefix("last:") {
             let place = first == "last" ? 1 : NumberReader.unsigned(first.dropFirst(5))
             guard let place, 1...UInt64(Self.placeMax) ~= place else { return nil }
-            guard let second else {
-                self = .last(Int(place), host: nil)
-                return
-            }
-            guard second.hasPrefix("host:"), second.utf8.count > 5 else { return nil }
-            self = .last(Int(place), host: String(second.dropFirst(5)))
+            let filter = FilterWords.joined(Array(words.dropFirst()))
+            self = .last(Int(place), try ExchangeFilter(filter))
             return
         }
         let isID =
             Self.digitsMin...Self.digitsMax ~= first.utf8.count
             && first.utf8.allSatisfy { $0.hexDigit != nil }
-        guard isID, second == nil else { return nil }
+        guard isID, words.count == 1 else { return nil }
         self = .id(first)
     }
 
@@ -39,15 +34,19 @@ package enum ExchangeReference: Sendable, Equatable {
     package var path: String {
         switch self {
         case .id(let digits): digits
-        case .last(let place, nil): "last:\(place)"
-        case .last(let place, let host?):
-            "last:\(place)?host=\(host.percentEncoded { $0.isUnreserved })"
+        case .last(let place, let filter):
+            filter.text.isEmpty
+                ? "last:\(place)"
+                : "last:\(place)?filter=\(filter.text.percentEncoded { $0.isUnreserved })"
         }
     }
 
-    /// Parses a ``path``, given its last part and the query's `host`.
-    package init?(path: Substring, host: String?) {
-        self.init(host.map { [String(path), "host:\($0)"] } ?? [String(path)])
+    /// Parses a ``path``, given its last part and the query's `filter`.
+    package init?(path: Substring, filter: String?) throws(FilterProblem) {
+        try self.init([String(path)])
+        if let filter, case .last(let place, _) = self {
+            self = .last(place, try ExchangeFilter(filter))
+        }
     }
 }
 

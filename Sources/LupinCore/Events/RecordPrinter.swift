@@ -5,14 +5,22 @@ package struct RecordPrinter: Sendable {
     /// A longer line is not lupin's and is dropped.
     private static let lineBytesMax = 4 << 20
 
-    package let filter: RecordFilter
+    package let filter: ExchangeFilter
     private let keepsJSON: Bool
     private var text: SummaryText
+    private let clock: @Sendable () -> Int64
 
-    package init(filter: RecordFilter, keepsJSON: Bool, text: SummaryText) {
+    /// `clock` tells the time in microseconds since 1970, for filters by age.
+    package init(
+        filter: ExchangeFilter,
+        keepsJSON: Bool,
+        text: SummaryText,
+        clock: @escaping @Sendable () -> Int64
+    ) {
         self.filter = filter
         self.keepsJSON = keepsJSON
         self.text = text
+        self.clock = clock
     }
 
     /// Takes all complete lines from the front of `input`; returns the output.
@@ -43,13 +51,15 @@ package struct RecordPrinter: Sendable {
         return output
     }
 
+    /// Whether the filter keeps a line of the log, or the description of an exchange under way.
+    package func keeps(_ line: JSONValue) -> Bool { filter.matches(line, now: clock()) }
+
     private mutating func print(_ line: Span<UInt8>, to output: inout [UInt8]) {
         guard let json = JSONValue(parsing: line) else { return }
+        guard keeps(json) else { return }
         if let summary = RecordSummary(json) {
-            guard filter.matches(summary) else { return }
             if !keepsJSON { return text.append(summary, to: &output) }
         } else if let stage = StageRecord(json) {
-            guard filter.matches(stage) else { return }
             if !keepsJSON { return text.append(stage, to: &output) }
         } else {
             return

@@ -94,9 +94,13 @@ struct AdminDesk {
         if path.hasPrefix(prefix) {
             let name = path.dropFirst(prefix.count)
             if method == .delete, let id = ExchangeID(text: name) { return await cancel(id) }
-            let host = Self.parameter("host", in: target)
-            if let reference = ExchangeReference(path: name, host: host) {
-                return isReading ? await exchange(reference) : .notAllowed("GET, HEAD, DELETE")
+            let filter = Self.parameter("filter", in: target)
+            do throws(FilterProblem) {
+                if let reference = try ExchangeReference(path: name, filter: filter) {
+                    return isReading ? await exchange(reference) : .notAllowed("GET, HEAD, DELETE")
+                }
+            } catch {
+                return AdminAnswer(400, sentence: clean(error.sentence(in: filter ?? "")))
             }
         }
         return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")
@@ -139,24 +143,64 @@ struct AdminDesk {
             }
             count = number
         }
-        var format = RecordFormat(redactor: shared.redactor)
-        if Self.parameter("format", in: target) == "lines" {
-            let after = Self.parameter("after", in: target)
-                .flatMap { ExchangeID(text: Substring($0)) }
-            return lines(shared.history.entries(after: after).suffix(count), &format)
+        let text = Self.parameter("filter", in: target) ?? ""
+        let filter: ExchangeFilter
+        do throws(FilterProblem) {
+            filter = try ExchangeFilter(text)
+        } catch {
+            return AdminAnswer(400, sentence: clean(error.sentence(in: text)))
         }
-        return AdminAnswer { line in
-            line.openList("exchanges")
-            for entry in shared.history.latest(count) {
-                line.comma()
-                line.bytes.append(contentsOf: entry.line(&format))
+        let after = Self.parameter("after", in: target).flatMap { ExchangeID(text: Substring($0)) }
+        let all = shared.history.entries(after: after)
+        var format = RecordFormat(redactor: shared.redactor)
+        let kept = kept(count, of: all, by: filter, &format)
+        switch Self.parameter("format", in: target) {
+        case "lines":
+            return lines(kept.reversed(), of: all) { Array($0.line(&format)) }
+        case "full":
+            return lines(kept.reversed(), of: all) { entry in
+                var line = JSONLine()
+                entry.add(to: &line, &format)
+                return line.bytes
             }
-            line.closeList()
+        case nil:
+            return AdminAnswer { line in
+                line.openList("exchanges")
+                for entry in kept {
+                    line.comma()
+                    line.bytes.append(contentsOf: entry.line(&format))
+                }
+                line.closeList()
+            }
+        case _?: return AdminAnswer(400, sentence: "format is lines or full")
         }
     }
 
+    /// The last `count` of `entries` that a filter keeps, the latest first.
+    private func kept(
+        _ count: Int,
+        of entries: [ExchangeHistory.Entry],
+        by filter: ExchangeFilter,
+        _ format: inout RecordFormat
+    ) -> [ExchangeHistory.Entry] {
+        let now = SystemCall.wallMicroseconds()
+        var kept: [ExchangeHistory.Entry] = []
+        for entry in entries.reversed() {
+            guard kept.count < count else { break }
+            if entry.isKept(by: filter, &format, now: now) { kept.append(entry) }
+        }
+        return kept
+    }
+
     private func exchange(_ reference: ExchangeReference) async -> AdminAnswer {
-        let ended = shared.history.entries(reference)
+        let ended: [ExchangeHistory.Entry]
+        switch reference {
+        case .id(let digits): ended = shared.history.entries(digits: digits)
+        case .last(let place, let filter):
+            var format = RecordFormat(redactor: shared.redactor)
+            let all = shared.history.entries(after: nil)
+            ended = kept(place, of: all, by: filter, &format).dropFirst(place - 1).map { $0 }
+        }
         var live: [LiveExchange] = []
         if case .id(let digits) = reference {
             live = await underWay().filter { exchange in
@@ -198,18 +242,20 @@ struct AdminDesk {
         }
     }
 
-    /// One line per exchange, as in the log, the oldest first.
+    /// JSON lines; the field `Lupin-Last` has the ID of the latest of `all`, to go on from there.
     private func lines(
         _ entries: some Sequence<ExchangeHistory.Entry>,
-        _ format: inout RecordFormat
+        of all: [ExchangeHistory.Entry],
+        _ line: (ExchangeHistory.Entry) -> [UInt8]
     ) -> AdminAnswer {
         var answer = AdminAnswer(200, JSONLine())
         answer.contentType = "application/jsonl"
         answer.body = []
         for entry in entries {
-            answer.body += entry.line(&format)
+            answer.body += line(entry)
             answer.body.append(0x0A)
         }
+        if let last = all.last { answer.fields = [("Lupin-Last", last.id.text)] }
         return answer
     }
 

@@ -33,7 +33,6 @@ final class ExchangeHistory: Sendable {
         }
 
         var id: ExchangeID { core.id }
-        var host: String? { core.origin?.host.text }
 
         var record: ExchangeRecord {
             var record = core
@@ -104,16 +103,10 @@ final class ExchangeHistory: Sendable {
         ring.withLock { Array($0.latest.prefix(count)) }
     }
 
-    /// Those that `reference` names: several where digits of an ID fit more than one.
-    func entries(_ reference: ExchangeReference) -> [Entry] {
+    /// Those whose ID begins with these digits, the latest first.
+    func entries(digits: String) -> [Entry] {
         // Workers wait for the lock, so texts are compared after it.
-        let all = latest(limit)
-        switch reference {
-        case .id(let digits): return all.filter { $0.id.text.hasPrefix(digits) }
-        case .last(let place, let host):
-            return all.lazy.filter { host == nil || $0.host == host }
-                .dropFirst(place - 1).first.map { [$0] } ?? []
-        }
+        latest(limit).filter { $0.id.text.hasPrefix(digits) }
     }
 
     /// The entries that ended after the one called `id`, the oldest first; all when it is not kept.
@@ -125,6 +118,16 @@ final class ExchangeHistory: Sendable {
 }
 
 extension ExchangeHistory.Entry {
+    /// Whether a filter keeps its line.
+    func isKept(
+        by filter: ExchangeFilter,
+        _ format: inout RecordFormat,
+        now: Int64
+    ) -> Bool {
+        if filter.text.isEmpty { return true }
+        return JSONValue(parsing: line(&format).span).map { filter.matches($0, now: now) } ?? false
+    }
+
     /// The record as its log line.
     func line(_ format: inout RecordFormat) -> [UInt8] {
         var line = JSONLine()

@@ -70,6 +70,7 @@ extension LiveExchange {
         line.closeObject()
         if !summary.method.isEmpty { line.add("method", text: summary.method) }
         if !summary.url.isEmpty { line.add("url", text: summary.url) }
+        if !summary.host.isEmpty { line.add("host", text: summary.host) }
         line.openObject("rules")
         line.add("version", text: version)
         line.add("matched", list: summary.rules)

@@ -3,33 +3,46 @@ import LupinCore
 import Testing
 
 struct ExchangeReferenceTests {
+    private static func last(_ place: Int, _ filter: String = "") throws -> ExchangeReference {
+        .last(place, try ExchangeFilter(filter))
+    }
+
     @Test(
-        arguments: [
+        arguments: try [
             (["6f1c"], .id("6f1c")), (["6F1C0E0B"], .id("6f1c0e0b")),
             ([String(repeating: "a", count: 32)], .id(String(repeating: "a", count: 32))),
-            (["last"], .last(1, host: nil)), (["last:3"], .last(3, host: nil)),
-            (["last", "host:API.example"], .last(1, host: "api.example")),
-            (["LAST:2", "host:::1"], .last(2, host: "::1")),
-            (["last:1000000"], .last(1_000_000, host: nil)),
+            (["last"], last(1)), (["last:3"], last(3)),
+            (["last", "host:API.example"], last(1, "host:API.example")),
+            (["LAST:2", "host:::1"], last(2, "host:::1")),
+            (["last", "status:5xx", "or", "rule:a b"], last(1, "status:5xx or rule:\"a b\"")),
+            (["last:1000000"], last(1_000_000)),
         ] as [([String], ExchangeReference)]
     )
     func `an id, a part of one, or a place is a reference`(
         words: [String],
         reference: ExchangeReference
-    ) {
-        #expect(ExchangeReference(words) == reference)
-        let parts = reference.path.split(separator: "?host=", maxSplits: 1)
-        let host = parts.count > 1 ? parts[1].replacing("%3A", with: ":") : nil
-        #expect(ExchangeReference(path: parts[0], host: host.map(String.init)) == reference)
+    ) throws {
+        #expect(try ExchangeReference(words) == reference)
+        let parts = reference.path.split(separator: "?filter=", maxSplits: 1)
+        var filter: String?
+        if parts.count > 1 {
+            filter = Array(parts[1].utf8).span.percentDecoded
+                .map { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(try ExchangeReference(path: parts[0], filter: filter) == reference)
     }
 
     @Test(arguments: [
         [], ["6f1"], ["6f1g"], [String(repeating: "a", count: 33)], ["last:0"], ["last:-1"],
-        ["last:"], ["last:1000001"], ["last", "host:"], ["last", "b"], ["6f1c", "host:x"],
-        ["last", "host:x", "y"], ["http://a.example/"], ["lastly"],
+        ["last:"], ["last:1000001"], ["6f1c", "host:x"], ["http://a.example/"], ["lastly"],
     ])
-    func `anything else is none`(words: [String]) {
-        #expect(ExchangeReference(words) == nil)
+    func `anything else is none`(words: [String]) throws {
+        #expect(try ExchangeReference(words) == nil)
+    }
+
+    @Test(arguments: [["last", "host:"], ["last", "b"], ["last", "host:x", "y"]])
+    func `a wrong filter is a mistake`(words: [String]) {
+        #expect(throws: FilterProblem.self) { try ExchangeReference(words) }
     }
 
     @Test func `a problem is a sentence`() {

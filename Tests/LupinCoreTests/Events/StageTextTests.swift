@@ -103,8 +103,11 @@ struct StageTextTests {
         outcome: String?,
         count: Int
     ) throws {
-        let filter = try RecordFilter(host: host, status: status, rule: rule, outcome: outcome)
-        #expect(makeStages().count { filter.matches($0) } == count)
+        let given = [("host", host), ("status", status), ("rule", rule), ("outcome", outcome)]
+        let words = given.compactMap { key, value in value.map { "\(key):\($0)" } }
+        let filter = try ExchangeFilter(words.joined(separator: " "))
+        let lines = makeStages().compactMap { parseJSON(jsonLine(of: $0)) }
+        #expect(lines.count { filter.matches($0, now: 0) } == count)
     }
 
     @Test(arguments: [false, true])
@@ -112,9 +115,10 @@ struct StageTextTests {
         let whole = jsonLine(of: makeFullRecord(), redactor: makeRedactor())
         let lines = makeStages().map { jsonLine(of: $0) } + [whole]
         var printer = RecordPrinter(
-            filter: try RecordFilter(),
+            filter: ExchangeFilter(),
             keepsJSON: keepsJSON,
-            text: SummaryText(isColoured: false)
+            text: SummaryText(isColoured: false),
+            clock: { 0 }
         )
         var input = Array(lines.map { $0 + "\n" }.joined().utf8)
         let output = String(decoding: printer.take(from: &input), as: UTF8.self)

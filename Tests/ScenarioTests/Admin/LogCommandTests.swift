@@ -64,6 +64,31 @@ struct LogCommandTests {
             #expect(try log(proxy, "--status", "4xx", "host:127.0.*").count == 1)
             #expect(try log(proxy, "outcome:error").count == 1)
             #expect(try log(proxy, "status:404", "outcome:error").isEmpty)
+            #expect(try log(proxy, "status:404 or error:connection_*").count == 2)
+            #expect(try log(proxy, "--status", "4xx", "host:x or", "port:1").isEmpty)
+            #expect(try log(proxy, "-n", "1", "status:404").count == 1)
+            #expect(try log(proxy, "-n", "0").isEmpty)
+            let last = try Lupin.run("curl", "--socket", proxy.adminPath, "last", "status:404")
+            #expect(last.output.contains(origin.url()))
+            let wrong = try Lupin.run("explain", "--socket", proxy.adminPath, "last", "statu:1")
+            #expect(wrong.code == 64)
+            #expect(
+                wrong.errors.hasPrefix(
+                    """
+                    Error: there is no key "statu"; did you mean status? `lupin help filters` \
+                    lists all
+                      statu:1
+                      ^^^^^
+
+                    """
+                )
+            )
+            let refused = try proxy.admin("GET", "/v1/exchanges?filter=port%3Ax")
+            #expect(refused.status == 400)
+            #expect(
+                refused.bodyText
+                    == #"{"error":"at character 6 of the filter: \"x\" is not a number"}"# + "\n"
+            )
             let json = try log(proxy, "--json", "outcome:error")
             #expect(RecordLine(String(json[0]))?["error.type"] == "connection_refused")
         }
@@ -92,7 +117,8 @@ struct LogCommandTests {
     }
 
     @Test(arguments: [
-        ["a", "b"], ["-n", "-1"], ["status:9xx"], ["host:a", "--host", "b"], ["outcome:bad"],
+        ["a", "b"], ["-n", "-1"], ["status:9xx"], ["--host", "b", "(status:200"], ["outcome:bad"],
+        ["host:a", "or"], ["hots:a"],
     ])
     func `a wrong command line ends with 64`(arguments: [String]) throws {
         #expect(try Lupin.run(["log"] + arguments).code == 64)

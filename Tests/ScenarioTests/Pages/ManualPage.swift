@@ -123,7 +123,10 @@ struct ManualPage: Sendable {
             // Behind ` #` is a comment; `[FILE]` is an argument that can be left out.
             let code = line.firstRange(of: " #").map { String(line[..<$0.lowerBound]) } ?? line
             let plain = code.replacing("[", with: "").replacing("]", with: "")
-            return plain.matches(of: /(?:^|\$\(|[|;&]) *(lupin(?: [^|;&)]*)?)(?:$|[|;&)])/).map {
+            // What is quoted is one argument, whatever is in it.
+            let command =
+                /(?:^|\$\(|[|;&]) *(lupin(?: (?:[^|;&)'"]|'[^']*'|"[^"]*")*)?)(?:$|[|;&)])/
+            return plain.matches(of: command).map {
                 PageCommand(place: place, text: String($0.output.1))
             }
         }

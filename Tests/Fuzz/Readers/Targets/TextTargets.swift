@@ -2,7 +2,7 @@
 import LupinCore
 
 enum TextTargets {
-    static let all = [json, pointer, recordLine, tokenAnswer, redaction, adminQuery]
+    static let all = [json, pointer, recordLine, tokenAnswer, redaction, adminQuery, filter]
 
     private static let record = #"""
         {"event":"exchange","ts":"2026-11-20T22:41:07.123456Z",\#
@@ -33,6 +33,28 @@ enum TextTargets {
         try hold(query.url == nil || query.pattern == nil, "url and match exclude each other")
         _ = query.pattern?.matches("http://a.example/b?c")
         return [told(query.url), told(query.pattern), told(query.limit)].joined(separator: " ")
+    }
+
+    static let filter = FuzzTarget(
+        "filter",
+        seeds: [
+            "host:*.acme.dev status:5xx", "not (duration>1s or rule:\"a \\\"b\")",
+            "client:10.0.0.0/8 and cache:hit", "size:1KiB-2MiB", "age<=9223372036854775807d",
+        ],
+        words: FilterKey.allCases.map(\.rawValue) + [
+            "and", "or", "not ", "(", ")", ":", "~", "<=", ">", "\"", "*", "5xx", "1s", "-", " ",
+        ]
+    ) { input in
+        let text = String(decoding: input, as: UTF8.self)
+        do throws(FilterProblem) {
+            let filter = try ExchangeFilter(text)
+            let line = JSONValue(parsing: Array(record.utf8).span) ?? .null
+            return "\(filter.matches(line, now: 0)) \(filter.matches(.null, now: .min))"
+        } catch {
+            try hold(error.offset + error.count <= text.utf8.count, "the mistake is in the filter")
+            _ = (error.text(in: text), error.sentence(in: text))
+            return String(error.message.prefix(12))
+        }
     }
 
     static let json = FuzzTarget(
@@ -98,9 +120,8 @@ enum TextTargets {
             if let stage { text.append(stage, to: &output) }
         }
         try hold(!output.contains(0x1B) || summary != nil || stage != nil, "nothing of nothing")
-        for filter in [try RecordFilter(status: "5xx"), try RecordFilter(host: "a*")] {
-            if let summary { _ = filter.matches(summary) }
-            if let stage { _ = filter.matches(stage) }
+        for key in FilterKey.allCases {
+            _ = try ExchangeFilter(key.row.example).matches(json, now: .max)
         }
         let exchange = RecordedExchange(json)
         let original = try? exchange?.originalCommand().text

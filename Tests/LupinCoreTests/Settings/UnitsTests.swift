@@ -1,6 +1,6 @@
 // How durations, sizes, rates and shares are written.
 
-import LupinRules
+import LupinCore
 import Testing
 
 struct UnitsTests {

@@ -3,13 +3,7 @@
 import LupinCore
 import Testing
 
-struct RecordFilterTests {
-    private func summary(_ change: (inout RecordSummary) -> Void = { _ in }) -> RecordSummary {
-        var summary = RecordSummary(makeFullRecord(), dropped: 0, redactor: makeRedactor())
-        change(&summary)
-        return summary
-    }
-
+struct RecordPrinterTests {
     @Test func `a JSON line says in short what its record said`() throws {
         var tunnel = makeFullRecord()
         tunnel.mode = .tunnel
@@ -73,50 +67,16 @@ struct RecordFilterTests {
         }
     }
 
-    @Test(arguments: [
-        (RecordArguments(), true), (RecordArguments(host: "api.github.com"), true),
-        (RecordArguments(host: "*.GitHub.com"), true), (RecordArguments(host: "github.com"), false),
-        (RecordArguments(status: "200"), true), (RecordArguments(status: "2xx"), true),
-        (RecordArguments(status: "200-299"), true), (RecordArguments(status: "5xx"), false),
-        (RecordArguments(status: "404"), false), (RecordArguments(rule: "github"), true),
-        (RecordArguments(rule: "git"), false), (RecordArguments(outcome: "ok"), true),
-        (RecordArguments(outcome: "denied"), false),
-        (RecordArguments(host: "*", status: "2xx", rule: "everyone", outcome: "error"), false),
-    ])
-    private func `all conditions must hold`(arguments: RecordArguments, isMatch: Bool) throws {
-        let filter = try RecordFilter(
-            host: arguments.host,
-            status: arguments.status,
-            rule: arguments.rule,
-            outcome: arguments.outcome
-        )
-        #expect(filter.matches(summary()) == isMatch)
-    }
-
-    @Test(arguments: ["6xx", "2x", "99", "600", "299-200", "-200", "200-", "1-2-3", "abc", ""])
-    func `a status that means nothing is refused`(status: String) {
-        #expect(throws: RecordFilter.Problem.self) { try RecordFilter(status: status) }
-    }
-
-    @Test func `an unknown outcome names the known ones`() {
-        let problem = #expect(throws: RecordFilter.Problem.self) {
-            try RecordFilter(outcome: "bad")
-        }
-        #expect(
-            problem?.description
-                == "unknown outcome \"bad\"; known are ok, error, aborted, truncated, denied"
-        )
-    }
-
     @Test func `a stream is cut into lines wherever its pieces end`() throws {
         let line = jsonLine(of: makeFullRecord(), redactor: makeRedactor()) + "\n"
         let stream = Array((line + "garbage\n" + line).utf8)
         let wanted = Array((line + line).utf8)
         for size in [1, 7, 1000, stream.count] {
             var printer = RecordPrinter(
-                filter: try RecordFilter(),
+                filter: ExchangeFilter(),
                 keepsJSON: true,
-                text: SummaryText(isColoured: false)
+                text: SummaryText(isColoured: false),
+                clock: { 0 }
             )
             var input: [UInt8] = []
             var output: [UInt8] = []
@@ -131,20 +91,13 @@ struct RecordFilterTests {
 
     @Test func `the last line needs no end`() throws {
         var printer = RecordPrinter(
-            filter: try RecordFilter(status: "2xx"),
+            filter: try ExchangeFilter("status:2xx"),
             keepsJSON: false,
-            text: SummaryText(isColoured: false)
+            text: SummaryText(isColoured: false),
+            clock: { 0 }
         )
         var input = Array(jsonLine(of: makeFullRecord(), redactor: makeRedactor()).utf8)
         #expect(printer.take(from: &input).isEmpty)
         #expect(!printer.finish(&input).isEmpty)
     }
-}
-
-/// The options of `lupin log`.
-private struct RecordArguments: Sendable {
-    var host: String?
-    var status: String?
-    var rule: String?
-    var outcome: String?
 }

@@ -1,5 +1,4 @@
 // Parses durations, sizes and shares: a whole number and a unit.
-import LupinCore
 
 /// Parses numbers with units without overflow.
 package enum Units {

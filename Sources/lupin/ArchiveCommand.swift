@@ -1,0 +1,96 @@
+// `lupin har`: exchanges as an HTTP Archive.
+import ArgumentParser
+import LupinCore
+import LupinIO
+
+struct ArchiveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "har",
+        abstract: "Export exchanges as an HTTP Archive (HAR).",
+        subcommands: [ArchiveExportCommand.self]
+    )
+}
+
+struct ArchiveExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Print the last exchanges as an HTTP Archive (HAR 1.2).",
+        discussion: """
+            Developer tools of browsers open it: drop the file on their network panel. The \
+            running lupin is asked for the exchanges that it remembers, with their heads; \
+            with --log they come from JSON lines, which have values of fields only as far \
+            as log.headers says. Secrets are redacted as in the log. Bodies are not \
+            recorded.
+
+              lupin har export > all.har
+              lupin har export 'host:*.acme.dev' status:5xx > errors.har
+              lupin har export --log ~/lupin.jsonl 'age<1h' > hour.har
+
+            Filters are those of lupin log; see lupin help filters.
+
+            Exit codes: 0 printed, 1 no lupin answers or the log can't be read, 64 wrong \
+            command line.
+            """
+    )
+
+    @OptionGroup var place: AdminPlace
+
+    @Option(
+        help: ArgumentHelp("A log to read; - is standard input.", valueName: "file"),
+        completion: .file(extensions: ["jsonl", "log"])
+    )
+    var log: String?
+
+    @Argument(help: ArgumentHelp("Which exchanges; without it all.", valueName: "filter"))
+    var words: [String] = []
+
+    func validate() throws {
+        if place.socket != nil, log != nil {
+            throw ValidationError("--socket and --log exclude each other")
+        }
+        _ = try ExchangeFilter(commandLine: words)
+    }
+
+    func run() throws {
+        let filter = try ExchangeFilter(commandLine: words)
+        var archive = HTTPArchive(version: VersionText.lupin)
+        do throws(RecordProblem) {
+            if let log {
+                let now = SystemCall.wallMicroseconds()
+                try LogLines.read(log) { line in
+                    let bytes = Array(line)
+                    guard let json = JSONValue(parsing: bytes.span),
+                        filter.matches(json, now: now)
+                    else { return }
+                    archive.add(json)
+                }
+            } else {
+                for line in try remembered(filter).split(separator: 0x0A) {
+                    let bytes = Array(line)
+                    if let json = JSONValue(parsing: bytes.span) { archive.add(json) }
+                }
+            }
+        } catch {
+            StandardError.print("lupin: \(error.message)")
+            throw ExitCode.failure
+        }
+        var output = try StandardOutput()
+        _ = output.write(archive.finish())
+    }
+
+    /// The lines of the running lupin, with heads.
+    private func remembered(_ filter: ExchangeFilter) throws(RecordProblem) -> [UInt8] {
+        let text = filter.text.percentEncoded { $0.isUnreserved }
+        let reply = AdminClient.answer(
+            "GET",
+            "/v1/exchanges?format=full&limit=1000000&filter=\(text)",
+            socket: place.socket,
+            rulesFile: place.rulesFile
+        )
+        guard let reply else {
+            throw RecordProblem(message: "no lupin answers; --log reads a log")
+        }
+        guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }
+        return reply.body
+    }
+}
