@@ -63,6 +63,8 @@ final class Shared: Sendable {
     let isSiblingFolderNear: Bool
     /// The embedding program's interceptor of every request; nil when there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
+    /// Whether there is one; asked for every request, and cheaper than a look at it.
+    let hasInterceptor: Bool
     /// The embedding program's handler of redirects that rules follow.
     let redirectHandler: (any RedirectHandler & Sendable)?
     /// The embedding program's handler of responses that rules store.
@@ -71,7 +73,9 @@ final class Shared: Sendable {
     let eventMonitors: [any EventMonitor]
     /// Our name in Via: `lupin-` and 8 hex digits that differ at every start, so that two lupins in
     /// a row are not taken for a loop.
-    let pseudonym: String
+    var pseudonym: String { via.pseudonym }
+    /// That name as a member of Via.
+    let via: ViaMembers
     private struct Current {
         var snapshot: Snapshot
         var listeners: [OpenListener]
@@ -105,6 +109,7 @@ final class Shared: Sendable {
         self.environment = environment
         spillFolder = SpillFile.folder(environment)
         interceptor = hooks.interceptor
+        hasInterceptor = hooks.interceptor != nil
         redirectHandler = hooks.redirectHandler
         cachedResponseHandler = hooks.cachedResponseHandler
         eventMonitors = hooks.eventMonitors
@@ -118,7 +123,9 @@ final class Shared: Sendable {
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
         let random = RandomSource.bytes(count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        pseudonym = "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
+        via = ViaMembers(
+            pseudonym: "lupin-" + String(random | 1 << 32, radix: 16).dropFirst()
+        )
         current = Mutex(Current(snapshot: snapshot, listeners: listeners))
     }
 
@@ -166,6 +173,8 @@ final class Snapshot: Sendable {
     let waits: Waits
     let limits: Limits
     let rules: RuleSet
+    /// Whether no rule takes the host of lupin's own page away.
+    let leavesSetupHost: Bool
     /// Whether there is at least one rule.
     let hasRules: Bool
     /// `Configuration.version`, written to records.
@@ -239,6 +248,7 @@ final class Snapshot: Sendable {
         waits = Waits(configuration.settings.timeouts)
         limits = configuration.settings.limits
         rules = configuration.rules
+        leavesSetupHost = configuration.rules.leavesSetupHost
         hasRules = !configuration.rules.isEmpty
         version = configuration.version
         headers = configuration.settings.log.headers
@@ -268,8 +278,8 @@ final class Snapshot: Sendable {
     }
 
     /// The Via member for a message; nil when the settings turn Via off.
-    func via(received version: ProtocolVersion, pseudonym: String) -> ViaMember? {
-        addsVia ? ViaMember(version, pseudonym: pseudonym) : nil
+    func via(received version: ProtocolVersion, _ members: ViaMembers) -> ViaMember? {
+        addsVia ? members.member(version) : nil
     }
 }
 

@@ -162,10 +162,26 @@ extension AdminClient {
         socket: String?,
         rulesFile: String?
     ) -> AdminReply? {
-        try? ControlLoop.value { executor in
-            let client = try? AdminClient.locate(socket: socket, rulesFile: rulesFile)
-            return try? await client?.request(method, path, on: executor.loop)
-        } ?? nil
+        try? ask(method, path, socket: socket, rulesFile: rulesFile)
+    }
+
+    /// Sends a request to the running lupin; throws when there is none, or it doesn't answer.
+    static func ask(
+        _ method: String,
+        _ path: String,
+        socket: String?,
+        rulesFile: String?
+    ) throws(AdminProblem) -> AdminReply {
+        let result: Result<AdminReply, AdminProblem>? = try? ControlLoop.value { executor in
+            do throws(AdminProblem) {
+                let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
+                return .success(try await client.request(method, path, on: executor.loop))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let result else { throw AdminProblem(message: "there is no loop to ask from") }
+        return try result.get()
     }
 }
 

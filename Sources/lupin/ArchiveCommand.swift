@@ -28,8 +28,8 @@ struct ArchiveExportCommand: ParsableCommand {
 
             Filters are those of lupin log; see lupin help filters.
 
-            Exit codes: 0 printed, 1 no lupin answers or the log can't be read, 64 wrong \
-            command line.
+            Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the \
+            archive not written, 64 wrong command line.
             """
     )
 
@@ -47,6 +47,11 @@ struct ArchiveExportCommand: ParsableCommand {
     func validate() throws {
         if place.socket != nil, log != nil {
             throw ValidationError("--socket and --log exclude each other")
+        }
+        if let file = words.first(where: { !FilterWords.belongs($0) }) {
+            throw ValidationError(
+                "\"\(file)\" is no filter, such as host:NAME; --log reads a file"
+            )
         }
         _ = try ExchangeFilter(commandLine: words)
     }
@@ -75,20 +80,25 @@ struct ArchiveExportCommand: ParsableCommand {
             throw ExitCode.failure
         }
         var output = try StandardOutput()
-        _ = output.write(archive.finish())
+        if let error = output.error(writing: archive.finish()) {
+            StandardError.print("lupin: can't write: \(error.message)")
+            throw ExitCode.failure
+        }
     }
 
     /// The lines of the running lupin, with heads.
     private func remembered(_ filter: ExchangeFilter) throws(RecordProblem) -> [UInt8] {
         let text = filter.text.percentEncoded { $0.isUnreserved }
-        let reply = AdminClient.answer(
-            "GET",
-            "/v1/exchanges?format=full&limit=1000000&filter=\(text)",
-            socket: place.socket,
-            rulesFile: place.rulesFile
-        )
-        guard let reply else {
-            throw RecordProblem(message: "no lupin answers; --log reads a log")
+        let reply: AdminReply
+        do throws(AdminProblem) {
+            reply = try AdminClient.ask(
+                "GET",
+                "/v1/exchanges?format=full&limit=1000000&filter=\(text)",
+                socket: place.socket,
+                rulesFile: place.rulesFile
+            )
+        } catch {
+            throw RecordProblem(message: "\(error.message); --log reads a log")
         }
         guard reply.isSuccess else { throw RecordProblem(message: reply.sentence) }
         return reply.body

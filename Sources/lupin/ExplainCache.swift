@@ -14,7 +14,8 @@ extension Explanation {
             of: lookUpHead,
             hasContent: hasContent,
             attachments: attachments,
-            user: request.user
+            user: request.user,
+            isUserKnown: request.user != nil || AccessPolicy.isLocal(request.client)
         )
     }
 

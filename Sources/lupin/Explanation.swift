@@ -136,7 +136,7 @@ struct Explanation {
         _ settings: Settings
     ) -> Entry {
         guard request.origin.scheme == .https || request.head.method == .connect else {
-            return rules.leavesSetupPage(at: request.origin) ? .own : .plain
+            return request.origin.isSetupPage && rules.leavesSetupHost ? .own : .plain
         }
         return .connect(
             rules.decision(

@@ -14,9 +14,8 @@ extension ExchangeFilter {
     }
 
     /// A comparison with a text that the user gave as an option.
-    static func comparison(_ key: FilterKey, _ value: String) -> String {
-        let quoted = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return "\(key.rawValue):\"\(quoted)\""
+    static func comparison(_ key: FilterKey, _ value: String, isExact: Bool) -> String {
+        "\(key.rawValue)\(isExact ? "=" : ":")\(FilterWords.quoted(value[...]))"
     }
 }
 

@@ -1,5 +1,6 @@
 // `lupin log`: prints the latest exchanges as short lines, and follows new ones.
 import ArgumentParser
+import FoundationEssentials
 import LupinCore
 import LupinIO
 
@@ -13,12 +14,12 @@ struct LogCommand: ParsableCommand {
             in the rules file. With FILE that log is read, or standard input for -.
 
               lupin log
-              lupin log -f host:*.acme.dev status:5xx
+              lupin log -f 'host:*.acme.dev' status:5xx
               lupin log -n 5 rule:github outcome:error
               lupin log 'duration>1s or (status:404 and not host:localhost)'
               lupin log --json lupin.jsonl | jq .timing
 
-            A filter compares: host:*.acme.dev, status:5xx, url~/v1/, duration>1s, rule:NAME, \
+            A filter compares: host:api.acme.dev, status:5xx, url~/v1/, duration>1s, rule:NAME, \
             outcome:WORD (ok, error, aborted, truncated or denied) and more, joined by and, \
             or, not and parentheses; lupin help filters lists all. The digits behind the time \
             name the exchange: lupin explain tells why it ended as it did.
@@ -64,7 +65,13 @@ struct LogCommand: ParsableCommand {
     private static let usualCount = 50
 
     /// The words that aren't filters: names of files.
-    private var files: [String] { words.filter { !FilterWords.belongs($0) } }
+    private var files: [String] { words.filter(Self.isFile) }
+
+    /// A word that looks like a comparison, but of no key that exists, may be a file.
+    private static func isFile(_ word: String) -> Bool {
+        !FilterWords.belongs(word)
+            || !FilterWords.namesKey(word) && FileManager.default.fileExists(atPath: word)
+    }
 
     func validate() throws {
         if let count, count < 0 { throw ValidationError("-n takes a count") }
@@ -110,9 +117,9 @@ struct LogCommand: ParsableCommand {
             (FilterKey.host, host), (.status, status), (.rule, rule), (.outcome, outcome),
         ]
         let given = options.compactMap { key, value in
-            value.map { ExchangeFilter.comparison(key, $0) }
+            value.map { ExchangeFilter.comparison(key, $0, isExact: key == .rule) }
         }
-        let words = words.filter(FilterWords.belongs)
+        let words = words.filter { !Self.isFile($0) }
         // All options must hold, whatever the words say.
         guard !given.isEmpty, !words.isEmpty else {
             return try ExchangeFilter(commandLine: given + words)

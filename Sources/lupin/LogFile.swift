@@ -73,7 +73,10 @@ struct StandardOutput: ~Copyable {
     init() throws { file = try AppendFile(.standardOutput) }
 
     /// Returns false when the reader has closed its end.
-    mutating func write(_ bytes: [UInt8]) -> Bool {
-        file.write(bytes.span) { true }.error == nil
+    mutating func write(_ bytes: [UInt8]) -> Bool { error(writing: bytes) == nil }
+
+    /// Writes all of `bytes`; returns the error when that fails.
+    mutating func error(writing bytes: [UInt8]) -> SystemError? {
+        file.write(bytes.span) { true }.error
     }
 }

@@ -16,7 +16,7 @@ struct RunningLog {
     /// - Returns: Whether a lupin answered that keeps exchanges in memory.
     func print(_ printer: RecordPrinter, follows: Bool) throws -> Bool {
         var printer = printer
-        guard let reply = fetch(printer.filter, after: nil, limit: count) else { return false }
+        guard let reply = try fetch(printer.filter, after: nil, limit: count) else { return false }
         var (lines, seen) = (reply.body, reply.lastID)
         var output = try StandardOutput()
         guard output.write(printer.take(from: &lines)) else { return true }
@@ -26,7 +26,7 @@ struct RunningLog {
         }
         while true {
             TailedFile.pause(milliseconds: Self.pauseMilliseconds)
-            guard let reply = fetch(printer.filter, after: seen, limit: 1_000_000) else {
+            guard let reply = try fetch(printer.filter, after: seen, limit: 1_000_000) else {
                 throw ValidationError("the lupin that was followed has ended")
             }
             seen = reply.lastID ?? seen
@@ -36,11 +36,19 @@ struct RunningLog {
     }
 
     /// Fetches JSON lines, the oldest first; nil when no lupin answers that keeps exchanges.
-    private func fetch(_ filter: ExchangeFilter, after id: String?, limit: Int) -> AdminReply? {
+    private func fetch(
+        _ filter: ExchangeFilter,
+        after id: String?,
+        limit: Int
+    ) throws -> AdminReply? {
         let after = id.map { "&after=\($0)" } ?? ""
         let text = filter.text.percentEncoded { $0.isUnreserved }
         let path = "/v1/exchanges?format=lines&limit=\(limit)&filter=\(text)\(after)"
-        guard let reply = ask(path), reply.isSuccess else { return nil }
+        guard let reply = ask(path) else { return nil }
+        guard reply.isSuccess else { throw ValidationError(reply.sentence) }
+        guard reply.lastID != nil || reply.body.isEmpty else {
+            throw ValidationError("the running lupin is older than this command: restart it")
+        }
         if id == nil, reply.lastID == nil, !keepsExchanges { return nil }
         return reply
     }

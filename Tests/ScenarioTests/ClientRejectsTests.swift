@@ -136,6 +136,22 @@ struct ClientRejectsTests {
         }
     }
 
+    @Test func `a rule that answers the CONNECT comes before the tunnel`() async throws {
+        let rules = """
+            rules:
+              - {match: {host: origin.test, method: CONNECT}, respond: {status: 404}}
+              - {match: {host: origin.test}, cache: standard}
+            """
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let authority = origin.authority("origin.test")
+            try refuse(proxy, authority, .tls13)
+            _ = try proxy.record()
+            #expect(try proxy.client().connect(authority).status == 404)
+            #expect(!origin.hasWaiting)
+        }
+    }
+
     @Test func `a client that only hangs up has refused nothing`() async throws {
         try await ProxyFixture.run(Inside.rule, resolve: ProxyFixture.here) { proxy in
             let origin = try PlayedOrigin()

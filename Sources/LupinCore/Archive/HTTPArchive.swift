@@ -30,8 +30,7 @@ package struct HTTPArchive: Sendable {
 
     /// Adds an exchange; does nothing for lines of another kind.
     ///
-    /// - Parameter json: A line of the log, or one of the admin interface's `format=full`, which has
-    ///   the heads.
+    /// - Parameter json: A line of the log, or one of `/v1/exchanges?format=full`, with heads.
     package mutating func add(_ json: JSONValue) {
         let record = json["record"] ?? json
         guard let exchange = RecordedExchange(json),

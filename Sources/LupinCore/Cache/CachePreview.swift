@@ -9,6 +9,8 @@ package struct CachePreview: Sendable {
         case user(String?)
         /// The client's Authorization.
         case authorization
+        /// The client's Cookie: its user is not known.
+        case cookie
         /// A credential that lupin attaches, such as `token github`.
         case injected(String)
 
@@ -16,6 +18,7 @@ package struct CachePreview: Sendable {
             switch self {
             case .user(let name): name.map { "user \($0)" } ?? "user"
             case .authorization: "authorization"
+            case .cookie: "cookie"
             case .injected(let what): what
             }
         }
@@ -42,13 +45,15 @@ package struct CachePreview: Sendable {
     ///   - head: The request of the look-up: after the steps of rules.
     ///   - hasContent: Whether a body follows.
     ///   - attachments: What lupin attaches.
-    ///   - user: The user of the client, if known.
+    ///   - user: The name of the client's user, if known.
+    ///   - isUserKnown: Whether the running lupin can tell the client's user.
     package init(
         _ policy: CachePolicy,
         of head: RequestHead,
         hasContent: Bool,
         attachments: Attachments,
-        user: String?
+        user: String?,
+        isUserKnown: Bool = true
     ) {
         self.policy = policy
         method = head.method
@@ -57,13 +62,13 @@ package struct CachePreview: Sendable {
         let hasAuthorization = head.fields.first(.authorization) != nil
         isAuthenticated = hasAuthorization || attachments.storing >= .asAuthenticated
         refusal = asked.refusal(method: head.method)
-        let separations = policy.separations(of: head.fields, isUserKnown: true)
+        let separations = policy.separations(of: head.fields, isUserKnown: isUserKnown)
         partition =
-            separations.compactMap { separation in
+            separations.map { separation in
                 switch separation {
                 case .user: .user(user)
                 case .authorization: .authorization
-                case .cookie: nil
+                case .cookie: .cookie
                 }
             } + attachments.texts.map { .injected($0) }
         guard method != .purge else {
@@ -89,6 +94,7 @@ package struct CachePreview: Sendable {
             switch part {
             case .user: nil
             case .authorization: "its Authorization"
+            case .cookie: "its Cookie, since its user is not known"
             case .injected(let what): what
             }
         }

@@ -53,6 +53,8 @@ package enum ExchangeReference: Sendable, Equatable {
 /// The reason for which a reference names no exchange, or more than one.
 package enum ExchangeReferenceProblem: Error, Sendable, Equatable {
     case unknown
+    /// No remembered exchange is the one that `last` and a filter name.
+    case unfit
     /// Some of the ids that begin with the digits.
     case ambiguous([String])
 
@@ -60,6 +62,7 @@ package enum ExchangeReferenceProblem: Error, Sendable, Equatable {
     package var sentence: String {
         switch self {
         case .unknown: "no exchange of this id is under way or remembered"
+        case .unfit: "not so many remembered exchanges fit"
         case .ambiguous(let ids):
             "the digits begin more than one id: \(ids.joined(separator: ", "))"
         }

@@ -32,7 +32,11 @@ package struct ExchangeFilter: Sendable, Equatable {
     package static func == (a: ExchangeFilter, b: ExchangeFilter) -> Bool { a.text == b.text }
 
     /// Whether the filter keeps a line; `now` is in microseconds since 1970.
-    package func matches(_ line: JSONValue, now: Int64) -> Bool { Self.holds(root, line, now) }
+    ///
+    /// A line with heads, as the admin interface gives it, has its record in `record`.
+    package func matches(_ line: JSONValue, now: Int64) -> Bool {
+        Self.holds(root, line["record"] ?? line, now)
+    }
 
     private static func holds(_ node: Node, _ line: JSONValue, _ now: Int64) -> Bool {
         switch node {
@@ -51,6 +55,8 @@ struct FilterTest: Sendable {
         case exists
         /// The whole text, in which `*` stands for anything, without regard to case.
         case whole(NameSet)
+        /// The whole text, as it is.
+        case exact(String)
         /// A part of the text, without regard to case.
         case part([UInt8])
         case beginning(String)
@@ -59,21 +65,29 @@ struct FilterTest: Sendable {
         case range(ClosedRange<Int64>)
     }
 
-    let key: FilterKey
-    let comparison: Comparison
+    private let kind: FilterKey.Kind
+    /// The names on each path to the value.
+    private let paths: [[String]]
+    private let comparison: Comparison
+
+    init(_ key: FilterKey, _ comparison: Comparison) {
+        let row = key.row
+        kind = row.kind
+        paths = row.paths.map { $0.split(separator: ".").map(String.init) }
+        self.comparison = comparison
+    }
 
     func holds(_ line: JSONValue, now: Int64) -> Bool {
-        let row = key.row
-        for path in row.paths {
-            guard let value = line[dotted: path] else { continue }
+        for path in paths {
+            guard let value = line[at: path] else { continue }
             // An attempt's object stands where another line has a text.
             if case .object = value { continue }
-            return holds(value, row.kind, now)
+            return holds(value, now)
         }
         return false
     }
 
-    private func holds(_ value: JSONValue, _ kind: FilterKey.Kind, _ now: Int64) -> Bool {
+    private func holds(_ value: JSONValue, _ now: Int64) -> Bool {
         switch comparison {
         case .exists: value.list?.isEmpty != true
         case .range(let range): Self.number(value, kind, now).map(range.contains) ?? false
@@ -82,6 +96,7 @@ struct FilterTest: Sendable {
             value.string.flatMap(IPAddress.init).map(network.contains) ?? false
         case .whole(let names):
             Self.texts(value, kind).contains { names.contains($0.utf8Span.span) }
+        case .exact(let text): Self.texts(value, kind).contains(text)
         case .part(let part):
             Self.texts(value, kind).contains { Self.contains($0, part) }
         }
@@ -136,10 +151,10 @@ struct FilterTest: Sendable {
 }
 
 extension JSONValue {
-    /// Returns the value at a path such as `url.domain`.
-    fileprivate subscript(dotted path: String) -> JSONValue? {
+    /// Returns the value at a path of member names.
+    fileprivate subscript(at path: [String]) -> JSONValue? {
         var value: JSONValue? = self
-        for name in path.split(separator: ".") { value = value?[String(name)] }
+        for name in path { value = value?[name] }
         return value
     }
 }

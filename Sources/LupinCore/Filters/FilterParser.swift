@@ -6,7 +6,7 @@
 ///     any     = all *( "or" all )
 ///     all     = not *( [ "and" ] not )
 ///     not     = "not" not / "(" any ")" / test
-///     test    = key ( ":" / "~" / "<" / "<=" / ">" / ">=" ) value
+///     test    = key ( ":" / "=" / "~" / "<" / "<=" / ">" / ">=" ) value
 struct FilterParser {
     /// Deeper nesting and more tests are refused: the filter may come from the admin interface.
     private static let depthMax = 32
@@ -88,8 +88,7 @@ struct FilterParser {
         }
         defer { skipSpace() }
         do throws(FilterValueProblem) {
-            let comparison = try FilterTest.Comparison(key, comparator, value)
-            return FilterTest(key: key, comparison: comparison)
+            return FilterTest(key, try FilterTest.Comparison(key, comparator, value))
         } catch {
             throw FilterProblem(
                 error.isAboutComparator ? start..<valueStart : valueStart..<place,
@@ -100,7 +99,11 @@ struct FilterParser {
 
     /// What to say of a word without a comparator.
     private static func missing(_ word: String) -> String {
-        switch word.lowercased() {
+        if let bang = word.firstIndex(of: "!"), word[bang...].hasPrefix("!=") {
+            let value = word[bang...].dropFirst(2)
+            return "\"!=\" is no comparator; write not \(word[..<bang]):\(value)"
+        }
+        return switch word.lowercased() {
         case "": "a comparison is missing here, such as host:a.example"
         case "and", "or": "\"\(word)\" stands between two comparisons"
         default: "\"\(word)\" is no comparison; write url~\(word) for URLs that contain it"
@@ -114,7 +117,8 @@ struct FilterParser {
         let isOrEqual = place + 1 < bytes.count && bytes[place + 1] == UInt8(ascii: "=")
         let found: FilterComparator
         switch bytes[place] {
-        case UInt8(ascii: ":"), UInt8(ascii: "="): found = .equals
+        case UInt8(ascii: ":"): found = .equals
+        case UInt8(ascii: "="): found = .isExactly
         case UInt8(ascii: "~"): found = .contains
         case UInt8(ascii: "<"): found = isOrEqual ? .atMost : .below
         case UInt8(ascii: ">"): found = isOrEqual ? .atLeast : .above
@@ -134,7 +138,14 @@ struct FilterParser {
                     "a value is missing behind \(key.rawValue), as in \(key.row.example)"
                 )
             }
-            return word(start..<place)
+            let value = word(start..<place)
+            guard let first = value.first, !"=<>~".contains(first) else {
+                throw FilterProblem(
+                    start..<place,
+                    "a value can't begin with \(value.prefix(1)): comparators are : = ~ < <= > >="
+                )
+            }
+            return value
         }
         var value: [UInt8] = []
         place += 1

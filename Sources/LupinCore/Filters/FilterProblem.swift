@@ -21,6 +21,8 @@ package struct FilterProblem: Error, Sendable, Equatable {
 
     /// The filter with the mistake underlined, and the message.
     package func text(in filter: String) -> String {
+        // A line feed would move what is underlined.
+        let filter = String(filter.map { $0.isNewline || $0 == "\t" ? " " : $0 })
         let column = column(in: filter)
         let bytes = Array(filter.utf8)
         let end = min(bytes.count, offset + count)

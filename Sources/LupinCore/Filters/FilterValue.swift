@@ -2,8 +2,10 @@
 
 /// How a key and a value are compared.
 enum FilterComparator: Sendable {
-    /// `:`, of which `=` is another spelling.
+    /// `:`
     case equals
+    /// `=`
+    case isExactly
     /// `~`
     case contains
     case below, atMost, above, atLeast
@@ -35,17 +37,24 @@ extension FilterTest.Comparison {
                     isAboutComparator: true
                 )
             }
-            self = .range(try Self.range(row.kind, comparator, value))
+            self = .range(try Self.range(row, comparator, value))
             return
         }
         switch (comparator, row.kind) {
-        case (.equals, .address): self = .within(try Self.network(value))
-        case (.equals, .id):
+        case (.equals, .address), (.isExactly, .address):
+            guard let network = CIDR(value) else {
+                throw FilterValueProblem(
+                    message: "\"\(value)\" is no address and no network; write 127.0.0.1 or "
+                        + "10.0.0.0/8"
+                )
+            }
+            self = .within(network)
+        case (.equals, .id), (.isExactly, .id):
             guard !value.isEmpty, value.utf8.allSatisfy({ $0.hexDigit != nil }) else {
                 throw FilterValueProblem(message: "an ID consists of hexadecimal digits")
             }
             self = .beginning(value.lowercased())
-        case (.equals, .word(let known)):
+        case (.equals, .word(let known)), (.isExactly, .word(let known)):
             guard value.contains("*") || known.contains(value.lowercased()) else {
                 throw FilterValueProblem(
                     message: "unknown \(key.rawValue) \"\(value)\"; known are "
@@ -54,6 +63,7 @@ extension FilterTest.Comparison {
             }
             self = .whole(NameSet([value]))
         case (.equals, _): self = .whole(NameSet([value]))
+        case (.isExactly, _): self = .exact(value)
         case (.contains, .text), (.contains, .word), (.contains, .cache):
             self = .part(value.utf8.map(\.asciiLowercased))
         default:
@@ -64,30 +74,25 @@ extension FilterTest.Comparison {
         }
     }
 
-    private static func network(_ value: String) throws(FilterValueProblem) -> CIDR {
-        let parts = value.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        if let address = parts.first.map(String.init).flatMap(IPAddress.init) {
-            let bits = if case .v4 = address { 32 } else { 128 }
-            if parts.count == 1 { return CIDR(address, prefix: bits) }
-            // Bounded: by the guard.
-            if let prefix = NumberReader.unsigned(parts[1]), prefix <= UInt64(bits) {
-                return CIDR(address, prefix: Int(prefix))
-            }
-        }
-        throw FilterValueProblem(
-            message: "\"\(value)\" is no address and no network; write 127.0.0.1 or 10.0.0.0/8"
-        )
-    }
-
     // MARK: Numbers
 
     private static func range(
-        _ kind: FilterKey.Kind,
+        _ row: FilterKey.Row,
         _ comparator: FilterComparator,
         _ value: String
     ) throws(FilterValueProblem) -> ClosedRange<Int64> {
+        let kind = row.kind
         switch comparator {
-        case .equals: return try range(kind, value)
+        case .equals, .isExactly:
+            let range = try range(kind, value)
+            // A time has microseconds, and is never a round one.
+            guard kind != .duration && kind != .age || range.count > 1 else {
+                throw FilterValueProblem(
+                    message: "no time is exactly \(value): write \(row.example), or a range such "
+                        + "as 1s-2s"
+                )
+            }
+            return range
         case .below:
             let number = try number(kind, value)
             guard number > 0 else {
@@ -120,6 +125,11 @@ extension FilterTest.Comparison {
             !high.isEmpty
         else { throw notANumber(kind, value) }
         let (first, last) = (try number(kind, low), try number(kind, high))
+        if kind == .status, !(100...599).contains(first) || !(100...599).contains(last) {
+            throw FilterValueProblem(
+                message: "unknown status \"\(value)\"; write 404, 5xx or 200-299"
+            )
+        }
         guard first <= last else {
             throw FilterValueProblem(
                 message: "the range \(value) is empty: write \(high)-\(low)"
@@ -143,7 +153,7 @@ extension FilterTest.Comparison {
                 if let count = Units.wholeNumber(value[...]) { return count }
                 return Int64(try Units.size(value))
             case .status:
-                guard let status = Units.wholeNumber(value[...]), 100...599 ~= status else {
+                guard let status = Units.wholeNumber(value[...]), 0...999 ~= status else {
                     throw Units.Problem(
                         message: "unknown status \"\(value)\"",
                         hint: "write 404, 5xx or 200-299"

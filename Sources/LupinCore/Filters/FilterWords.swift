@@ -5,29 +5,63 @@ package enum FilterWords {
     /// Whether a word belongs to a filter: it begins with a comparison, or joins comparisons.
     package static func belongs(_ word: String) -> Bool {
         let core = word.drop { $0 == "(" || $0 == " " }
-        if core.isEmpty || core.allSatisfy({ $0 == ")" }) { return true }
-        let name = core.prefix { !$0.isWhitespace && !":~<>=()".contains($0) }
-        if ["and", "or", "not"].contains(name.lowercased()) { return true }
-        guard !name.isEmpty, let next = core.dropFirst(name.count).first else { return false }
-        // `./a:b` and `C:\log` are files.
-        return ":~<>=".contains(next) && name.utf8.allSatisfy(\.isFilterKeyByte)
+        if core.allSatisfy({ $0 == ")" }) { return !word.isEmpty }
+        return isComparison(core) || joins(core.prefix { !$0.isWhitespace && $0 != "(" })
+    }
+
+    /// Whether a word compares a key that exists.
+    package static func namesKey(_ word: String) -> Bool {
+        let name = word.drop { $0 == "(" || $0 == " " }.prefix(while: isNameLetter)
+        return FilterKey(rawValue: name.lowercased()) != nil
     }
 
     /// The filter that words make up.
     ///
-    /// The shell turns `rule:"dev tenant"` into one word with a space; its value is quoted again,
-    /// unless comparisons follow in the same word.
+    /// The shell turns `rule:"dev tenant"` into one word with a space; its value is quoted again
+    /// where the word is no filter by itself.
     package static func joined(_ words: [String]) -> String {
-        words.map(quoted).joined(separator: " ")
+        words.filter { !$0.allSatisfy(\.isWhitespace) }.map(completed).joined(separator: " ")
     }
 
-    private static func quoted(_ word: String) -> String {
-        let parts = word.split(whereSeparator: \.isWhitespace).map(String.init)
-        guard parts.count > 1, !word.contains("\""), !parts.dropFirst().contains(where: belongs),
-            let end = word.firstIndex(where: { ":~<>=".contains($0) })
+    /// A value in quotation marks.
+    package static func quoted(_ value: Substring) -> String {
+        "\"\(value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+    }
+
+    private static func completed(_ word: String) -> String {
+        let parts = word.split(whereSeparator: \.isWhitespace)
+        guard parts.count > 1, let last = parts.last, !joins(last),
+            !parts.dropFirst().contains(where: isComparison), (try? ExchangeFilter(word)) == nil
         else { return word }
-        let value = word[word.index(after: end)...].replacing("\\", with: "\\\\")
-        return "\(word[...end])\"\(value)\""
+        let opening = word.prefix { $0 == "(" || $0 == " " }
+        let name = word.dropFirst(opening.count).prefix(while: isNameLetter)
+        let rest = word.dropFirst(opening.count + name.count)
+        let isLong = rest.hasPrefix("<=") || rest.hasPrefix(">=")
+        let comparator = rest.prefix(isLong ? 2 : 1)
+        var value = rest.dropFirst(comparator.count)
+        // Who writes quotation marks has written all that there are.
+        guard value.first != "\"" else { return word }
+        var closing = ""
+        for _ in opening.filter({ $0 == "(" }) where value.last == ")" {
+            closing += String(value.removeLast())
+        }
+        return "\(opening)\(name)\(comparator)\(quoted(value))\(closing)"
+    }
+
+    private static func isNameLetter(_ letter: Character) -> Bool {
+        letter.utf8.allSatisfy(\.isFilterKeyByte)
+    }
+
+    private static func joins(_ word: Substring) -> Bool {
+        ["and", "or", "not"].contains(word.lowercased())
+    }
+
+    /// Whether a word begins with the name of a key and a comparator; `./a:b` and `a.b:c` don't.
+    private static func isComparison(_ word: Substring) -> Bool {
+        let name = word.drop { $0 == "(" }.prefix(while: isNameLetter)
+        let rest = word.drop { $0 == "(" }.dropFirst(name.count)
+        guard !name.isEmpty, let next = rest.first else { return false }
+        return ":~<>=".contains(next) || rest.hasPrefix("!=")
     }
 }
 

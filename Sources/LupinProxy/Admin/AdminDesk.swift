@@ -95,6 +95,9 @@ struct AdminDesk {
             let name = path.dropFirst(prefix.count)
             if method == .delete, let id = ExchangeID(text: name) { return await cancel(id) }
             let filter = Self.parameter("filter", in: target)
+            if Self.parameter("host", in: target) != nil {
+                return AdminAnswer(400, sentence: "host is now written as filter=host:NAME")
+            }
             do throws(FilterProblem) {
                 if let reference = try ExchangeReference(path: name, filter: filter) {
                     return isReading ? await exchange(reference) : .notAllowed("GET, HEAD, DELETE")
@@ -150,20 +153,14 @@ struct AdminDesk {
         } catch {
             return AdminAnswer(400, sentence: clean(error.sentence(in: text)))
         }
+        let form = Self.parameter("format", in: target)
+        guard form == nil || form == "lines" || form == "full" else {
+            return AdminAnswer(400, sentence: "format is lines or full")
+        }
         let after = Self.parameter("after", in: target).flatMap { ExchangeID(text: Substring($0)) }
-        let all = shared.history.entries(after: after)
         var format = RecordFormat(redactor: shared.redactor)
-        let kept = kept(count, of: all, by: filter, &format)
-        switch Self.parameter("format", in: target) {
-        case "lines":
-            return lines(kept.reversed(), of: all) { Array($0.line(&format)) }
-        case "full":
-            return lines(kept.reversed(), of: all) { entry in
-                var line = JSONLine()
-                entry.add(to: &line, &format)
-                return line.bytes
-            }
-        case nil:
+        let (kept, last) = kept(count, after: after, by: filter, &format)
+        guard let form else {
             return AdminAnswer { line in
                 line.openList("exchanges")
                 for entry in kept {
@@ -172,34 +169,58 @@ struct AdminDesk {
                 }
                 line.closeList()
             }
-        case _?: return AdminAnswer(400, sentence: "format is lines or full")
         }
+        var answer = AdminAnswer(200, JSONLine())
+        answer.contentType = "application/jsonl"
+        answer.body = []
+        for entry in kept.reversed() {
+            var line = JSONLine()
+            if form == "full" {
+                entry.add(to: &line, &format)
+            } else {
+                line.bytes = entry.line(&format)
+            }
+            answer.body += line.bytes
+            answer.body.append(0x0A)
+        }
+        // For who goes on from there.
+        if let last = last ?? after { answer.fields = [("Lupin-Last", last.text)] }
+        return answer
     }
 
-    /// The last `count` of `entries` that a filter keeps, the latest first.
+    /// The last `count` exchanges that ended after the one called `after` and that a filter keeps,
+    /// the latest first; and the ID of the latest of all.
     private func kept(
         _ count: Int,
-        of entries: [ExchangeHistory.Entry],
+        after: ExchangeID? = nil,
         by filter: ExchangeFilter,
         _ format: inout RecordFormat
-    ) -> [ExchangeHistory.Entry] {
+    ) -> (entries: [ExchangeHistory.Entry], last: ExchangeID?) {
         let now = SystemCall.wallMicroseconds()
         var kept: [ExchangeHistory.Entry] = []
-        for entry in entries.reversed() {
-            guard kept.count < count else { break }
+        var last: ExchangeID?
+        shared.history.forEachLatest { entry in
+            last = last ?? entry.id
+            guard kept.count < count, entry.id != after else { return false }
             if entry.isKept(by: filter, &format, now: now) { kept.append(entry) }
+            return true
         }
-        return kept
+        return (kept, last)
     }
 
     private func exchange(_ reference: ExchangeReference) async -> AdminAnswer {
-        let ended: [ExchangeHistory.Entry]
+        var ended: [ExchangeHistory.Entry] = []
+        var problem = ExchangeReferenceProblem.unknown
         switch reference {
-        case .id(let digits): ended = shared.history.entries(digits: digits)
+        case .id(let digits):
+            shared.history.forEachLatest { entry in
+                if entry.id.text.hasPrefix(digits) { ended.append(entry) }
+                return true
+            }
         case .last(let place, let filter):
             var format = RecordFormat(redactor: shared.redactor)
-            let all = shared.history.entries(after: nil)
-            ended = kept(place, of: all, by: filter, &format).dropFirst(place - 1).map { $0 }
+            ended = Array(kept(place, by: filter, &format).entries.dropFirst(place - 1))
+            problem = .unfit
         }
         var live: [LiveExchange] = []
         if case .id(let digits) = reference {
@@ -220,7 +241,7 @@ struct AdminDesk {
             return AdminAnswer(200, line)
         }
         guard let exchange = live.first else {
-            return AdminAnswer(404, sentence: ExchangeReferenceProblem.unknown.sentence)
+            return AdminAnswer(404, sentence: problem.sentence)
         }
         return AdminAnswer { line in
             line.add("live")
@@ -240,23 +261,6 @@ struct AdminDesk {
             }
             line.closeList()
         }
-    }
-
-    /// JSON lines; the field `Lupin-Last` has the ID of the latest of `all`, to go on from there.
-    private func lines(
-        _ entries: some Sequence<ExchangeHistory.Entry>,
-        of all: [ExchangeHistory.Entry],
-        _ line: (ExchangeHistory.Entry) -> [UInt8]
-    ) -> AdminAnswer {
-        var answer = AdminAnswer(200, JSONLine())
-        answer.contentType = "application/jsonl"
-        answer.body = []
-        for entry in entries {
-            answer.body += line(entry)
-            answer.body.append(0x0A)
-        }
-        if let last = all.last { answer.fields = [("Lupin-Last", last.id.text)] }
-        return answer
     }
 
     private func live() async -> AdminAnswer {

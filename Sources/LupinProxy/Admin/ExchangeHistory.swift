@@ -50,19 +50,16 @@ final class ExchangeHistory: Sendable {
 
     private struct Ring {
         var entries: [Entry] = []
-        /// The index of the next entry, once the ring is full.
-        private(set) var next = 0
+        /// How many exchanges have been added, ever; the next one has this number.
+        private(set) var added = 0
 
-        /// All entries, the latest first.
-        var latest: some Collection<Entry> {
-            let kept = entries.count
-            return (0..<kept).lazy.map { age in entries[(next + 2 * kept - 1 - age) % kept] }
-        }
+        /// The numbers of the entries.
+        var numbers: Range<Int> { added - entries.count..<added }
 
-        /// The index of the oldest entry, once the ring is full.
+        /// The index for the next one, which is that of the oldest once the ring is full.
         mutating func takeNext(of limit: Int) -> Int {
-            defer { next = next + 1 == limit ? 0 : next + 1 }
-            return next
+            defer { added += 1 }
+            return added % limit
         }
     }
 
@@ -86,35 +83,38 @@ final class ExchangeHistory: Sendable {
     ) {
         guard limit > 0 else { return }
         ring.withLock { ring in
-            var place = ring.entries.count
-            if place < limit {
-                ring.entries.append(Entry())
-            } else {
-                place = ring.takeNext(of: limit)
-            }
+            let place = ring.takeNext(of: limit)
+            if place == ring.entries.count { ring.entries.append(Entry()) }
             ring.entries[place].become(&record, &fields, changed: changed)
         }
     }
 
     var count: Int { ring.withLock { $0.entries.count } }
 
-    /// The last `count` entries, the latest first.
-    func latest(_ count: Int) -> [Entry] {
-        ring.withLock { Array($0.latest.prefix(count)) }
+    /// The entries that ended last, or before the one with the number `end`: at most `count`, the
+    /// latest first, and the number of the earliest of them.
+    func latest(_ count: Int, before end: Int? = nil) -> (entries: [Entry], start: Int) {
+        ring.withLock { ring in
+            let numbers = ring.numbers.clamped(to: 0..<(end ?? .max))
+            let wanted = numbers.suffix(count)
+            return (wanted.reversed().map { ring.entries[$0 % limit] }, wanted.startIndex)
+        }
     }
 
-    /// Those whose ID begins with these digits, the latest first.
-    func entries(digits: String) -> [Entry] {
-        // Workers wait for the lock, so texts are compared after it.
-        latest(limit).filter { $0.id.text.hasPrefix(digits) }
+    /// Passes entries to `take`, the latest first, until it returns false.
+    ///
+    /// Workers wait for the lock, so it is held for a few entries at a time.
+    func forEachLatest(_ take: (Entry) -> Bool) {
+        var end: Int?
+        while true {
+            let (entries, start) = latest(Self.pieceCount, before: end)
+            for entry in entries where !take(entry) { return }
+            if entries.count < Self.pieceCount { return }
+            end = start
+        }
     }
 
-    /// The entries that ended after the one called `id`, the oldest first; all when it is not kept.
-    func entries(after id: ExchangeID?) -> [Entry] {
-        let all = Array(latest(limit).reversed())
-        guard let id, let place = all.lastIndex(where: { $0.id == id }) else { return all }
-        return Array(all[(place + 1)...])
-    }
+    private static let pieceCount = 256
 }
 
 extension ExchangeHistory.Entry {

@@ -215,14 +215,13 @@ final class DownstreamHTTP1: Downstream {
             keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true
             && (isBodiless || framing != .untilClose)
             && (!isConnect || channel.isQuiet(asksKernel: true))
-        var options = ResponseOptions(
-            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing
+        // In one expression: changing it afterwards would copy it.
+        let options = ResponseOptions(
+            framing: isBodiless ? body.contentLength.map(BodyFraming.length) ?? .none : framing,
+            persistence: isTunnel || mayPersist ? .implied : .close,
+            via: body.via,
+            date: isTunnel ? nil : body.date
         )
-        if !isTunnel {
-            options.persistence = mayPersist ? .implied : .close
-            options.date = body.date
-        }
-        options.via = body.via
         channel.stage { ResponseSerializer.append(head, options, to: &$0) }
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer

@@ -64,7 +64,7 @@ extension Exchange {
     }
 
     private var hasAdapters: Bool {
-        if resources.shared.interceptor != nil { return true }
+        if resources.shared.hasInterceptor { return true }
         return plan?.isPassive == false
     }
 
@@ -227,7 +227,7 @@ extension Exchange {
         swap(&fields, &request.fields)
         wishes = HopByHop.mark(
             request: &fields,
-            keepsProxyAuthorization: hop.parent != nil && hop.parent?.userinfo == nil
+            keepsProxyAuthorization: hop.leavesProxyAuthorization
         )
         swap(&fields, &request.fields)
         // RFC 9110 §7.8: Upgrade in an HTTP/1.0 request is ignored.
@@ -302,7 +302,7 @@ extension Exchange {
         _ hop: NextHop,
         isHostFromFile: Bool
     ) throws(LupinError) {
-        guard hop.connectedParent != nil, let address = origin.host.address else { return }
+        guard hop.isThroughParent, let address = origin.host.address else { return }
         let denial = snapshot.access.denial(
             of: address,
             port: origin.port,

@@ -66,7 +66,7 @@ extension Exchange {
     /// Whether the request is for the page of `http://lupin/`; a rule for that host comes first.
     private func isForSetup(_ origin: Origin) -> Bool {
         request.form == .absolute && enclosure == nil
-            && snapshot.rules.leavesSetupPage(at: origin)
+            && snapshot.leavesSetupHost && origin.isSetupPage
     }
 
     /// Refuses a request with our own name in Via: it has been here before (RFC 9110 §7.6.3).

@@ -28,7 +28,7 @@ extension Exchange {
             asksForPassword: authenticator != nil,
             isWebSocket: protocolName != nil,
             expectsContinue: expectsContinue,
-            hasInterceptor: resources.shared.interceptor != nil
+            hasInterceptor: resources.shared.hasInterceptor
         )
         if let cause { return callTask(from: .request(behind: authenticator), because: cause) }
         do throws(LupinError) {
@@ -54,7 +54,7 @@ extension Exchange {
             asksForOwner: mustAskForOwner(at: known.origin)
         )
         if let cause { return cause }
-        if let canned = plan?.respond {
+        if let plan, let canned = plan.respond {
             let (source, sink) = present(response(canned))
             try deliver(from: source, to: sink)
             return nil
@@ -63,7 +63,7 @@ extension Exchange {
         let adapted = if let plain { plain } else { try adaptAtOnce(for: known) }
         guard let adapted else { return .credential }
         if wishes.upgrade != nil { return .upgrade }
-        if let policy = plan?.cache {
+        if let plan, let policy = plan.cache {
             guard let (source, sink) = try openFromMemory(policy, adapted) else { return .store }
             try deliver(from: source, to: sink)
             return nil
@@ -132,7 +132,7 @@ extension Exchange {
         let cause = Promotion.atResponse(
             status: response.status,
             plan,
-            hasInterceptor: resources.shared.interceptor != nil
+            hasInterceptor: resources.shared.hasInterceptor
         )
         if let cause { return cause }
         if let authentication {

@@ -192,12 +192,13 @@ final class Attempt {
     }
 
     private func options() -> RequestOptions {
-        let parent = adapted.hop.parent
         let isConnect = exchange.request.method == .connect
+        var toOrigin = true
         var proxyAuthorization: String?
-        if let parent, parent.userinfo != nil {
+        if case .parent(let parent) = adapted.hop {
+            toOrigin = false
             proxyAuthorization = exchange.resources.shared.parentCredentials.field(
-                for: parent,
+                for: parent.proxy,
                 method: adapted.head.method,
                 uri: target
             )
@@ -205,12 +206,12 @@ final class Attempt {
         // In one expression: changing it afterwards would copy it.
         return RequestOptions(
             target: isConnect
-                ? .authority : parent == nil ? .origin : .absolute(adapted.origin.scheme),
+                ? .authority : toOrigin ? .origin : .absolute(adapted.origin.scheme),
             authority: isConnect ? adapted.origin.hostAndPort : adapted.origin.authority,
             framing: framing,
             via: exchange.snapshot.via(
                 received: exchange.request.version,
-                pseudonym: exchange.resources.shared.pseudonym
+                exchange.resources.shared.via
             ),
             acceptsTrailers: exchange.acceptsTrailers,
             upgrade: exchange.wishes.upgrade,

@@ -201,7 +201,7 @@ extension Attempt {
         to client: IPAddress,
         isHostFromFile: Bool
     ) -> Bool {
-        guard let peer, adapted.hop.connectedParent == nil else { return false }
+        guard let peer, !adapted.hop.isThroughParent else { return false }
         let denial = exchange.snapshot.access.denial(
             of: peer.address,
             port: peer.port,

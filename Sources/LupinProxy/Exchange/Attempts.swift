@@ -212,7 +212,7 @@ extension Exchange {
 
     /// The first request, which only lacks credentials.
     private func begin(_ prepared: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
-        guard plan?.isPassive == false || resources.shared.interceptor != nil else {
+        guard plan?.isPassive == false || resources.shared.hasInterceptor else {
             return prepared
         }
         return try await ready(try await authenticate(prepared))
@@ -227,7 +227,7 @@ extension Exchange {
     /// Whether a response needs a decision.
     private func needsVerdict(_ status: UInt16) -> Bool {
         if status == 101 { return false }
-        let hasInterceptor = resources.shared.interceptor != nil
+        let hasInterceptor = resources.shared.hasInterceptor
         return plan?.judgesResponses == true
             || Promotion.atResponse(status: status, plan, hasInterceptor: hasInterceptor) != nil
     }

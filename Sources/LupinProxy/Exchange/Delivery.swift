@@ -43,17 +43,15 @@ extension Exchange {
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
             keepsAltSvc: enclosure == nil
         )
+        // In one expression: changing it afterwards would copy it.
         var body = ResponseBody(
             framing: framing,
-            contentLength: contentLength
+            contentLength: contentLength,
+            via: snapshot.via(received: head.version, resources.shared.via),
+            date: head.fields.first(.date) == nil ? resources.dateText : nil,
+            // A response may precede the end of the request: the client may never send the rest.
+            closes: resources.isDraining || !isUploadDone
         )
-        if head.fields.first(.date) == nil { body.date = resources.dateText }
-        body.via = snapshot.via(
-            received: head.version,
-            pseudonym: resources.shared.pseudonym
-        )
-        // When a response precedes the end of the request, the client may never send the rest.
-        body.closes = resources.isDraining || !isUploadDone
         if let status = caching?.field {
             head.fields.add(name: "Cache-Status", value: status)
         }

@@ -58,10 +58,19 @@ struct ResponseBody: Sendable {
     /// Added when the response has no Date (RFC 9110 §6.6.1).
     var date: String?
     /// The connection must not be reused.
-    var closes = false
+    var closes: Bool
 
-    init(framing: BodyFraming, contentLength: UInt64? = nil) {
+    init(
+        framing: BodyFraming,
+        contentLength: UInt64? = nil,
+        via: ViaMember? = nil,
+        date: String? = nil,
+        closes: Bool = false
+    ) {
         self.framing = framing
         self.contentLength = contentLength
+        self.via = via
+        self.date = date
+        self.closes = closes
     }
 }

@@ -36,7 +36,7 @@ final class Exchange: Rostered {
     var hasMoved: Bool { clientRequest != nil }
     /// Whether the request's body may have to be sent again because of a response.
     var mayRepeatBody: Bool {
-        resources.shared.interceptor != nil || plan?.mayRepeatBody ?? false
+        resources.shared.hasInterceptor || plan?.mayRepeatBody ?? false
     }
     let expectsContinue: Bool
     let acceptsTrailers: Bool
@@ -229,7 +229,12 @@ final class Exchange: Rostered {
         case .intercept(let rule, let mayTunnel):
             guard let begun = try await intercept(for: rule, at: origin, mayTunnel: mayTunnel)
             else {
-                try await tunnel(to: origin)
+                // What a rule answers the CONNECT with is given instead of a tunnel.
+                if let canned = plan?.respond {
+                    try await send(canned)
+                } else {
+                    try await tunnel(to: origin)
+                }
                 break
             }
             interception = begun

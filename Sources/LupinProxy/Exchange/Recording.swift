@@ -70,7 +70,13 @@ extension Exchange {
     /// Adds the members of the record that are known only at the end.
     private func complete(_ record: inout ExchangeRecord) {
         // Copied only now, so that the head was uniquely referenced while it changed.
-        if hasRequest { record.request = clientRequest ?? request }
+        if hasRequest {
+            if let clientRequest {
+                record.request = clientRequest
+            } else {
+                record.request = request
+            }
+        }
         if !attempts.isEmpty {
             swap(&record.attempts, &attempts)
             let last = record.attempts.count - 1

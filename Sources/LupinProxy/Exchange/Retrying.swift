@@ -78,7 +78,7 @@ extension Exchange {
     ) async throws(LupinError) -> Verdict? {
         let response = obtained.response
         let isMinded = validationFailure != nil || retryPolicy.minds(response.status)
-        guard isMinded || resources.shared.interceptor != nil else { return nil }
+        guard isMinded || resources.shared.hasInterceptor else { return nil }
         var failure = attempt.failure(nil)
         failure.response = response.head
         failure.validationFailure = validationFailure

@@ -39,7 +39,7 @@ extension Exchange {
 
     /// Whether the head of a response passes `validate:`.
     func passesValidation(_ response: ParsedResponse, of attempt: Attempt) -> Bool {
-        guard let policy = plan?.validation else { return true }
+        guard let plan, let policy = plan.validation else { return true }
         guard policy.check(response, to: attempt.adapted.head) == nil else { return false }
         record.validation = ValidationRecord()
         return true

@@ -124,7 +124,7 @@ struct Dialer {
                     port: hop.port,
                     host: hop.host,
                     client: client,
-                    isHostFromFile: isHostFromFile || hop.connectedParent != nil
+                    isHostFromFile: isHostFromFile || hop.isThroughParent
                 )
             else { return true }
             refusal = denial

@@ -48,6 +48,20 @@ enum NextHop: Hashable, Sendable {
         }
     }
 
+    /// Whether the client's own Proxy-Authorization is for the parent proxy, which has no
+    /// credentials of ours.
+    var leavesProxyAuthorization: Bool {
+        if case .parent(let parent) = self { parent.proxy.userinfo == nil } else { false }
+    }
+
+    /// Whether a parent proxy is connected to; cheaper than a look at it.
+    var isThroughParent: Bool {
+        switch self {
+        case .origin, .secure(_, _, nil): false
+        case .parent, .secure: true
+        }
+    }
+
     /// The parent proxy that is connected to, whether it receives requests or only tunnels.
     var connectedParent: ParentHop? {
         switch self {

@@ -2,15 +2,42 @@
 package import LupinCore
 
 /// One member of Via (RFC 9110 §7.6.3).
-package struct ViaMember: Sendable, Hashable {
+///
+/// A class, so that options of messages hold it as one reference.
+package final class ViaMember: Sendable {
     /// The version in which the message was received.
-    package var receivedProtocol: ProtocolVersion
+    package let receivedProtocol: ProtocolVersion
     /// The name of this proxy, such as `lupin-1f2e3d4c`.
-    package var pseudonym: String
+    package let pseudonym: String
 
     package init(_ receivedProtocol: ProtocolVersion, pseudonym: String) {
         self.receivedProtocol = receivedProtocol
         self.pseudonym = pseudonym
+    }
+}
+
+/// The members of Via by which one proxy names itself, made once for all messages.
+package final class ViaMembers: Sendable {
+    /// The name of the proxy, such as `lupin-1f2e3d4c`.
+    package let pseudonym: String
+    private let http10: ViaMember
+    private let http11: ViaMember
+    private let http2: ViaMember
+
+    package init(pseudonym: String) {
+        self.pseudonym = pseudonym
+        http10 = ViaMember(.http10, pseudonym: pseudonym)
+        http11 = ViaMember(.http11, pseudonym: pseudonym)
+        http2 = ViaMember(.http2, pseudonym: pseudonym)
+    }
+
+    /// The member for a message that was received in `version`.
+    package func member(_ version: ProtocolVersion) -> ViaMember {
+        switch version {
+        case .http10: http10
+        case .http11: http11
+        case .http2: http2
+        }
     }
 }
 
@@ -36,7 +63,7 @@ extension HeadCursor {
         }
     }
 
-    mutating func appendVia(_ via: borrowing ViaMember) {
+    mutating func appendVia(_ via: ViaMember) {
         switch via.receivedProtocol {
         case .http10: append("Via: 1.0 " as StaticString)
         case .http11: append("Via: 1.1 " as StaticString)

@@ -20,11 +20,11 @@ package struct RequestOptions: Sendable {
     package var framing: BodyFraming
     package var via: ViaMember?
     /// Sends `TE: trailers`.
-    package var acceptsTrailers = false
+    package var acceptsTrailers: Bool
     /// The protocol of `Upgrade`, such as `websocket`.
     package var upgrade: String?
     /// Sends `Connection: close`.
-    package var closes = false
+    package var closes: Bool
     /// The credentials for a parent proxy.
     package var proxyAuthorization: String?
 
@@ -43,6 +43,7 @@ package struct RequestOptions: Sendable {
         self.via = via
         self.acceptsTrailers = acceptsTrailers
         self.upgrade = upgrade
+        closes = false
         self.proxyAuthorization = proxyAuthorization
     }
 }

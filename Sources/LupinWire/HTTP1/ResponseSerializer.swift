@@ -14,14 +14,26 @@ package struct ResponseOptions: Sendable {
 
     /// How the body will be framed; for HEAD and 304, `.length` is the length for GET.
     package var framing: BodyFraming
-    package var persistence = Persistence.implied
+    package var persistence: Persistence
     package var via: ViaMember?
     /// The value of Date if the response has none (RFC 9110 §6.6.1).
     package var date: String?
     /// The protocol of `Upgrade` in a 101.
     package var upgrade: String?
 
-    package init(framing: BodyFraming) { self.framing = framing }
+    package init(
+        framing: BodyFraming,
+        persistence: Persistence = .implied,
+        via: ViaMember? = nil,
+        date: String? = nil,
+        upgrade: String? = nil
+    ) {
+        self.framing = framing
+        self.persistence = persistence
+        self.via = via
+        self.date = date
+        self.upgrade = upgrade
+    }
 }
 
 /// Writes response heads.

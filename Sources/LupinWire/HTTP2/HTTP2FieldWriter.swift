@@ -240,7 +240,7 @@ private struct HeaderBlock: ~Copyable {
         append(name, from: start)
     }
 
-    mutating func add(_ via: borrowing ViaMember) {
+    mutating func add(_ via: ViaMember) {
         let start = used
         switch via.receivedProtocol {
         case .http10: store("1.0 ")

@@ -10,14 +10,16 @@ struct CachePreviewTests {
         _ pairs: CacheFields = [],
         hasContent: Bool = false,
         attachments: [Attached] = [],
-        user: String? = nil
+        user: String? = nil,
+        isUserKnown: Bool = true
     ) -> CachePreview {
         CachePreview(
             policy,
             of: get(pairs, method: method),
             hasContent: hasContent,
             attachments: Attachments(attachments),
-            user: user
+            user: user,
+            isUserKnown: isUserKnown
         )
     }
 
@@ -34,6 +36,18 @@ struct CachePreviewTests {
             ]
         )
         #expect(preview.bypass == nil && preview.refusal == nil && preview.partition.isEmpty)
+    }
+
+    @Test func `who shares depends on the user, or on cookies where it is not known`() {
+        let policy = CachePolicy.changed { $0.mode = .private }
+        let known = preview(policy, .get, [("Cookie", "a=b")])
+        #expect(known.partition == [.user(nil)])
+        let unknown = preview(policy, .get, [("Cookie", "a=b")], isUserKnown: false)
+        #expect(unknown.partition == [.user(nil), .cookie])
+        #expect(
+            unknown.lines[0]
+                == "private: for each user alone, apart by its Cookie, since its user is not known"
+        )
     }
 
     @Test func `a PURGE is told as what it is`() {

@@ -23,8 +23,9 @@ struct ExchangeFilterTests {
         ("port:80", true), ("port:1-79", false), ("method:get", true), ("method:POST", false),
         ("status:200", true), ("status:2xx", true), ("status:2XX", true),
         ("status:200-299", true), ("status:5xx", false), ("status>=200", true),
-        ("status<200", false), ("status>199", true), ("status<=200", true),
+        ("status<600", true), ("status<200", false), ("status>199", true), ("status<=200", true),
         ("outcome:ok", true), ("outcome:denied", false), ("outcome:*", true),
+        ("rule=github", true), ("rule=GitHub", false), ("rule=git*", false),
         ("rule:github", true), ("rule:git", false), ("rule:git*", true), ("rule~hub", true),
         ("step:\"default accept\"", true), ("program:curl", true), ("user:*", false),
         ("client:127.0.0.1", true), ("client:127.0.0.0/8", true), ("client:10.0.0.0/8", false),
@@ -102,7 +103,7 @@ struct ExchangeFilterTests {
         )
         for filter in [
             "host:a.example", "url~/x", "method:GET", "duration>1s", "attempts:2", "rule:a",
-            "client:::1", "program:git", "age:1m",
+            "client:::1", "program:git", "age:59s-61s",
         ] {
             #expect(try keeps(filter, live), "\(filter)")
         }
@@ -123,6 +124,13 @@ struct ExchangeFilterTests {
             "outcome:bad", 8, 3,
             "unknown outcome \"bad\"; known are ok, error, aborted, truncated, denied"
         ),
+        ("status:600", 7, 3, "unknown status \"600\"; write 404, 5xx or 200-299"),
+        (
+            "duration:1s", 9, 2,
+            "no time is exactly 1s: write duration>1s, or a range such as 1s-2s"
+        ), ("host!=a", 0, 7, "\"!=\" is no comparator; write not host:a"),
+        ("host==a", 5, 2, "a value can't begin with =: comparators are : = ~ < <= > >="),
+        ("duration=>1s", 9, 3, "a value can't begin with >: comparators are : = ~ < <= > >="),
         ("duration>5", 9, 1, "\"5\" has no unit; write 5s"),
         ("duration~5", 0, 9, "duration is a number: write duration>1s"),
         ("host>a", 0, 5, "host can't be compared so: write host:*.acme.dev"),
@@ -161,6 +169,17 @@ struct ExchangeFilterTests {
         #expect(problem.sentence(in: filter).hasPrefix("at character 8 of the filter: "))
     }
 
+    @Test func `a line feed moves nothing`() throws {
+        let filter = "host:a\nhots:b"
+        let problem = try #require(throws: FilterProblem.self) { try ExchangeFilter(filter) }
+        #expect(problem.text(in: filter).hasSuffix("\n  host:a hots:b\n         ^^^^"))
+    }
+
+    @Test func `the record of a line with heads is asked`() throws {
+        let whole = try #require(parseJSON(#"{"record":{"url":{"domain":"a.example"}}}"#))
+        #expect(try keeps("host:a.example", whole))
+    }
+
     @Test func `depth and length are bounded`() {
         for filter in [
             String(repeating: "(", count: 100_000), String(repeating: "not ", count: 100_000),
@@ -185,7 +204,13 @@ struct ExchangeFilterTests {
         (["host:a", "or", "host:b"], "host:a or host:b"),
         (["host:a or status:5xx"], "host:a or status:5xx"),
         (["(host:a", "not", "rule:b)"], "(host:a not rule:b)"),
-        (["rule:\"a b\" x"], "rule:\"a b\" x"), ([], ""),
+        (["rule:\"a b\" x"], "rule:\"a b\" x"), ([], ""), (["", " "], ""),
+        (["rule:allow and deny"], "rule:\"allow and deny\""),
+        (["rule:say \"hi\" now"], "rule:\"say \\\"hi\\\" now\""),
+        (["(rule:dev tenant)"], "(rule:\"dev tenant\")"),
+        (["(rule:(dev tenant)"], "(rule:\"(dev tenant\")"),
+        (["size>=1 KiB"], "size>=\"1 KiB\""), (["host:x or", "port:1"], "host:x or port:1"),
+        (["host:a hots:b"], "host:a hots:b"),
     ])
     func `words of a shell are put together`(words: [String], filter: String) {
         #expect(FilterWords.joined(words) == filter)
@@ -195,6 +220,7 @@ struct ExchangeFilterTests {
         ("host:a", true), ("(host:a", true), (")", true), ("and", true), ("NOT", true),
         ("duration>1s", true), ("hots:a", true), ("lupin.jsonl", false), ("./a:b", false),
         ("-", false), ("/var/log/x", false), ("android.log", false), ("a.b:c", false),
+        ("", false), ("host!=a", true),
     ])
     func `files are told from filters`(word: String, belongs: Bool) {
         #expect(FilterWords.belongs(word) == belongs)

@@ -57,11 +57,14 @@ struct ArchiveCommandTests {
         let file = try folder.write("log.jsonl", lines.joined() + "garbage\n")
         let result = try Lupin.run("har", "export", "--log", file, "not status:2xx")
         #expect(try urls(result) == ["http://a.example/404"])
+        let script = "\"$0\" har export --log \"$1\" > /dev/full"
+        let full = try Lupin.run(program: "/bin/sh", ["-c", script, Lupin.path, file])
+        #expect(full.code == 1 && full.errors.contains("No space left"))
     }
 
     @Test(
         arguments: [
-            (["hots:a"], 64), (["--log", "/nonexistent/x"], 1),
+            (["hots:a"], 64), (["lupin.jsonl"], 64), (["--log", "/nonexistent/x"], 1),
             (["--socket", "/nonexistent/x"], 1), (["--socket", "a", "--log", "b"], 64),
         ] as [([String], Int32)]
     )

@@ -94,6 +94,39 @@ struct LogCommandTests {
         }
     }
 
+    @Test func `a long history comes whole, in order, and from a place on`() async throws {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let origin = try proxy.origin { connection in
+                while try connection.nextRequest() != nil { try connection.reply(204) }
+            }
+            let client = try proxy.client()
+            for i in 0..<600 { #expect(try client.get(origin.url("/\(i)")).status == 204) }
+            try proxy.settle()
+            func lines(_ query: String) throws -> [RecordLine] {
+                let reply = try proxy.admin("GET", "/v1/exchanges?format=lines&limit=1000\(query)")
+                return reply.bodyText.split(separator: "\n").compactMap { RecordLine(String($0)) }
+            }
+            let all = try lines("")
+            #expect(all.compactMap { $0["url.path"] } == (0..<600).map { "/\($0)" })
+            let id = try #require(all[590]["id"])
+            #expect(try lines("&after=\(id)").count == 9)
+            let rest = try proxy.admin("GET", "/v1/exchanges?format=lines&after=\(id)")
+            #expect(rest["Lupin-Last"] == all[599]["id"])
+            #expect(try log(proxy, "-n", "5", "path:/1").count == 1)
+            let reply = try proxy.admin("GET", "/v1/exchanges/last:7?filter=path%3A/1*")
+            #expect(reply.bodyText.contains("\"path\":\"/193\""))
+            #expect(try proxy.admin("GET", "/v1/exchanges/last:1?host=a").status == 400)
+        }
+    }
+
+    @Test func `a name that looks like a filter may be a file`() throws {
+        let folder = try Folder()
+        _ = try folder.write("log=prod", "")
+        let found = try Lupin.run(["log", "log=prod"], in: folder.path)
+        #expect(found.code == 0 && found.errors.isEmpty)
+        #expect(try Lupin.run(["log", "log=none"], in: folder.path).code == 64)
+    }
+
     @Test func `a file is read instead, all of it or its end`() throws {
         let folder = try Folder()
         let lines = (0..<60).map { i in

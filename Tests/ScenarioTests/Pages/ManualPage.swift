@@ -125,7 +125,7 @@ struct ManualPage: Sendable {
             let plain = code.replacing("[", with: "").replacing("]", with: "")
             // What is quoted is one argument, whatever is in it.
             let command =
-                /(?:^|\$\(|[|;&]) *(lupin(?: (?:[^|;&)'"]|'[^']*'|"[^"]*")*)?)(?:$|[|;&)])/
+                /(?:^|\$\(|[|;&]) *(lupin(?: (?:[^|;&)>'"]|'[^']*'|"[^"]*")*)?)(?:$|[|;&)>])/
             return plain.matches(of: command).map {
                 PageCommand(place: place, text: String($0.output.1))
             }
