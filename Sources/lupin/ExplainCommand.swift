@@ -157,7 +157,12 @@ struct ExplainCommand: ParsableCommand {
         var explanation = Explanation(request, rules.configuration, written, record: record)
         explanation.bypasses = bypasses
         return isJSON
-            ? explanation.json : ExplainText(explanation: explanation, tellsAll: tellsAll).text
+            ? explanation.json
+            : ExplainText(
+                explanation: explanation,
+                tellsAll: tellsAll,
+                columns: LocatedLog.columns ?? 80
+            ).text
     }
 
     private func explain(_ reference: ExchangeReference) throws {

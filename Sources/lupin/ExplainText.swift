@@ -6,9 +6,13 @@ struct ExplainText {
     let explanation: Explanation
     /// Whether to print all rules that do not match, and all settings.
     let tellsAll: Bool
+    /// The width of the terminal.
+    var columns = 80
 
     /// With more rules than this, only the matching ones are printed unless `tellsAll`.
     private static let rulesMax = 50
+    /// The columns before the bars of the timeline.
+    private static let timelineMargin = 24
 
     private var rules: [Rule] { explanation.rules }
 
@@ -16,6 +20,9 @@ struct ExplainText {
     var text: String {
         var lines = target
         if let record = explanation.record { lines += section("end", record.end.lines + deciding) }
+        if let timeline = explanation.record?.timeline {
+            lines += section("timeline", timeline.lines(columns: columns - Self.timelineMargin))
+        }
         lines += section("access", access)
         if !interception.isEmpty { lines += section("https", interception) }
         lines += section("rules", verdicts)

@@ -25,6 +25,24 @@ struct ConnectFailureTests {
         }
     }
 
+    /// An origin whose port refuses in the other family, and what holds that port.
+    private static func originOfOneFamily(
+        isV6: Bool
+    ) throws -> (origin: PlayedOrigin, refusing: PlainListener) {
+        var taken: [PlayedOrigin] = []
+        while taken.count < 50 {
+            let origin = try PlayedOrigin(at: isV6 ? .loopback6(port: 0) : .loopback(port: 0))
+            let port = origin.address.port
+            let other = isV6 ? SocketAddress.loopback(port: port) : .loopback6(port: port)
+            if let refusing = try? PlainListener(at: other) {
+                refusing.close()
+                return (origin, refusing)
+            }
+            taken.append(origin)
+        }
+        throw SocketFailure("every port is taken in the other family")
+    }
+
     /// One family listens, the other one refuses, and the resolver names the refusing one first.
     @Test(arguments: [true, false])
     func `the second address is tried when the first one refuses`(isV6First: Bool) async throws {
@@ -34,7 +52,8 @@ struct ConnectFailureTests {
             name == "two.test" ? .success(isV6First ? [v6, v4] : [v4, v6]) : .failure(.notFound)
         }
         try await ProxyFixture.run(resolve: resolve) { proxy in
-            let origin = try PlayedOrigin(at: isV6First ? .loopback(port: 0) : .loopback6(port: 0))
+            let (origin, refusing) = try Self.originOfOneFamily(isV6: !isV6First)
+            defer { refusing.close() }
             let client = try proxy.client()
             try client.send("GET", "http://two.test:\(origin.address.port)/")
             let connection = try origin.accept()

@@ -168,6 +168,8 @@ struct StageLogTests {
             let socket = client.stream.socket
             #expect(try socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
             #expect(try socket.receive(exactly: 4) == Array("1234".utf8))
+            // The next bytes must not be read in this turn, which goes by the time before.
+            try proxy.settle()
             try clock.advance(by: .seconds(1))
             try connection.send("5678")
             #expect(try socket.receive(exactly: 4) == Array("5678".utf8))

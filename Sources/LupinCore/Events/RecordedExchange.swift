@@ -37,6 +37,8 @@ package struct RecordedExchange: Sendable {
     package var attempts: [(url: String?, version: String?, status: UInt16?)]
     /// How it ended.
     package var end: RecordedEnd
+    /// Where its time went; nil when that is not recorded.
+    package var timeline: ExchangeTimeline?
     /// The client's response; nil when there was none.
     package var response: Response?
     /// lupin's own member of Cache-Status.
@@ -63,6 +65,7 @@ package struct RecordedExchange: Sendable {
         self.id = id
         self.host = host
         end = RecordedEnd(record)
+        timeline = ExchangeTimeline(record)
         method = record[field: .originalMethod]?.string ?? record[field: .method]?.string ?? ""
         mode = record[field: .mode]?.string ?? ""
         url = record[field: .url]?.string ?? ""

@@ -39,6 +39,8 @@ struct LogCommandTests {
             let explained = try Lupin.run("explain", "--socket", proxy.adminPath, String(id))
             #expect(explained.code == 0)
             #expect(explained.output.contains("\nend\n  delivered whole, status 204 after "))
+            #expect(explained.output.contains("\ntimeline\n  attempt 1\n"))
+            #expect(explained.output.contains(/\n    wait +[0-9]+ms  █+\n/))
             let live = try Lupin.run(
                 "explain",
                 "--socket",

@@ -1,0 +1,68 @@
+// Where the time went: bars of stages, one after the other, on one scale.
+import LupinCore
+import Testing
+
+struct ExchangeTimelineTests {
+    private func lines(_ record: String, columns: Int = 20) throws -> [String]? {
+        ExchangeTimeline(try #require(parseJSON(record)))?.lines(columns: columns)
+    }
+
+    @Test func `stages follow one another, and the pause before a retry`() throws {
+        let drawn = try lines(
+            """
+            {"timing":{"total":1000},"attempts":[
+              {"n":1,"why":"first","delay":500,
+               "timing":{"dns":50,"tcp":50,"wait":100,"total":200}},
+              {"n":2,"why":"retry","timing":{"send":0,"wait":200,"receive":100,"total":300}}]}
+            """
+        )
+        #expect(
+            drawn == [
+                "attempt 1", "  dns         50ms  █", "  tcp         50ms   █",
+                "  wait       100ms    ██", "  pause      500ms      ░░░░░░░░░░",
+                "attempt 2 (retry)", "  wait       200ms                ████",
+                "  receive    100ms                    ██",
+            ]
+        )
+    }
+
+    @Test func `a hedge begins beside the attempt that was slow`() throws {
+        let drawn = try lines(
+            """
+            {"timing":{"total":100},"attempts":[
+              {"n":1,"why":"first","timing":{"wait":100,"total":100}},
+              {"n":2,"why":"hedge","timing":{"wait":50,"total":50}}]}
+            """
+        )
+        #expect(
+            drawn == [
+                "attempt 1", "  wait       100ms  ████████████████████", "attempt 2 (hedge)",
+                "  wait        50ms  ██████████",
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        "{}", "[]", #"{"timing":{"total":5}}"#, #"{"timing":{"total":0},"attempts":[{}]}"#,
+        #"{"timing":{"total":5},"attempts":[{"n":1},{"timing":{"wait":"x"}}]}"#,
+    ])
+    func `without times there is none`(record: String) throws {
+        #expect(try lines(record) == nil)
+    }
+
+    @Test func `times of any size are drawn within the columns`() throws {
+        let far = "3999999999999"
+        for record in [
+            #"{"timing":{"total":1},"attempts":[{"timing":{"wait":\#(far),"receive":\#(far)}}]}"#,
+            #"{"timing":{"total":\#(far)},"attempts":[{"delay":\#(far),"timing":{"wait":1}}]}"#,
+        ] {
+            for line in try #require(try lines(record)) {
+                let bar = line.drop { $0 != "█" && $0 != "░" }
+                #expect(bar.count <= 20 && line.count <= 22 + 20 + 8, "\(line)")
+            }
+        }
+        let many = Array(repeating: #"{"delay":\#(far),"timing":{"wait":\#(far)}}"#, count: 1000)
+        let record = "{\"timing\":{\"total\":1},\"attempts\":[\(many.joined(separator: ","))]}"
+        #expect(try lines(record)?.count == 3000)
+    }
+}
