@@ -61,6 +61,19 @@ struct InterceptedAccessTests {
         }
     }
 
+    @Test func `a rule's answer to a CONNECT needs no trust rule`() async throws {
+        let rules = """
+            upstream: {tls: {require_trust_rule: true}}
+            rules: [{match: {host: origin.test, method: CONNECT}, respond: {status: 404}}]
+            """
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let answer = try proxy.client().connect(origin.authority("origin.test"))
+            #expect(answer.status == 404)
+            #expect(!origin.hasWaiting)
+        }
+    }
+
     @Test func `require_trust_rule lets through what a rule's trust covers`() async throws {
         let rules = """
             upstream: {tls: {require_trust_rule: true}}
