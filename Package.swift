@@ -66,7 +66,7 @@ let package = Package(
             linkerSettings: selfContained,
             plugins: ["EmbedPages"]
         ),
-        // Makes Swift of the pages in lupin.docc, so that `lupin help` needs no files.
+        // Makes Swift of the pages of lupin.docc and of the inspector, so that neither needs files.
         .plugin(name: "EmbedPages", capability: .buildTool(), path: "Sources/EmbedPages"),
 
         // Floor 3
@@ -74,7 +74,7 @@ let package = Package(
             name: "LupinProxy",
             dependencies: [
                 "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinCore", logging,
+                "LupinInspector", "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
@@ -89,6 +89,12 @@ let package = Package(
             name: "LupinStore",
             dependencies: ["CLinux", "CZlib", grdb],
             swiftSettings: strict
+        ),
+        .target(
+            name: "LupinInspector",
+            exclude: ["page"],
+            swiftSettings: strict,
+            plugins: ["EmbedPages"]
         ),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),

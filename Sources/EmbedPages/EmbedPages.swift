@@ -1,46 +1,52 @@
-// The build plugin that turns the pages of lupin.docc into Swift for `lupin help`.
+// The build plugin that turns text files of a target into Swift, so that the program needs no files.
 import Foundation
 import PackagePlugin
 
-/// Writes `ManualPages.swift`: the name and the text of each page, as string literals.
+/// Writes the name and the text of each file as string literals: of `TARGET.docc`, the pages for
+/// `lupin help`, without their `.md`; and of `page`, the files of the inspector's page.
 ///
 /// SwiftPM's own `.embedInCode` does the same by array literals of bytes. The compiler needs half a
 /// minute for 100 KB of those, and none for string literals.
 @main
 struct EmbedPages: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: Target) throws -> [Command] {
-        let folder = target.directoryURL.appending(path: "\(target.name).docc")
-        let pages = try FileManager.default.contentsOfDirectory(
+        let page = target.directoryURL.appending(path: "page")
+        let isPage = FileManager.default.fileExists(atPath: page.path)
+        let folder =
+            isPage ? page : target.directoryURL.appending(path: "\(target.name).docc")
+        let files = try FileManager.default.contentsOfDirectory(
             at: folder,
             includingPropertiesForKeys: nil
         )
-        .filter { $0.pathExtension == "md" }
+        .filter { isPage || $0.pathExtension == "md" }
         .sorted { $0.lastPathComponent < $1.lastPathComponent }
-        let output = context.pluginWorkDirectoryURL.appending(path: "ManualPages.swift")
+        let type = isPage ? "PageFiles" : "ManualPages"
+        let output = context.pluginWorkDirectoryURL.appending(path: "\(type).swift")
         return [
             .buildCommand(
-                displayName: "Embedding the pages of \(target.name).docc",
+                displayName: "Embedding the files of \(folder.lastPathComponent)",
                 executable: URL(filePath: "/bin/sh"),
-                arguments: ["-euc", script, "sh", output.path] + pages.map(\.path),
-                inputFiles: pages,
+                arguments: ["-euc", script, "sh", type, output.path] + files.map(\.path),
+                inputFiles: files,
                 outputFiles: [output]
             )
         ]
     }
 
-    /// A raw string literal with three number signs: no page has its end in it.
+    /// A raw string literal with three number signs: no file has its end in it.
     private var script: String {
         ####"""
-        output=$1
-        shift
+        type=$1
+        output=$2
+        shift 2
         {
-            echo '// Generated from the pages of the manual.'
-            echo 'enum ManualPages {'
+            echo '// Generated from text files.'
+            echo "enum $type {"
             echo 'static let texts: [(name: String, text: String)] = ['
-            for page; do
-                name=${page##*/}
+            for file; do
+                name=${file##*/}
                 printf '("%s", ###"""\n' "${name%.md}"
-                cat "$page"
+                cat "$file"
                 printf '\n"""###),\n'
             done
             echo ']'

@@ -195,6 +195,7 @@ public final class Proxy: Sendable {
         shared.tokenThread.abandon()
         shared.bodyThread.abandon()
         shared.responses.close()
+        shared.captures.close()
         shared.cookieJars.flush(now: SystemCall.wallMicroseconds() / 1_000_000)
         for listener in listeners { listener.entrance.authenticator?.abandon() }
         shared.records.close()

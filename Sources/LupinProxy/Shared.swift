@@ -21,7 +21,8 @@ import Synchronization
 /// challenges), `TaintedSecrets` (secrets that no log may hold), `ThrottleBuckets` (rates that
 /// rules limit), `CompressionRefusals` (origins that refused compressed bodies),
 /// `ParentCredentials` (challenges of parent proxies), `CookieJars` (cookies that servers set),
-/// `ExchangeHistory` (the exchanges that ended last), `OriginHealths` (the health of origins, for
+/// `ExchangeHistory` (the exchanges that ended last), `CaptureDesk` with `CaptureScribe` (captured
+/// exchanges), `OriginHealths` (the health of origins, for
 /// retries), `ResponseStore` with `Flight` and `GrowingBody` (stored responses, and those on their
 /// way), `DiskTier` with `DiskStore` and `DiskTally` (the part of them that lies on disk).
 final class Shared: Sendable {
@@ -39,6 +40,7 @@ final class Shared: Sendable {
     let health = OriginHealths()
     let responses: ResponseStore
     let history: ExchangeHistory
+    let captures: CaptureDesk
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
     let tickets = TicketStore()
@@ -119,6 +121,7 @@ final class Shared: Sendable {
         tokens = TokenStore(secrets: secrets)
         tokens.adopt(Array(snapshot.tokens.values))
         history = ExchangeHistory(snapshot.settings.admin)
+        captures = CaptureDesk(snapshot.captureSurroundings, environment, logger)
         replayMemory = ReplayMemory(
             bytesMax: snapshot.configuration.settings.limits.replayMemoryBytes
         )
@@ -139,6 +142,7 @@ final class Shared: Sendable {
     func adopt(_ snapshot: Snapshot, _ listeners: [OpenListener]) {
         current.withLock { $0 = Current(snapshot: snapshot, listeners: listeners) }
         replayMemory.limit(snapshot.limits.replayMemoryBytes)
+        informCapture()
         responses.adopt(snapshot.settings.cacheStore, environment, logger)
         tokens.adopt(Array(snapshot.tokens.values))
     }
@@ -149,6 +153,13 @@ final class Shared: Sendable {
         var redactor = snapshot.redactor
         for secret in secrets.all { redactor.add(secret: secret) }
         return redactor
+    }
+
+    /// Tells the capture of the secrets and limits that hold now.
+    func informCapture() {
+        var surroundings = snapshot.captureSurroundings
+        surroundings.redactor = redactor
+        captures.adopt(surroundings)
     }
 
     /// The style of records under these settings.
@@ -225,6 +236,7 @@ final class Snapshot: Sendable {
         _ configuration: Configuration,
         after former: Snapshot? = nil,
         listeners: [SocketAddress],
+        besides inspectors: [SocketAddress] = [],
         issuer: LeafIssuer,
         digest: KeyedDigest,
         anchors: SharedAnchors,
@@ -261,7 +273,7 @@ final class Snapshot: Sendable {
         self.listeners = listeners
         access = AccessPolicy(
             configuration.settings,
-            listeners: listeners.map { ($0.address, $0.port) }
+            listeners: (listeners + inspectors).map { ($0.address, $0.port) }
         )
         redactor = Redactor(
             settings: configuration.settings.log.redact,
@@ -271,6 +283,15 @@ final class Snapshot: Sendable {
     }
 
     var settings: Settings { configuration.settings }
+
+    /// What the capture must know of secrets and limits.
+    var captureSurroundings: CaptureDesk.Surroundings {
+        CaptureDesk.Surroundings(
+            redactor: redactor,
+            members: MemberRedaction(names: settings.log.redact.json),
+            settings: settings.capture
+        )
+    }
 
     /// Decides about a CONNECT, for which the rules' answer is `respond`.
     func decision(on subject: MatchSubject, respond: CannedResponse?) -> ConnectDecision {

@@ -20,6 +20,8 @@ final class WorkerResources {
     let sink: RecordSink
     /// The monitors that are notified of exchanges while they run.
     let monitors: StageMonitors
+    /// What exchanges have for the capture.
+    let captured: CaptureOutbox
     /// The generation of the secrets that the sink redacts.
     private var knownSecrets = 0
     /// The exchanges under way.
@@ -67,7 +69,9 @@ final class WorkerResources {
             style: shared.recordStyle(settings.log),
             redactor: snapshot.redactor
         )
+        captured = CaptureOutbox(shared.captures)
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
+        captured.flushSoon = { [weak self] in self?.handOverSoon() }
     }
 
     /// Uses another snapshot for new exchanges from now on.
@@ -136,6 +140,7 @@ final class WorkerResources {
             var redactor = snapshot.redactor
             for secret in shared.secrets.all { redactor.add(secret: secret) }
             sink.adopt(redactor: redactor)
+            shared.informCapture()
         }
         return sink.redactor
     }
@@ -157,6 +162,13 @@ final class WorkerResources {
     /// Schedules a hand-over of the pending lines within `flushDelay`.
     func flushSoon() {
         guard sink.askForFlush() else { return }
+        startFlushTimer()
+    }
+
+    /// Schedules a hand-over of what was captured within `flushDelay`.
+    func handOverSoon() { startFlushTimer() }
+
+    private func startFlushTimer() {
         if flushTimer == nil { flushTimer = startFlushing() }
         flushTimer?.wake(.answered)
     }
@@ -164,6 +176,7 @@ final class WorkerResources {
     private func startFlushing() -> ParkingSlot {
         let slot = ParkingSlot(on: loop)
         let sink = LoopLocal(sink, of: loop.executor)
+        let captured = LoopLocal(captured, of: loop.executor)
         let timer = LoopLocal(slot, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
             let slot = timer.value
@@ -171,6 +184,7 @@ final class WorkerResources {
                 let due = slot.loop.deadline(in: WorkerResources.flushDelay)
                 let woken = await slot.park(for: .cut, until: due)
                 sink.value.flush()
+                captured.value.flush()
                 slot.forget(.answered)
                 if woken.meets(.cut) { return }
             }
@@ -256,6 +270,7 @@ final class WorkerResources {
         flushTimer?.wake(.cut)
         attendant?.wake(.cut)
         sink.flush()
+        captured.flush()
         pool.closeAll()
     }
 }

@@ -99,14 +99,10 @@ struct CacheDecoder {
 // MARK: The store
 
 extension DecodingContext {
-    /// Decodes `cache.store.path`; nil inside is the default path.
-    func cachePath(_ node: YAMLNode, _ setting: Setting) -> String?? {
+    /// Decodes a folder of lupin's own; nil inside is `usual`, the default.
+    func folder(_ node: YAMLNode, _ setting: Setting, usual: String?) -> String?? {
         let text = text(node, expected: "a path", example: setting.defaultText)
         guard let path = text.flatMap({ path($0, at: node) }) else { return nil }
-        let usual = CacheStoreSettings.defaultFolder(
-            environment: surroundings.environment,
-            home: surroundings.home
-        )
         return .some(path == usual ? nil : path)
     }
 

@@ -146,6 +146,8 @@ struct RuleDecoder {
             rule.validation = context.validation(node)
         case .throttle:
             rule.throttle = context.throttle(node) ?? ThrottleOverrides()
+        case .capture:
+            rule.capture = context.capture(node)
         case .intercept:
             rule.intercept = isIntercepted(node)
         case .name:

@@ -23,12 +23,14 @@ package enum RulesFile {
     /// - Parameters:
     ///   - path: As the user gave it; diagnostics use it.
     ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
+    ///   - text: Checked in place of what the file says; nil for none.
     ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
     ///   - namesSecrets: Reads no secret and requires no variable: the configuration has
     ///     `<env NAME>` or `<file PATH>` instead. For inspection only.
     /// - Returns: The configuration, or the errors.
     package static func load(
         path: String,
+        text: [UInt8]? = nil,
         environment: [String: String],
         home: String? = nil,
         namesSecrets: Bool = false
@@ -50,7 +52,7 @@ package enum RulesFile {
         surroundings.namesSecrets = namesSecrets
         surroundings.isDirectory = FileAccess.isDirectory
         surroundings.isFile = FileAccess.isFile
-        return decode(bytes: contents.bytes, fileName: path, surroundings: surroundings)
+        return decode(bytes: text ?? contents.bytes, fileName: path, surroundings: surroundings)
     }
 
     /// Checks the content of a file.

@@ -157,13 +157,27 @@ struct SettingsDecoder {
             retry = RetryDecoder(context: context).definitions(node)
             settings.retry = retry.all.compactMap(\.policy)
         case .trust: trust = TrustDecoder(context: context).definitions(node)
-        case .cachePath: set(&settings.cacheStore.path, context.cachePath(node, setting))
+        case .cachePath:
+            let usual = CacheStoreSettings.defaultFolder(
+                environment: context.surroundings.environment,
+                home: context.surroundings.home
+            )
+            set(&settings.cacheStore.path, context.folder(node, setting, usual: usual))
         case .logDestination: set(&settings.log.to, context.logDestination(node))
         case .logHeaders: set(&settings.log.headers, context.loggedHeaders(node))
         case .redactedHeaders: set(&settings.log.redact.headers, context.redactedHeaders(node))
         case .redactedParameters:
             let names = context.texts(node, expected: "a parameter", example: "[code]")
             set(&settings.log.redact.query, names)
+        case .redactedMembers:
+            let names = context.texts(node, expected: "a name", example: "[pin]")
+            set(&settings.log.redact.json, names)
+        case .capturePath:
+            let usual = CaptureSettings.defaultFolder(
+                environment: context.surroundings.environment,
+                home: context.surroundings.home
+            )
+            set(&settings.capture.path, context.folder(node, setting, usual: usual))
         case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
         case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }

@@ -212,7 +212,7 @@ final class DiskFolder: Sendable {
 // MARK: Taking the folder
 
 extension DiskFolder {
-    private static func makeDirectories(_ path: String) throws(DiskProblem) {
+    static func makeDirectories(_ path: String) throws(DiskProblem) {
         var prefix = path.hasPrefix("/") ? "/" : ""
         for part in path.split(separator: "/") {
             prefix += "\(part)/"
@@ -232,7 +232,7 @@ extension DiskFolder {
     private static let folderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
 
     /// Opens the store's folder; follows a symbolic link only if this user or root owns it.
-    private static func openFolder(_ path: String) throws(DiskProblem) -> Int32 {
+    static func openFolder(_ path: String) throws(DiskProblem) -> Int32 {
         var status = stat()
         // Safety: the path is NUL-terminated for the calls; lstat fills the struct.
         try DiskCall.check { unsafe lstat(path, &status) }
@@ -243,14 +243,14 @@ extension DiskFolder {
     }
 
     /// Makes a folder inside the store's if it is missing, and opens it.
-    private static func openFolder(_ name: String, in root: Int32) throws(DiskProblem) -> Int32 {
+    static func openFolder(_ name: String, in root: Int32) throws(DiskProblem) -> Int32 {
         // Safety: the name is NUL-terminated for the calls.
         _ = unsafe mkdirat(root, name, 0o700)
         return try DiskCall.check { unsafe openat(root, name, folderFlags | O_NOFOLLOW) }
     }
 
     /// Refuses another user's folder, and removes other users' access to this user's own.
-    private static func makePrivate(_ root: Int32, path: String) throws(DiskProblem) {
+    static func makePrivate(_ root: Int32, path: String) throws(DiskProblem) {
         var status = stat()
         // Safety: fstat fills the struct it is given.
         try DiskCall.check { unsafe fstat(root, &status) }
@@ -260,7 +260,7 @@ extension DiskFolder {
     }
 
     /// Takes the lock, which the kernel releases when the process ends in any way.
-    private static func takeLock(in root: Int32, path: String) throws(DiskProblem) -> Int32 {
+    static func takeLock(in root: Int32, path: String) throws(DiskProblem) -> Int32 {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
         let raw = try DiskCall.check {
             // Safety: the name is NUL-terminated for the call.

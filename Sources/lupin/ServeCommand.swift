@@ -104,7 +104,15 @@ extension ServeCommand {
             let environment = LocatedRules.environment
             let candidates =
                 file == nil ? RulesFile.candidates(environment: environment) : []
-            return RulesSource(file: file, candidates: candidates) {
+            let check: @Sendable ([UInt8], String) -> RulesSource.Reading = { text, path in
+                let result = RulesFile.load(path: path, text: text, environment: environment)
+                return RulesSource.Reading(
+                    configuration: result.configuration.map(applied),
+                    errors: result.errors.map(\.text),
+                    warnings: result.warnings.map(\.text)
+                )
+            }
+            return RulesSource(file: file, candidates: candidates, check: check) {
                 guard let path = RulesFile.locate(explicit: file, environment: environment) else {
                     return RulesSource.Reading(configuration: applied(to: .defaults))
                 }

@@ -190,6 +190,15 @@ enum SchemaDocument {
                 )
             ],
             "resume": [("type", "boolean")],
+            "capture": [
+                (
+                    "anyOf",
+                    .array([
+                        .object([("type", "boolean")]),
+                        .object(closed([("bodies", .object([either(0, unit("B|KiB|MiB|GiB|TiB", or: nil))]))])),
+                    ])
+                )
+            ],
             "trust": trustPolicy,
             "cookies": [either(.object(closed([("jar", text)])), ["off"])],
             "client_cert": [

@@ -46,6 +46,7 @@ enum SettingsDocument {
         "log": "one record per exchange; `log: off` writes only lupin's own errors",
         "log.redact": "what is redacted beyond the built-in set",
         "log.rotate": "for a log file",
+        "capture": "room for exchanges with their bodies; a rule's `capture` turns it on",
         "admin": "where a running lupin can be asked: `lupin status`, `lupin reload`, curl",
     ]
 

@@ -240,6 +240,8 @@ struct SettingsTableTests {
         case .logHeaders: "all"
         case .redactedHeaders: "[\"*-token\"]"
         case .redactedParameters: "[code]"
+        case .redactedMembers: "[pin]"
+        case .capturePath: "/var/lib/x"
         case .adminSocket: "off"
         case .adminHTTP: "{address: 127.0.0.1:9090, token: 0123456789abcdef}"
         }

@@ -10,8 +10,8 @@ private let floorPlan: [String: Set<String>] = [
     "EmbedPages": ["PackagePlugin", "Foundation"],
     // Floor 3
     "LupinProxy": [
-        "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore", "LupinCore",
-        "Logging", "Synchronization",
+        "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
+        "LupinInspector", "LupinCore", "Logging", "Synchronization",
     ],
     // Floor 2: one foreign library each, and never each other
     "LupinIO": ["LupinCore", "CLinux", "Glibc", "Synchronization"],
@@ -23,13 +23,14 @@ private let floorPlan: [String: Set<String>] = [
     "LupinStore": [
         "LupinCore", "GRDB", "CZlib", "CLinux", "Glibc", "FoundationEssentials", "Synchronization",
     ],
+    "LupinInspector": [],
     // Floor 1
     "LupinCore": [],
 ]
 
 private let lupinModules: Set<String> = [
     "LupinCore", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-    "LupinProxy",
+    "LupinInspector", "LupinProxy",
 ]
 
 /// What a module may import; nil when the plan doesn't know it.

@@ -95,18 +95,68 @@ package struct Redactor: Sendable {
         marks.append(mark(for: secret.span))
     }
 
+    /// How far the longest known secret reaches in any encoding, and a URL's parameter.
+    package var reach: Int { max(4096, matcher.longest * 12) }
+
+    /// Masks a part of a body: known secrets, those in URLs, and members by their names.
+    ///
+    /// - Parameters:
+    ///   - cut: How much of `bytes` to mask; the rest shows what follows.
+    ///   - isStart: The body begins with `bytes`.
+    ///   - isLast: The body ends with `bytes`.
+    /// - Returns: The masked text, and how many bytes it stands for: fewer than `cut` if something
+    ///   to hide begins before it and may end behind it.
+    package func masked(
+        _ bytes: Span<UInt8>,
+        _ members: MemberRedaction,
+        upTo cut: Int,
+        isStart: Bool,
+        isLast: Bool
+    ) -> (text: [UInt8], taken: Int) {
+        if isOff { return ([UInt8](copying: bytes.extracting(0..<cut)), cut) }
+        let named = members.findings(in: bytes, isStart: isStart).map(Loss.init)
+        let places = urls.findings(in: bytes).map(Loss.init)
+        let hits = matcher.find(in: bytes).map(Loss.init)
+        let losses = Redactor.joined(named + places + hits)
+        var taken = cut
+        if !isLast {
+            // The latest first: one that moves the cut may lay another across it.
+            for loss in losses.reversed()
+            where loss.anchor < taken && loss.range.upperBound >= taken {
+                taken = loss.anchor
+            }
+        }
+        let passed = losses.filter { $0.range.upperBound <= taken && !$0.range.isEmpty }
+        var text = replacing(passed, in: bytes.extracting(0..<taken))
+        // A secret may be a URL, which only matches once the userinfo is removed.
+        let again = matcher.find(in: text.span)
+        if !again.isEmpty { text = replacing(again.map(Loss.init), in: text.span) }
+        return (text, taken)
+    }
+
     /// A range of a text to redact.
     private struct Loss {
         enum Replacement {
             case nothing, markOfValue
+            /// A number becomes a string.
+            case quotedMarkOfValue
             case markOfSecret(Int)
         }
 
         var range: Range<Int>
         var replacement: Replacement
+        /// Where the text begins that shows what the range is.
+        var anchor: Int
+
+        init(_ finding: MemberRedaction.Finding) {
+            range = finding.value
+            replacement = finding.isBare ? .quotedMarkOfValue : .markOfValue
+            anchor = finding.anchor
+        }
 
         init(_ finding: URLRedaction.Finding) {
             range = finding.range
+            anchor = max(0, finding.range.lowerBound - URLRedaction.contextBytes)
             replacement =
                 switch finding {
                 case .userinfo: .nothing
@@ -116,6 +166,7 @@ package struct Redactor: Sendable {
 
         init(_ hit: SecretMatcher.Hit) {
             range = hit.range
+            anchor = hit.range.lowerBound
             replacement = .markOfSecret(hit.secret)
         }
     }
@@ -128,9 +179,14 @@ package struct Redactor: Sendable {
     ) -> [Loss] {
         if findings.isEmpty { return hits.map(Loss.init) }
         if hits.isEmpty { return findings.map(Loss.init) }
+        return joined(findings.map(Loss.init) + hits.map(Loss.init))
+    }
+
+    private static func joined(_ losses: [Loss]) -> [Loss] {
+        if losses.count < 2 { return losses }
         var result: [Loss] = []
         // Of ranges with the same start, the longer one comes first.
-        let all = (findings.map(Loss.init) + hits.map(Loss.init)).sorted {
+        let all = losses.sorted {
             ($0.range.lowerBound, -$0.range.upperBound)
                 < ($1.range.lowerBound, -$1.range.upperBound)
         }
@@ -143,6 +199,7 @@ package struct Redactor: Sendable {
             guard loss.range.upperBound > last.range.upperBound else { continue }
             var union = last
             union.range = last.range.lowerBound..<loss.range.upperBound
+            union.anchor = min(last.anchor, loss.anchor)
             if case .markOfSecret = loss.replacement { union.replacement = loss.replacement }
             result[result.count - 1] = union
         }
@@ -158,6 +215,10 @@ package struct Redactor: Sendable {
             case .nothing: break
             case .markOfValue:
                 result.append(contentsOf: mark(for: bytes.extracting(loss.range)))
+            case .quotedMarkOfValue:
+                result.append(0x22)
+                result.append(contentsOf: mark(for: bytes.extracting(loss.range)))
+                result.append(0x22)
             case .markOfSecret(let secret): result.append(contentsOf: marks[secret])
             }
             copied = loss.range.upperBound

@@ -28,6 +28,8 @@ package struct SecretMatcher: Sendable {
     }
 
     package private(set) var count = 0
+    /// The length of the longest secret.
+    package private(set) var longest = 0
     private var known: Set<[UInt8]> = []
     /// The secrets, and their forms before further encoding.
     private var texts: [[UInt8]] = []
@@ -45,6 +47,7 @@ package struct SecretMatcher: Sendable {
         guard secret.count >= SecretMatcher.secretBytesMin, known.insert(secret).inserted else {
             return false
         }
+        longest = max(longest, secret.count)
         if filter.isEmpty { filter = Array(repeating: 0, count: 1024) }
         insert(secret, SecretPattern.all)
         if secret.contains(0x20) {

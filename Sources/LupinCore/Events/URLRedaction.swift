@@ -21,6 +21,9 @@ package struct URLRedaction: Sendable {
     /// Longer names are on no list of parameters.
     private static let nameBytesMax = 64
 
+    /// How many bytes before a finding show that it is one: a separator and an encoded name.
+    static let contextBytes = nameBytesMax * 3 + 8
+
     private let parameters: NameSet
 
     package init(parameters: NameSet) { self.parameters = parameters }

@@ -34,16 +34,59 @@ package struct ExchangeFilter: Sendable, Equatable {
     /// Whether the filter keeps a line; `now` is in microseconds since 1970.
     ///
     /// A line with heads, as the admin interface gives it, has its record in `record`.
-    package func matches(_ line: JSONValue, now: Int64) -> Bool {
-        Self.holds(root, line["record"] ?? line, now)
+    /// `bodies` are its captured bodies and messages, which only `body~` looks at.
+    package func matches(_ line: JSONValue, now: Int64, bodies: [[UInt8]] = []) -> Bool {
+        Self.holds(root, line["record"] ?? line, now, bodies)
     }
 
-    private static func holds(_ node: Node, _ line: JSONValue, _ now: Int64) -> Bool {
+    private static func holds(
+        _ node: Node,
+        _ line: JSONValue,
+        _ now: Int64,
+        _ bodies: [[UInt8]]
+    ) -> Bool {
         switch node {
-        case .test(let test): test.holds(line, now: now)
-        case .not(let other): !holds(other, line, now)
-        case .all(let nodes): nodes.allSatisfy { holds($0, line, now) }
-        case .any(let nodes): nodes.contains { holds($0, line, now) }
+        case .test(let test): test.holds(line, now: now, bodies)
+        case .not(let other): !holds(other, line, now, bodies)
+        case .all(let nodes): nodes.allSatisfy { holds($0, line, now, bodies) }
+        case .any(let nodes): nodes.contains { holds($0, line, now, bodies) }
+        }
+    }
+
+    // MARK: For a database
+
+    /// Conditions that every exchange meets which the filter keeps.
+    package struct Demands: Equatable, Sendable {
+        /// In lower case.
+        package var host: String?
+        package var method: String?
+        package var statuses: ClosedRange<Int>?
+        /// In microseconds.
+        package var ageMax: Int64?
+    }
+
+    package var demands: Demands {
+        var demands = Demands()
+        Self.add(root, to: &demands)
+        return demands
+    }
+
+    private static func add(_ node: Node, to demands: inout Demands) {
+        switch node {
+        case .test(let test): test.add(to: &demands)
+        case .all(let nodes): for node in nodes { add(node, to: &demands) }
+        case .not, .any: break
+        }
+    }
+
+    /// Whether a part of it looks at bodies.
+    package var asksForBodies: Bool { Self.asksForBodies(root) }
+
+    private static func asksForBodies(_ node: Node) -> Bool {
+        switch node {
+        case .test(let test): test.asksForBodies
+        case .not(let other): asksForBodies(other)
+        case .all(let nodes), .any(let nodes): nodes.contains(where: asksForBodies)
         }
     }
 }
@@ -63,8 +106,11 @@ struct FilterTest: Sendable {
         case within(CIDR)
         /// Microseconds, bytes or a number.
         case range(ClosedRange<Int64>)
+        /// Bytes of a captured body.
+        case inBody([UInt8])
     }
 
+    private let key: FilterKey
     private let kind: FilterKey.Kind
     /// The names on each path to the value.
     private let paths: [[String]]
@@ -72,12 +118,32 @@ struct FilterTest: Sendable {
 
     init(_ key: FilterKey, _ comparison: Comparison) {
         let row = key.row
+        self.key = key
         kind = row.kind
         paths = row.paths.map { $0.split(separator: ".").map(String.init) }
         self.comparison = comparison
     }
 
-    func holds(_ line: JSONValue, now: Int64) -> Bool {
+    /// Adds what it says of a column of a database.
+    func add(to demands: inout ExchangeFilter.Demands) {
+        switch (key, comparison) {
+        case (.host, .exact(let host)): demands.host = host
+        case (.method, .exact(let method)): demands.method = method
+        case (.status, .range(let range)):
+            // Bounded: statuses have three digits.
+            let low = max(0, Int(clamping: range.lowerBound))
+            demands.statuses = low...min(999, max(low, Int(clamping: range.upperBound)))
+        case (.age, .range(let range)): demands.ageMax = range.upperBound
+        default: break
+        }
+    }
+
+    var asksForBodies: Bool { if case .inBody = comparison { true } else { false } }
+
+    func holds(_ line: JSONValue, now: Int64, _ bodies: [[UInt8]]) -> Bool {
+        if case .inBody(let part) = comparison {
+            return bodies.contains { $0.firstRange(of: part) != nil }
+        }
         for path in paths {
             guard let value = line[at: path] else { continue }
             // An attempt's object stands where another line has a text.
@@ -99,6 +165,7 @@ struct FilterTest: Sendable {
         case .exact(let text): Self.texts(value, kind).contains(text)
         case .part(let part):
             Self.texts(value, kind).contains { Self.contains($0, part) }
+        case .inBody: false
         }
     }
 
@@ -141,7 +208,7 @@ struct FilterTest: Sendable {
             }
         case .count: value.list.map { Int64($0.count) } ?? value.count.flatMap(Int64.init(exactly:))
         case .number, .status, .bytes: value.count.flatMap(Int64.init(exactly:))
-        case .text, .word, .cache, .id, .address: nil
+        case .text, .word, .cache, .id, .address, .body: nil
         }
     }
 

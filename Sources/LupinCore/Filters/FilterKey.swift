@@ -7,7 +7,7 @@ package enum FilterKey: String, CaseIterable, Sendable {
     case host, url, path, scheme, port, method, status, outcome
     case error, side, rule, step, cache, token, trust, bypassed
     case duration, wait, age, size, sent, attempts, redirects
-    case client, program, user, mode, version, event, id
+    case client, program, user, mode, version, event, id, body
 
     /// The values that a key is compared with.
     package enum Kind: Sendable, Equatable {
@@ -21,6 +21,8 @@ package enum FilterKey: String, CaseIterable, Sendable {
         case id
         /// An address or a network.
         case address
+        /// Text in a captured body.
+        case body
         case number
         /// A number, or `5xx`.
         case status
@@ -35,7 +37,7 @@ package enum FilterKey: String, CaseIterable, Sendable {
         /// Whether the key can be compared with `<` and `>`.
         package var isOrdered: Bool {
             switch self {
-            case .text, .word, .cache, .id, .address: false
+            case .text, .word, .cache, .id, .address, .body: false
             case .number, .status, .count, .duration, .age, .bytes: true
             }
         }
@@ -215,6 +217,13 @@ package enum FilterKey: String, CaseIterable, Sendable {
                 "event:exchange"
             )
         case .id: Row(.id, [RecordField.id.path], "the first digits of the ID", "id:6f1c0e0b")
+        case .body:
+            Row(
+                .body,
+                [],
+                "text in a captured body or message, as it is; lines of a log have none",
+                "body~\"out of stock\""
+            )
         }
     }
 }

@@ -26,7 +26,7 @@ extension FilterTest.Comparison {
         _ value: String
     ) throws(FilterValueProblem) {
         let row = key.row
-        guard comparator != .equals || value != "*" else {
+        guard comparator != .equals || value != "*" || row.kind == .body else {
             self = .exists
             return
         }
@@ -64,6 +64,12 @@ extension FilterTest.Comparison {
             self = .whole(NameSet([value]))
         case (.equals, _): self = .whole(NameSet([value]))
         case (.isExactly, _): self = .exact(value)
+        case (.contains, .body): self = .inBody(Array(value.utf8))
+        case (_, .body):
+            throw FilterValueProblem(
+                message: "body can't be compared so: write \(row.example)",
+                isAboutComparator: true
+            )
         case (.contains, .text), (.contains, .word), (.contains, .cache):
             self = .part(value.utf8.map(\.asciiLowercased))
         default:
@@ -160,7 +166,7 @@ extension FilterTest.Comparison {
                     )
                 }
                 return status
-            case .number, .count, .text, .word, .cache, .id, .address:
+            case .number, .count, .text, .word, .cache, .id, .address, .body:
                 guard let count = Units.wholeNumber(value[...]) else {
                     throw Units.Problem(message: "\"\(value)\" is not a number", hint: nil)
                 }

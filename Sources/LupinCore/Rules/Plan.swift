@@ -60,6 +60,8 @@ package final class Plan: Sendable {
     package let validatingRule: String?
     package let timeouts: TimeoutOverrides
     package let log: LogOverrides
+    /// Whether the exchange is kept with its bodies; nil is as the settings say: not.
+    package let capture: CaptureRule?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
     /// nil is `NamedTrustPolicy.system`.
@@ -122,12 +124,15 @@ package final class Plan: Sendable {
         trust = Self.trust(of: acting)
         clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
+        capture = acting.last { $0.capture != nil }?.capture
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
         var demands: Demands = []
         for key in RuleKey.allCases {
             switch key {
             // They select requests, routes or log options, and require nothing.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy: break
+            // Copies bytes that pass anyway.
+            case .capture: break
             case .trust, .clientCert, .tls: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }

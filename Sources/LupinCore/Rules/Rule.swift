@@ -35,6 +35,8 @@ package struct Rule: Sendable {
     package var resume: Bool?
     /// The file of the cookie jar; nil has no effect, `.some(nil)` is no jar.
     package var cookieJar: String??
+    /// nil has no effect.
+    package var capture: CaptureRule?
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
     /// 1-based line of each key in the file; `timeouts.total` for keys that merge leaf by leaf.

@@ -8,7 +8,7 @@ package enum RuleKey: String, Sendable, CaseIterable {
     case name, match, request, response, retry, cache, trust, validate, respond, redirect, resume
     case throttle, cookies
     case clientCert = "client_cert"
-    case tls, intercept, proxy, timeouts, log, stop
+    case tls, intercept, proxy, timeouts, log, capture, stop
 }
 
 /// What a key of a rule requires of a CONNECT.
@@ -38,6 +38,8 @@ extension Rule {
         case .cache: (cache ?? nil) == nil ? .none : .convenience
         case .redirect: (redirect ?? nil) == nil ? .none : .convenience
         case .resume: resume == true ? .convenience : .none
+        // Without clear text there is nothing to keep; no client breaks for that.
+        case .capture: (capture ?? .off) == .off ? .none : .convenience
         case .validate: validation?.clearTextNeed ?? .none
         case .trust: trust == nil ? .none : .demand
         case .respond:

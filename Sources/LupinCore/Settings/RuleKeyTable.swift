@@ -157,6 +157,11 @@ extension RuleKey {
             ("{total: 90s}", "as above, leaf by leaf")
         case .log:
             ("off", "off, or {headers: all}")
+        case .capture:
+            (
+                "{bodies: 64KiB}",
+                "true, false, or {bodies}: keeps exchanges with their bodies for lupin inspect"
+            )
         case .stop:
             ("false", "no later rule is looked at")
         }

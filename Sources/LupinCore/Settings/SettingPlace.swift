@@ -136,6 +136,8 @@ extension Setting {
         case logHeaders = "log.headers"
         case redactedHeaders = "log.redact.headers"
         case redactedParameters = "log.redact.query"
+        case redactedMembers = "log.redact.json"
+        case capturePath = "capture.path"
         case adminSocket = "admin.socket"
         case adminHTTP = "admin.http"
     }

@@ -20,6 +20,7 @@ package struct Settings: Sendable, Equatable {
     package var cacheStore = CacheStoreSettings()
     /// `standard`, which the file may change, and the file's own cache policies in its order.
     package var cache: [CachePolicy] = [.standard]
+    package var capture = CaptureSettings()
     package var admin = AdminSettings()
 
     package init() {}
@@ -214,6 +215,8 @@ package struct RedactionSettings: Sendable, Equatable {
     package var headers: [String] = []
     /// Names of query parameters.
     package var query: [String] = []
+    /// Names of members of JSON objects and of form fields, in captured bodies.
+    package var json: [String] = []
 
     package init() {}
 }

@@ -5,7 +5,7 @@
 package enum SettingsTable {
     package static let settings: [Setting] =
         general + access + upstream + intercept + timeouts + limits + policies
-        + CacheKeyTable.store + CacheKeyTable.policy + log + admin
+        + CacheKeyTable.store + CacheKeyTable.policy + log + capture + admin
 
     /// What stands behind the step `delay`.
     package static let delay = Setting(
@@ -398,12 +398,11 @@ extension SettingsTable {
         ).perRule,
         .special(.redactedHeaders, .list("globs over field names"), "[]", "such as [\"*-token\"]"),
         .special(.redactedParameters, .list("names of query parameters"), "[]", "such as [code]"),
-        .later(
-            "log.redact.json",
-            .list("names in JSON bodies"),
+        .special(
+            .redactedMembers,
+            .list("names in captured bodies, JSON and forms"),
             "[]",
-            "such as [password]",
-            "logging of bodies"
+            "such as [pin]"
         ),
         .later(
             "log.har",
@@ -425,6 +424,28 @@ extension SettingsTable {
             "log.program",
             \.log.program,
             "look up the client's program and pid for every connection"
+        ),
+    ]
+
+    private static let capture: [Setting] = [
+        .size(
+            "capture.bodies",
+            \.capture.bodyBytes,
+            0...1 << 30,
+            "of each body, without its content coding"
+        ),
+        .duration("capture.keep", \.capture.keep, 60_000...365 * 24 * hour, "then it is deleted"),
+        .size(
+            "capture.disk",
+            \.capture.diskBytes,
+            1 << 20...1 << 40,
+            "when full, the oldest exchanges go"
+        ),
+        .special(
+            .capturePath,
+            .text("a folder"),
+            "~/.local/state/lupin/capture",
+            "readable by you alone"
         ),
     ]
 

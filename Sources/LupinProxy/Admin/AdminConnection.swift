@@ -1,5 +1,6 @@
 // One connection of the admin interface: requests in, responses out, all within time limits.
 import LupinCore
+import LupinInspector
 import LupinIO
 import LupinWire
 
@@ -22,8 +23,8 @@ final class AdminConnection {
     private static let unprovenTime = Duration.seconds(5)
     /// How long receiving a head or a body, or sending a response, may take.
     private static let patience = Duration.seconds(10)
-    /// The maximum length of a body, which no route needs.
-    private static let bodyBytesMax = 64 << 10
+    /// The maximum length of a body.
+    private static let bodyBytesMax = 16 << 20
     /// How long a refused client has to read the refusal.
     private static let farewell = Duration.seconds(1)
 
@@ -32,7 +33,7 @@ final class AdminConnection {
         self.guarded = guarded
         self.desk = desk
         slot = ParkingSlot(on: channel.loop)
-        if case .remote = guarded { isRemote = true } else { isRemote = false }
+        if case .local = guarded { isRemote = false } else { isRemote = true }
         var limits = HTTP1Limits()
         limits.requestLineBytes = 8 << 10
         limits.headerBytes = 16 << 10
@@ -78,10 +79,10 @@ final class AdminConnection {
             await linger()
             return false
         }
-        isProven = true
+        if !guarded.isOpen(head) { isProven = true }
         if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
-        try await discardBody()
-        try await send(await desk.answer(head.method, head.pathText, on: loop))
+        let body = try await receiveBody(upTo: isProven ? Self.bodyBytesMax : 4096)
+        try await send(await answer(AdminRequest(head, body: body)))
         guard http1.mayPersist else { return false }
         http1.recycle(head.fields)
         return true
@@ -105,18 +106,27 @@ final class AdminConnection {
         return nil
     }
 
-    private func discardBody() async throws(LupinError) {
+    private func answer(_ request: AdminRequest) async -> AdminAnswer {
+        if case .inspector(let sessions, _) = guarded {
+            if let answer = sessions.answer(request) { return answer }
+            if let file = InspectorPage.file(at: request.path) { return AdminAnswer(page: file) }
+        }
+        return await desk.answer(request, on: loop)
+    }
+
+    private func receiveBody(upTo bytesMax: Int) async throws(LupinError) -> [UInt8] {
         let body = http1.requestBody
-        let sink = DiscardedBody()
+        let sink = CollectedBody(bytesMax: bytesMax + 1)
         let deadline = loop.deadline(in: Self.patience)
         while true {
             switch try body.pull() {
-            case .end: return
+            case .end: return sink.bytes
             case .payload:
-                _ = try body.offer(to: sink, keeping: nil)
-                guard sink.bytes <= Self.bodyBytesMax else {
+                let offer = try body.offer(to: sink, keeping: nil)
+                guard sink.bytes.count <= bytesMax else {
                     throw .request(status: 413, detail: "No route takes a body of this size.")
                 }
+                if offer.isEnd { return sink.bytes }
             case .blocked:
                 let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
                 if woken.meets(.cut) { throw .clientGone }

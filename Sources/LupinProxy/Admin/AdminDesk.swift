@@ -1,48 +1,20 @@
 // The routes of the admin interface below `/v1/`.
-import LupinCore
+package import LupinCore
 import LupinIO
 
 /// What the program that starts a proxy reports about itself.
 package struct ProxyDescription: Sendable {
     /// lupin's version.
     package var version: String
+    /// Explains a past exchange, from its record and heads as JSON.
+    package var explain: @Sendable (_ detail: [UInt8], Configuration) -> String
 
-    package init(version: String = "") { self.version = version }
-}
-
-/// A response of the admin interface, with its whole body.
-struct AdminAnswer {
-    var status: UInt16
-    var contentType = "application/json"
-    var body: [UInt8]
-    /// Additional fields.
-    var fields: [(name: String, value: String)] = []
-    var closes = false
-
-    init(_ status: UInt16, _ line: JSONLine) {
-        self.status = status
-        body = line.bytes
-        if body.last != 0x0A { body.append(0x0A) }
-    }
-
-    /// Creates an object; `add` appends its members.
-    init(_ status: UInt16 = 200, _ add: (inout JSONLine) -> Void) {
-        var line = JSONLine()
-        line.openObject()
-        add(&line)
-        line.closeObject()
-        self.init(status, line)
-    }
-
-    /// Creates a refusal with a sentence.
-    init(_ status: UInt16, sentence: String) {
-        self.init(status) { $0.add("error", text: sentence) }
-    }
-
-    static func notAllowed(_ methods: String) -> AdminAnswer {
-        var answer = AdminAnswer(405, sentence: "this path knows \(methods) only")
-        answer.fields = [("Allow", methods)]
-        return answer
+    package init(
+        version: String = "",
+        explain: @escaping @Sendable (_ detail: [UInt8], Configuration) -> String = { _, _ in "" }
+    ) {
+        self.version = version
+        self.explain = explain
     }
 }
 
@@ -57,55 +29,50 @@ struct AdminDesk {
     let begun: UInt64
     let reload: () async -> ReloadResult
 
-    /// The default number of exchanges in one reply; `limit` overrides it.
-    private static let usualCount = 100
+    /// How the rules are read; nil without a rules file.
+    let source: RulesSource?
+    /// Opens the inspector's listener; returns the address of its page.
+    let openInspector: () async throws(ReloadFailure) -> String
+    /// Captures these hosts from now on, besides those that rules name.
+    let capture: (_ hosts: [String]) async throws(ReloadFailure) -> Void
 
-    /// Answers a request; `target` is its path and query.
-    func answer(_ method: Method, _ target: String, on loop: EventLoop) async -> AdminAnswer {
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let path = parts.first.map(String.init) ?? ""
-        let isReading = method == .get || method == .head
-        switch path {
+    /// Answers a request.
+    func answer(_ request: AdminRequest, on loop: EventLoop) async -> AdminAnswer {
+        do throws(AdminAnswer) {
+            return try await route(request, on: loop)
+        } catch {
+            return error
+        }
+    }
+
+    private func route(
+        _ request: AdminRequest,
+        on loop: EventLoop
+    ) async throws(AdminAnswer) -> AdminAnswer {
+        let isReading = request.isReading
+        switch request.path {
         case "/v1/status":
             return isReading ? await status(loop) : .notAllowed("GET, HEAD")
         case "/v1/metrics":
             return isReading ? await metrics() : .notAllowed("GET, HEAD")
         case "/v1/reload":
-            return method == .post ? await reloaded() : .notAllowed("POST")
-        case "/v1/exchanges":
-            guard isReading else { return .notAllowed("GET, HEAD") }
-            return exchanges(target)
+            return request.method == .post ? await reloaded() : .notAllowed("POST")
         case "/v1/bypasses":
-            if method == .delete {
+            if request.method == .delete {
                 shared.rejections.clear()
                 return AdminAnswer { $0.add("cleared", true) }
             }
             return isReading ? bypasses(loop) : .notAllowed("GET, HEAD, DELETE")
-        case "/v1/exchanges/live":
-            return isReading ? await live() : .notAllowed("GET, HEAD")
         default: break
         }
-        if path.hasPrefix("/v1/cache") {
+        if request.path.hasPrefix("/v1/cache") {
             let desk = CacheDesk(store: shared.responses, redactor: shared.redactor, loop: loop)
-            let answer = await desk.answer(method, path, target, shared.snapshot)
-            if let answer { return answer }
+            if let answer = await desk.answer(request, shared.snapshot) { return answer }
         }
-        let prefix = "/v1/exchanges/"
-        if path.hasPrefix(prefix) {
-            let name = path.dropFirst(prefix.count)
-            if method == .delete, let id = ExchangeID(text: name) { return await cancel(id) }
-            let filter = Self.parameter("filter", in: target)
-            if Self.parameter("host", in: target) != nil {
-                return AdminAnswer(400, sentence: "host is now written as filter=host:NAME")
-            }
-            do throws(FilterProblem) {
-                if let reference = try ExchangeReference(path: name, filter: filter) {
-                    return isReading ? await exchange(reference) : .notAllowed("GET, HEAD, DELETE")
-                }
-            } catch {
-                return AdminAnswer(400, sentence: clean(error.sentence(in: filter ?? "")))
-            }
-        }
+        let exchanges = ExchangeDesk(shared: shared, workers: workers, loop: loop)
+        if let answer = try await exchanges.answer(request) { return answer }
+        let inspector = InspectorDesk(desk: self, exchanges: exchanges, loop: loop)
+        if let answer = try await inspector.answer(request) { return answer }
         return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")
     }
 
@@ -127,127 +94,7 @@ struct AdminDesk {
         }
     }
 
-    /// The first parameter of this name in a target's query, decoded.
-    private static func parameter(_ name: String, in target: String) -> String? {
-        QueryParameters.decoded(of: target.utf8Span.span)
-            .first { $0.name == Array(name.utf8) }
-            .map { String(decoding: $0.value, as: UTF8.self) }
-    }
-
     private func clean(_ text: String) -> String { shared.redactor.cleaned(text) }
-
-    // MARK: Exchanges
-
-    private func exchanges(_ target: String) -> AdminAnswer {
-        var count = Self.usualCount
-        if let limit = Self.parameter("limit", in: target) {
-            guard let number = QueryParameters.count(Substring(limit)) else {
-                return AdminAnswer(400, sentence: "limit is a number")
-            }
-            count = number
-        }
-        let text = Self.parameter("filter", in: target) ?? ""
-        let filter: ExchangeFilter
-        do throws(FilterProblem) {
-            filter = try ExchangeFilter(text)
-        } catch {
-            return AdminAnswer(400, sentence: clean(error.sentence(in: text)))
-        }
-        let form = Self.parameter("format", in: target)
-        guard form == nil || form == "lines" || form == "full" else {
-            return AdminAnswer(400, sentence: "format is lines or full")
-        }
-        let after = Self.parameter("after", in: target).flatMap { ExchangeID(text: Substring($0)) }
-        var format = RecordFormat(redactor: shared.redactor)
-        let (kept, last) = kept(count, after: after, by: filter, &format)
-        guard let form else {
-            return AdminAnswer { line in
-                line.openList("exchanges")
-                for entry in kept {
-                    line.comma()
-                    line.bytes.append(contentsOf: entry.line(&format))
-                }
-                line.closeList()
-            }
-        }
-        var answer = AdminAnswer(200, JSONLine())
-        answer.contentType = "application/jsonl"
-        answer.body = []
-        for entry in kept.reversed() {
-            var line = JSONLine()
-            if form == "full" {
-                entry.add(to: &line, &format)
-            } else {
-                line.bytes = entry.line(&format)
-            }
-            answer.body += line.bytes
-            answer.body.append(0x0A)
-        }
-        // For who goes on from there.
-        if let last = last ?? after { answer.fields = [("Lupin-Last", last.text)] }
-        return answer
-    }
-
-    /// The last `count` exchanges that ended after the one called `after` and that a filter keeps,
-    /// the latest first; and the ID of the latest of all.
-    private func kept(
-        _ count: Int,
-        after: ExchangeID? = nil,
-        by filter: ExchangeFilter,
-        _ format: inout RecordFormat
-    ) -> (entries: [ExchangeHistory.Entry], last: ExchangeID?) {
-        let now = SystemCall.wallMicroseconds()
-        var kept: [ExchangeHistory.Entry] = []
-        var last: ExchangeID?
-        shared.history.forEachLatest { entry in
-            last = last ?? entry.id
-            guard kept.count < count, entry.id != after else { return false }
-            if entry.isKept(by: filter, &format, now: now) { kept.append(entry) }
-            return true
-        }
-        return (kept, last)
-    }
-
-    private func exchange(_ reference: ExchangeReference) async -> AdminAnswer {
-        var ended: [ExchangeHistory.Entry] = []
-        var problem = ExchangeReferenceProblem.unknown
-        switch reference {
-        case .id(let digits):
-            shared.history.forEachLatest { entry in
-                if entry.id.text.hasPrefix(digits) { ended.append(entry) }
-                return true
-            }
-        case .last(let place, let filter):
-            var format = RecordFormat(redactor: shared.redactor)
-            ended = Array(kept(place, by: filter, &format).entries.dropFirst(place - 1))
-            problem = .unfit
-        }
-        var live: [LiveExchange] = []
-        if case .id(let digits) = reference {
-            live = await underWay().filter { exchange in
-                // One that ended while we looked stands in the history already.
-                exchange.id.text.hasPrefix(digits) && !ended.contains { $0.id == exchange.id }
-            }
-        }
-        let ids = ended.map(\.id) + live.map(\.id)
-        guard ids.count <= 1 else {
-            let problem = ExchangeReferenceProblem.ambiguous(ids.prefix(5).map(\.text))
-            return AdminAnswer(409, sentence: problem.sentence)
-        }
-        if let entry = ended.first {
-            var line = JSONLine()
-            var format = RecordFormat(redactor: shared.redactor)
-            entry.add(to: &line, &format)
-            return AdminAnswer(200, line)
-        }
-        guard let exchange = live.first else {
-            return AdminAnswer(404, sentence: problem.sentence)
-        }
-        return AdminAnswer { line in
-            line.add("live")
-            exchange.add(to: &line)
-        }
-    }
 
     /// The clients that refused lupin's certificate, and for how long rules are bypassed for them.
     private func bypasses(_ loop: EventLoop) -> AdminAnswer {
@@ -261,29 +108,6 @@ struct AdminDesk {
             }
             line.closeList()
         }
-    }
-
-    private func live() async -> AdminAnswer {
-        let exchanges = await underWay()
-        return AdminAnswer { line in
-            line.openList("exchanges")
-            for exchange in exchanges { exchange.add(to: &line) }
-            line.closeList()
-        }
-    }
-
-    /// The exchanges of all workers, the oldest first.
-    private func underWay() async -> [LiveExchange] {
-        var all: [LiveExchange] = []
-        for worker in workers { all += await worker.liveExchanges() }
-        return all.sorted { $0.startMicroseconds < $1.startMicroseconds }
-    }
-
-    private func cancel(_ id: ExchangeID) async -> AdminAnswer {
-        for worker in workers where await worker.cancel(id) {
-            return AdminAnswer { $0.add("cancelled", literal: id.text) }
-        }
-        return AdminAnswer(404, sentence: "no exchange of this id is under way")
     }
 
     // MARK: Figures

@@ -1,5 +1,6 @@
-// Access to the admin interface: this user by the socket, and clients with the token by TCP.
+// Access to the admin interface: this user by the socket, clients with a token by TCP.
 import LupinCore
+import LupinInspector
 import LupinIO
 import LupinTLS
 
@@ -9,6 +10,15 @@ enum AdminGuard {
     case local(user: UInt32?)
     /// The connection came by TCP to this address of ours.
     case remote(AdminHTTPSettings, listener: SocketAddress, local: SocketAddress?)
+    /// The connection came to the inspector's listener, which is on loopback.
+    case inspector(InspectorSessions, listener: SocketAddress)
+
+    /// Whether anybody who can reach the listener may make this request.
+    func isOpen(_ request: RequestHead) -> Bool {
+        guard case .inspector = self else { return false }
+        let path = String(request.pathText.prefix { $0 != "?" })
+        return path == "/v1/session" || InspectorPage.file(at: path) != nil
+    }
 
     /// The refusal of the request; nil when it is allowed.
     func refusal(_ request: RequestHead) -> AdminAnswer? {
@@ -22,11 +32,32 @@ enum AdminGuard {
                 // DNS rebinding lets a page send requests here, but with its own name in Host.
                 return refused(421, "ask for it by its address or as localhost")
             }
-            if Self.shows(settings.token, request) { return nil }
-            var answer = refused(401, "the request shows no token, or a wrong one")
-            answer.fields = [("WWW-Authenticate", "Bearer realm=\"lupin\"")]
-            return answer
+            return Self.shows(settings.token, request) ? nil : unauthorized
+        case .inspector(let sessions, let listener):
+            guard Self.isNamed([listener], by: request) else {
+                return refused(421, "ask for it by its address or as localhost")
+            }
+            // Fetch standard: a browser says where a request comes from.
+            let site = request.fields.value(of: "Sec-Fetch-Site") ?? "none"
+            guard site == "none" || site == "same-origin" else {
+                return refused(403, "another page asks for this")
+            }
+            if let origin = request.fields.value(of: "Origin") {
+                let own = ["http://\(listener)", "http://localhost:\(listener.port)"]
+                guard own.contains(origin) else {
+                    return refused(403, "another page asks for this")
+                }
+            }
+            if isOpen(request) { return nil }
+            let word = Self.bearer(of: request)
+            return word.map(sessions.admits) == true ? nil : unauthorized
         }
+    }
+
+    private var unauthorized: AdminAnswer {
+        var answer = refused(401, "the request shows no token, or a wrong one")
+        answer.fields = [("WWW-Authenticate", "Bearer realm=\"lupin\"")]
+        return answer
     }
 
     private func refused(_ status: UInt16, _ sentence: String) -> AdminAnswer {
@@ -47,17 +78,23 @@ enum AdminGuard {
         }
     }
 
-    /// Whether the request has the token (RFC 6750 §2.1); the time does not depend on the token.
+    /// Whether the request has the token; the time does not depend on the token.
     private static func shows(_ token: String, _ request: RequestHead) -> Bool {
-        guard request.fields.count(of: .authorization) == 1,
-            let value = request.fields.value(of: .authorization)
-        else { return false }
-        let words = value.split(separator: " ", omittingEmptySubsequences: true)
-        guard words.count == 2, words[0].lowercased() == "bearer" else { return false }
+        guard let shown = bearer(of: request) else { return false }
         // Under a random key, the position where two digests differ reveals nothing.
         let digest = KeyedDigest()
-        let (word, wanted) = (Array(words[1].utf8), Array(token.utf8))
-        let shown = digest.sha256(word.span)
-        return !shown.isEmpty && shown == digest.sha256(wanted.span)
+        let (word, wanted) = (Array(shown.utf8), Array(token.utf8))
+        let proof = digest.sha256(word.span)
+        return !proof.isEmpty && proof == digest.sha256(wanted.span)
+    }
+
+    /// The token that the request shows (RFC 6750 §2.1).
+    private static func bearer(of request: RequestHead) -> String? {
+        guard request.fields.count(of: .authorization) == 1,
+            let value = request.fields.value(of: .authorization)
+        else { return nil }
+        let words = value.split(separator: " ", omittingEmptySubsequences: true)
+        guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
+        return String(words[1])
     }
 }

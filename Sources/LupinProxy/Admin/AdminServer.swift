@@ -9,6 +9,8 @@ final class AdminServer {
     private let loop: EventLoop
     private var socket: (LocalListener, ParkingSlot)?
     private var http: (ListeningSocket, Listener, ParkingSlot)?
+    private var inspector: (ListeningSocket, Listener, ParkingSlot)?
+    private let sessions: InspectorSessions
     /// By their number, which ascends.
     private var connections: [Int: AdminConnection] = [:]
     /// The number of connections so far.
@@ -24,6 +26,7 @@ final class AdminServer {
     init(_ desk: AdminDesk, on loop: EventLoop) {
         self.desk = desk
         self.loop = loop
+        sessions = InspectorSessions(on: loop)
     }
 
     private var logger: Logger { desk.shared.logger }
@@ -66,12 +69,41 @@ final class AdminServer {
             http = (socket, listener, slot)
             let local = LoopLocal(self, of: loop.executor)
             Task.immediate(executorPreference: loop.executor) {
-                await local.value.acceptHTTP(settings)
+                let server = local.value
+                guard let http = server.http else { return }
+                await server.accept(at: http) { listener, local in
+                    .remote(settings, listener: listener, local: local)
+                }
             }
             logger.notice("admin interface at http://\(socket.address)")
         } catch {
             logger.warning("no admin interface at \(address): \(error.message)")
         }
+    }
+
+    /// The listener of the inspector's page, on loopback, which is opened by the first call.
+    func inspectorAddress() throws(SystemError) -> SocketAddress {
+        if let (socket, _, _) = inspector { return socket.address }
+        let address = SocketAddress(address: .v4(0x7F00_0001), port: 0)
+        let slot = ParkingSlot(on: loop)
+        let socket = try ListeningSocket(address)
+        let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
+        inspector = (socket, listener, slot)
+        let local = LoopLocal(self, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            let server = local.value
+            guard let inspector = server.inspector else { return }
+            let sessions = server.sessions
+            await server.accept(at: inspector) { listener, _ in
+                .inspector(sessions, listener: listener)
+            }
+        }
+        return socket.address
+    }
+
+    /// The address of the page for one browser.
+    func newInspectorURL(at address: SocketAddress) -> String {
+        "http://\(address)/#code=\(sessions.newCode())"
     }
 
     /// Stops accepting; open connections end now.
@@ -81,7 +113,7 @@ final class AdminServer {
             listener.close()
             slot.wake(.cut)
         }
-        if let (socket, listener, slot) = http {
+        for (socket, listener, slot) in [http, inspector].compactMap(\.self) {
             listener.close()
             socket.close()
             slot.wake(.cut)
@@ -106,8 +138,11 @@ final class AdminServer {
         }
     }
 
-    private func acceptHTTP(_ settings: AdminHTTPSettings) async {
-        guard let (socket, listener, slot) = http else { return }
+    private func accept(
+        at place: (ListeningSocket, Listener, ParkingSlot),
+        _ guarded: (_ listener: SocketAddress, _ local: SocketAddress?) -> AdminGuard
+    ) async {
+        let (socket, listener, slot) = place
         while !isClosed {
             while count(isRemote: true) >= Self.connectionsMax, !isClosed {
                 cutOldestUnproven()
@@ -116,8 +151,7 @@ final class AdminServer {
             guard !isClosed, let accepted = try? listener.accept() else { return }
             switch accepted {
             case .connection(let channel):
-                let local = channel.localAddress
-                serve(channel, .remote(settings, listener: socket.address, local: local))
+                serve(channel, guarded(socket.address, channel.localAddress))
             case .blocked: _ = await slot.park(for: .ready | .cut)
             case .exhausted: await pause(slot)
             }

@@ -17,23 +17,18 @@ struct CacheDesk {
     /// Answers a request; returns nil for a path outside `/v1/cache`.
     ///
     /// `target` is `path` with its query.
-    func answer(
-        _ method: Method,
-        _ path: String,
-        _ target: String,
-        _ snapshot: Snapshot
-    ) async -> AdminAnswer? {
-        let isReading = method == .get || method == .head
-        guard isReading || method == .delete else {
-            let isOurs = path == "/v1/cache" || path == "/v1/cache/responses"
+    func answer(_ request: AdminRequest, _ snapshot: Snapshot) async -> AdminAnswer? {
+        let isReading = request.isReading
+        guard isReading || request.method == .delete else {
+            let isOurs = ["/v1/cache", "/v1/cache/responses"].contains(request.path)
             return isOurs ? .notAllowed("GET, HEAD, DELETE") : nil
         }
-        switch path {
+        switch request.path {
         case "/v1/cache":
             return isReading ? figures(snapshot) : dropped(await purge { _ in true })
         case "/v1/cache/responses":
             do throws(AdminRefusal) {
-                let wish = try Self.query(target)
+                let wish = try Self.query(request.target)
                 return isReading ? try await told(wish) : try await purge(wish)
             } catch {
                 return error.answer

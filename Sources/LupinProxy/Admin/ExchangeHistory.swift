@@ -135,68 +135,18 @@ extension ExchangeHistory.Entry {
         return line.bytes.last == 0x0A ? Array(line.bytes.dropLast()) : line.bytes
     }
 
-    /// Appends the record and the heads: the client's request, the request sent upstream, and the
-    /// client's response.
-    func add(to line: inout JSONLine, _ format: inout RecordFormat) {
-        let redactor = format.redactor
+    /// The heads: the client's request, the request sent upstream, and the client's response.
+    var heads: ExchangeHeads {
         let record = record
+        return ExchangeHeads(request: record.request, sent: sent, response: record.response)
+    }
+
+    /// Appends the record and the heads.
+    func add(to line: inout JSONLine, _ format: inout RecordFormat) {
         line.openObject()
         line.add("record")
         line.bytes.append(contentsOf: self.line(&format))
-        if let request = record.request {
-            line.openObject("request")
-            line.add(request, redactor, skipsHopByHop: false)
-            line.closeObject()
-        }
-        if let sent {
-            line.openObject("sent")
-            line.add(sent, redactor, skipsHopByHop: true)
-            line.closeObject()
-        }
-        if let response = record.response {
-            line.openObject("response")
-            line.add("status", UInt64(response.status))
-            line.add(fieldsOf: response.fields, redactor, skipsHopByHop: true)
-            line.closeObject()
-        }
+        heads.add(to: &line, format.redactor)
         line.closeObject()
-    }
-}
-
-extension JSONLine {
-    fileprivate mutating func add(
-        _ head: RequestHead,
-        _ redactor: Redactor,
-        skipsHopByHop: Bool
-    ) {
-        add("method", text: redactor.cleaned(head.method.token))
-        add("target", text: redactor.recordedPath(of: head).span)
-        add(fieldsOf: head.fields, redactor, skipsHopByHop: skipsHopByHop)
-    }
-
-    /// Appends `"fields":[["host","a.example"],…]`, in their order.
-    mutating func add(
-        fieldsOf fields: FieldSection,
-        _ redactor: Redactor,
-        skipsHopByHop: Bool
-    ) {
-        openList("fields")
-        for field in fields.lines where !(skipsHopByHop && field.isHopByHop) {
-            let name = fields.storage.span.extracting(field.name.range)
-            let value = fields.storage.span.extracting(field.value.range)
-            comma()
-            bytes.append(0x5B)
-            let shownName = redactor.cleaned(name) ?? [UInt8](copying: name)
-            element(shownName.span)
-            if redactor.hides(field: name) {
-                let mark = redactor.mark(for: value)
-                element(mark.span)
-            } else {
-                let shown = redactor.cleaned(value) ?? [UInt8](copying: value)
-                element(shown.span)
-            }
-            closeList()
-        }
-        closeList()
     }
 }

@@ -27,6 +27,10 @@ final class Control {
     private var watches: [String: FileWatch] = [:]
     /// The rules file in force; nil without one.
     private var rulesFile: String?
+    /// What the file says, without the hosts that are captured besides.
+    private var written: Configuration
+    /// Where the inspector's page is served.
+    private(set) var inspectorAddress: SocketAddress?
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
@@ -38,6 +42,7 @@ final class Control {
         self.workers = workers
         self.surroundings = surroundings
         rulesFile = surroundings.source?.file
+        written = shared.snapshot.configuration
     }
 
     /// Starts to answer other lupin processes about the client of each of this one's connections.
@@ -59,6 +64,14 @@ final class Control {
             begun: loop.clock.now(),
             reload: { [weak self] in
                 await self?.reload(.asked) ?? .rejected(errors: [Control.isOver])
+            },
+            source: surroundings.source,
+            openInspector: { [weak self] () async throws(ReloadFailure) in
+                guard let self else { throw ReloadFailure([Control.isOver]) }
+                return try await self.openInspector()
+            },
+            capture: { [weak self] hosts async throws(ReloadFailure) in
+                try await self?.capture(hosts)
             }
         )
         let admin = AdminServer(desk, on: loop)
@@ -113,12 +126,43 @@ final class Control {
             return .unchanged(version: configuration.version)
         }
         do throws(ReloadFailure) {
-            try await adopt(configuration)
+            try await adopt(configuration.capturing(shared.captures.hosts))
         } catch {
             return tell(.rejected(errors: error.errors))
         }
+        written = configuration
         rulesFile = reading.file ?? source.file
         return tell(.loaded(version: configuration.version, warnings: reading.warnings))
+    }
+
+    /// Opens the inspector's listener, which no proxied request may reach, and returns the address of
+    /// the page for one browser.
+    private func openInspector() async throws(ReloadFailure) -> String {
+        await awaitTurn()
+        guard !isStopping, let admin else { throw ReloadFailure([Self.isOver]) }
+        isReloading = true
+        defer { endTurn() }
+        do throws(SystemError) {
+            let address = try admin.inspectorAddress()
+            if inspectorAddress == nil {
+                inspectorAddress = address
+                try? await adopt(shared.snapshot.configuration)
+                shared.logger.notice("inspector at http://\(address)")
+            }
+            return admin.newInspectorURL(at: address)
+        } catch {
+            throw ReloadFailure(["no listener for the inspector: \(error.message)"])
+        }
+    }
+
+    /// Captures these hosts besides those of the rules.
+    private func capture(_ hosts: [String]) async throws(ReloadFailure) {
+        await awaitTurn()
+        guard !isStopping else { throw ReloadFailure([Self.isOver]) }
+        isReloading = true
+        defer { endTurn() }
+        try await adopt(written.capturing(hosts))
+        shared.captures.set(hosts: hosts)
     }
 
     private func awaitTurn() async {

@@ -43,6 +43,7 @@ extension Control {
         var keys: [String] = []
         if old.workers != new.workers { keys.append("workers") }
         if old.cacheStore.path != new.cacheStore.path { keys.append("cache.store.path") }
+        if old.capture.path != new.capture.path { keys.append("capture.path") }
         if old.admin.socket != new.admin.socket { keys.append("admin.socket") }
         if old.admin.history != new.admin.history { keys.append("admin.history") }
         if old.admin.http != new.admin.http { keys.append("admin.http") }
@@ -72,6 +73,7 @@ extension Control {
             configuration,
             after: former,
             listeners: listeners.map(\.socket.address),
+            besides: [inspectorAddress].compactMap(\.self),
             issuer: issuer,
             digest: surroundings.digest,
             // Read again on first use: the system's store may have changed.

@@ -37,12 +37,18 @@ package struct RulesSource: Sendable {
     package var candidates: [String]
     /// Reads and checks the rules; it may block for as long as reading a file takes.
     package var read: @Sendable () -> Reading
+    /// Checks a text as if it were the content of the file at the path.
+    package var check: @Sendable (_ text: [UInt8], _ path: String) -> Reading
 
     package init(
         file: String?,
         candidates: [String] = [],
+        check: @escaping @Sendable (_ text: [UInt8], _ path: String) -> Reading = { _, _ in
+            Reading(configuration: nil, errors: ["this lupin's rules can't be changed here"])
+        },
         read: @escaping @Sendable () -> Reading
     ) {
+        self.check = check
         self.file = file
         self.candidates = candidates
         self.read = read

@@ -83,8 +83,10 @@ extension Exchange {
         upload?.cancel()
         let client = downstream.openTunnel()
         let server = upstream.openTunnel()
-        let up = BodyRelay(from: client.source, to: throttled(server.sink, .up), slot: slot)
-        let down = BodyRelay(from: server.source, to: throttled(client.sink, .down), slot: slot)
+        let sent = captured(frames: throttled(server.sink, .up), isFromClient: true)
+        let received = captured(frames: throttled(client.sink, .down), isFromClient: false)
+        let up = BodyRelay(from: client.source, to: sent, slot: slot)
+        let down = BodyRelay(from: server.source, to: received, slot: slot)
         upload = up
         download = down
         pumpBodies()

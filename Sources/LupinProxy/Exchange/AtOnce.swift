@@ -68,7 +68,7 @@ extension Exchange {
             try deliver(from: source, to: sink)
             return nil
         }
-        if plain == nil, resources.keepsHistory { sentHead = adapted.head }
+        if plain == nil, remembersHeads { sentHead = adapted.head }
         return try send(adapted, to: known)
     }
 

@@ -251,9 +251,15 @@ final class Attempt {
             compressed = body
             source = body
         }
+        // Every attempt sends it from the beginning. What was edited is kept as the client sent it.
+        let sink = exchange.captured(
+            exchange.throttled(upstream.requestBody, .up),
+            exchange.editedUpload?.isChanged == true ? .sent : .request,
+            sentFields
+        )
         let relay = BodyRelay(
             from: source,
-            to: exchange.throttled(upstream.requestBody, .up),
+            to: sink,
             slot: exchange.slot,
             isFinishing: exchange.framing.isEmpty
         )
@@ -274,6 +280,15 @@ final class Attempt {
         exchange.compressedUpload = compressed
         exchange.upload = relay
         exchange.pumpBodies()
+    }
+
+    /// The fields that describe the body as it is sent.
+    private var sentFields: FieldSection {
+        var fields = adapted.head.fields
+        if let coding = adapted.request.coding {
+            fields.set(name: "Content-Encoding", value: coding.token)
+        }
+        return fields
     }
 
     /// Whether the body may have to be sent again.

@@ -38,6 +38,7 @@ extension Exchange {
         contentLength: UInt64?
     ) throws(LupinError) -> any BodySink {
         var head = head
+        if let capture, !attempts.isEmpty { capture.received = head }
         HopByHop.mark(
             response: &head.fields,
             keepsProxyAuthenticate: head.status == 407 && mayForwardChallenge,
@@ -66,7 +67,8 @@ extension Exchange {
     /// Begins the response for the client.
     func stage(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         record.response = head
-        return throttled(downstream.begin(head, body), .down)
+        let sink = throttled(downstream.begin(head, body), .down)
+        return captured(sink, .response, head.fields)
     }
 
     /// Applies the `response:` steps of the plan.

@@ -120,7 +120,12 @@ final class EditedResponse: BodySink {
     private func pass(_ outcome: BodyEditing.Outcome) {
         guard let exchange else { return }
         exchange.note(steps: outcome.notes)
-        if let body = outcome.body { bytes = body }
+        if let body = outcome.body {
+            if let capture = exchange.capture, let received = capture.received {
+                capture.add(.received, received.fields, bytes)
+            }
+            bytes = body
+        }
         state = .passing(begin(exchange, outcome))
     }
 }

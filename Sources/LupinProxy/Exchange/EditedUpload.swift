@@ -53,6 +53,7 @@ extension Exchange {
         let bytes = collected.bytes
         let outcome = try await onBodyThread { editing.run(bytes) } ?? editing.dropped(.busy)
         let body = outcome.body ?? bytes
+        if outcome.body != nil { capture?.add(.request, request.fields, bytes) }
         let trailers = source.trailers
         if trailers.isEmpty { framing = .length(UInt64(body.count)) }
         return EditedUpload(

@@ -62,7 +62,9 @@ final class Exchange: Rostered {
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
-    /// The request as sent upstream, when history is kept and adapters changed it.
+    /// Copies bodies on their way; nil unless the plan says so.
+    var capture: ExchangeCapture?
+    /// The request as sent upstream, when it is remembered and adapters changed it.
     var sentHead: RequestHead?
     /// The index in the roster of exchanges under way.
     var place = Exchange.nowhere
@@ -304,6 +306,7 @@ final class Exchange: Rostered {
             record.rules.matched = before + plan.names.filter { !before.contains($0) }
         }
         authentication = AuthenticationInterceptor(plan, for: self)
+        beginCapture(plan)
         record.isLogOff = plan.log.off ?? false
         // A log level never drops within an exchange, wherever a redirect leads.
         logLevel = max(hasMoved ? logLevel : .exchange, plan.log.level ?? snapshot.logLevel)

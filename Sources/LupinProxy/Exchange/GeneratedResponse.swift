@@ -42,7 +42,7 @@ extension Exchange {
         body.date = resources.dateText
         body.closes = closes || resources.isDraining || !downstream.isRequestComplete
         record.response = head
-        return downstream.begin(head, body)
+        return captured(downstream.begin(head, body), .response, head.fields)
     }
 
     /// Sends an error: its status, `Proxy-Status` for programs and a body for people.

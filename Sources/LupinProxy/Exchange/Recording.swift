@@ -18,6 +18,7 @@ extension Exchange {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
+        capture?.end(finished, sent: finished.attempts.isEmpty ? nil : sentHead ?? finished.request)
         let isDue = finished.isDue
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
@@ -49,6 +50,9 @@ extension Exchange {
             last.goAway = upstream.goAway
         }
     }
+
+    /// Whether the heads of the exchange can be looked at later.
+    var remembersHeads: Bool { resources.keepsHistory || capture != nil }
 
     /// Adds an attempt that has ended.
     func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }

@@ -1,0 +1,72 @@
+// Decompresses the messages of a WebSocket (permessage-deflate, RFC 7692).
+
+import CZlib
+import LupinCore
+
+/// The decompressor of one direction.
+///
+/// Its window goes from message to message, which serves a peer that starts each anew as well.
+package struct MessageInflater: ~Copyable {
+    private var stream: ZlibStream
+    private let bytesMax: Int
+
+    /// - Parameter bytesMax: How much of a message's text is returned.
+    /// - Throws: `memory`.
+    package init(bytesMax: Int) throws(CodingProblem) {
+        stream = try ZlibStream(.inflate, windowBits: -15)
+        self.bytesMax = max(0, bytesMax)
+    }
+
+    /// Decompresses a whole message.
+    /// - Returns: At most `bytesMax` bytes of it, and its length.
+    /// - Throws: `corrupt`, or `tooDense` beyond 1,000 times its size; the stream can't be read on.
+    package mutating func inflate(
+        _ payload: Span<UInt8>
+    ) throws(CodingProblem) -> (text: [UInt8], bytes: Int) {
+        var text: [UInt8] = []
+        var bytes = 0
+        let (product, isOverflow) = payload.count.multipliedReportingOverflow(by: Self.ratioMax)
+        let bound = isOverflow ? Int.max : max(product, ContentDecoder.freeBytes)
+        // RFC 7692 §7.2.2: the sender took these four bytes off.
+        let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
+        try run(payload, bound, &text, &bytes)
+        try run(tail.span, bound, &text, &bytes)
+        return (text, bytes)
+    }
+
+    /// The greatest ratio that deflate reaches is 1,032.
+    private static let ratioMax = 1000
+    private static let stepBytes = 16 << 10
+
+    private mutating func run(
+        _ input: Span<UInt8>,
+        _ bound: Int,
+        _ text: inout [UInt8],
+        _ bytes: inout Int
+    ) throws(CodingProblem) {
+        var done = 0
+        var isFull = false
+        while done < input.count || isFull {
+            var output: [UInt8] = []
+            let step = stream.run(
+                input.extracting(droppingFirst: done),
+                flush: Z_SYNC_FLUSH,
+                into: &output,
+                room: Self.stepBytes
+            )
+            done += step.consumed
+            bytes += output.count
+            guard bytes <= bound else { throw .tooDense(ratioMax: Self.ratioMax) }
+            text.append(contentsOf: output.prefix(bytesMax - text.count))
+            isFull = step.isFull
+            switch step.status {
+            case Z_OK: break
+            // The input is used up, or the message ended with a final block (§7.2.3.5).
+            case Z_BUF_ERROR where done == input.count: return
+            case Z_STREAM_END: stream.reset()
+            default: throw .corrupt
+            }
+            if step.consumed == 0, output.isEmpty { return }
+        }
+    }
+}

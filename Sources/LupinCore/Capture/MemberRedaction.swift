@@ -1,0 +1,130 @@
+// Finds secrets in bodies by the names that stand before them: members of JSON, fields of forms.
+
+/// Finds values to hide in bodies, by the name of the JSON member or form field that holds them.
+///
+/// It reads any text: a body may be JSON without saying so.
+package struct MemberRedaction: Sendable {
+    /// Names of JSON members and form fields whose values are never kept.
+    package static let hiddenMembers = [
+        "access_token", "accessToken", "refresh_token", "refreshToken", "id_token", "idToken",
+        "token", "api_key", "apiKey", "apikey", "*password*", "passwd", "*secret*", "private_key",
+        "privateKey", "authorization", "cookie", "set-cookie", "client_assertion", "*-token",
+        "*_token",
+    ]
+
+    /// A value to hide.
+    struct Finding {
+        /// The name begins here; name and value are only found together.
+        var anchor: Int
+        var value: Range<Int>
+        /// The value is a number or a word, so that its replacement needs quotes.
+        var isBare: Bool
+    }
+
+    /// Longer names are on no list.
+    private static let nameBytesMax = 256
+
+    private let names: NameSet
+
+    package init(names: [String]) { self.names = NameSet(Self.hiddenMembers + names) }
+
+    /// The values to hide, in order.
+    ///
+    /// One that reaches the end of `text` may be longer than what is there.
+    func findings(in text: Span<UInt8>, isStart: Bool) -> [Finding] {
+        var findings: [Finding] = []
+        if isStart, let first = formField(in: text, from: 0) { findings.append(first) }
+        var i = findings.last?.value.upperBound ?? 0
+        while i < text.count {
+            switch text[i] {
+            case 0x22:
+                if let found = member(in: text, from: i) {
+                    findings.append(found)
+                    i = max(i, found.value.upperBound)
+                }
+            case 0x26, 0x3F:
+                if let found = formField(in: text, from: i + 1) {
+                    findings.append(found)
+                    // Bounded: it lies behind `i`.
+                    i = found.value.upperBound - 1
+                }
+            default: break
+            }
+            i += 1
+        }
+        return findings
+    }
+
+    /// `"name": value`, if the name is on the list.
+    private func member(in text: Span<UInt8>, from quote: Int) -> Finding? {
+        guard let end = Self.stringEnd(in: text, from: quote, within: Self.nameBytesMax),
+            end < text.count
+        else { return nil }
+        var i = end + 1
+        while i < text.count, text[i].isJSONSpace { i += 1 }
+        guard i < text.count, text[i] == 0x3A, lists(text.extracting(quote + 1..<end)) else {
+            return nil
+        }
+        i += 1
+        while i < text.count, text[i].isJSONSpace { i += 1 }
+        // The value may follow in what has not come yet.
+        guard i < text.count else {
+            return Finding(anchor: quote, value: i..<i, isBare: false)
+        }
+        switch text[i] {
+        case 0x22:
+            let close = Self.stringEnd(in: text, from: i, within: .max) ?? text.count
+            return Finding(anchor: quote, value: min(i + 1, close)..<close, isBare: false)
+        case 0x30...0x39, 0x2D:
+            var close = i
+            while close < text.count, !text[close].endsBareValue { close += 1 }
+            return Finding(anchor: quote, value: i..<close, isBare: true)
+        default: return nil
+        }
+    }
+
+    /// `name=value`, if the name is on the list.
+    private func formField(in text: Span<UInt8>, from start: Int) -> Finding? {
+        var i = start
+        while i < text.count, text[i] != 0x3D {
+            guard i - start < Self.nameBytesMax, text[i] > 0x20, text[i] != 0x26, text[i] != 0x22
+            else { return nil }
+            i += 1
+        }
+        guard i < text.count, i > start, lists(text.extracting(start..<i)) else { return nil }
+        let value = i + 1
+        var end = value
+        while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 { end += 1 }
+        return Finding(anchor: start, value: value..<end, isBare: false)
+    }
+
+    /// The closing quote of the string that opens at `quote`; nil when it is not there, or longer
+    /// than `most`.
+    private static func stringEnd(in text: Span<UInt8>, from quote: Int, within most: Int) -> Int? {
+        var i = quote + 1
+        while i < text.count, i - quote <= most {
+            if text[i] == 0x22 { return i }
+            i += text[i] == 0x5C ? 2 : 1
+        }
+        return nil
+    }
+
+    private func lists(_ name: Span<UInt8>) -> Bool {
+        if name.isEmpty || name.count > Self.nameBytesMax { return false }
+        if names.contains(name) { return true }
+        for escaping in [Escaping.backslash, .percent] {
+            if let plain = Unescaped(name, undoing: escaping), names.contains(plain.bytes.span) {
+                return true
+            }
+        }
+        return false
+    }
+}
+
+extension UInt8 {
+    fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 9 }
+
+    fileprivate var endsBareValue: Bool {
+        self == 0x2C || self == 0x7D || self == 0x5D || isJSONSpace
+    }
+}

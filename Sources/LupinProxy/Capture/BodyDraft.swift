@@ -1,0 +1,130 @@
+// A body on its way into the capture: its coding undone, its secrets masked.
+import LupinCoding
+import LupinCore
+import LupinStore
+
+/// A body that is being written; confined to the thread that writes.
+final class BodyDraft {
+    private(set) var row: CapturedBody
+    private let side: CapturedSide
+    private let bytesMax: Int
+    private var decoders: [Decoder] = []
+    private var mask: BodyMask
+    private let isEventStream: Bool
+    /// Bytes of the content so far.
+    private var decoded = 0
+    private var loss: CaptureLoss?
+    private var pieceNumber = 0
+    private var text: [UInt8] = []
+
+    private static let pieceBytes = 64 << 10
+
+    /// A class, since what it holds can't be copied.
+    private final class Decoder {
+        private var decoder: ContentDecoder
+
+        /// The ratio does no harm here: what is kept is bounded.
+        init(_ coding: ContentCoding, bytesMax: Int) {
+            decoder = ContentDecoder(coding, bytesMax: bytesMax, ratioMax: .max)
+        }
+
+        func decode(
+            _ input: [UInt8],
+            isLast: Bool,
+            into output: inout [UInt8]
+        ) throws(CodingProblem) {
+            try decoder.decode(input.span, isLast: isLast, into: &output)
+        }
+    }
+
+    init(
+        _ side: CapturedSide,
+        _ content: CaptureContent,
+        _ surroundings: CaptureDesk.Surroundings
+    ) {
+        self.side = side
+        bytesMax = content.bytesMax
+        row = CapturedBody(side: side.rawValue)
+        row.type = surroundings.redactor.cleaned(content.type)
+        row.coding = content.codings.joined(separator: ", ").lowercased()
+        mask = BodyMask(surroundings.redactor, surroundings.members)
+        isEventStream = content.type.lowercased().hasPrefix("text/event-stream")
+        for name in content.codings.reversed() {
+            guard let coding = ContentCoding(name) else {
+                row.withheld =
+                    "lupin can't undo the content coding \(name), so it could not mask secrets"
+                break
+            }
+            decoders.append(Decoder(coding, bytesMax: bytesMax))
+        }
+    }
+
+    /// Whether more bytes change nothing.
+    private var isOver: Bool { loss != nil || !row.withheld.isEmpty }
+
+    /// Takes bytes as they were transferred.
+    func take(_ bytes: [UInt8]) {
+        row.bytes += Int64(bytes.count)
+        decode(bytes, isLast: false)
+        if mask.isGivenUp { loss = loss ?? .mask }
+    }
+
+    /// Bytes are missing from here on.
+    func lose() { loss = loss ?? .writer }
+
+    /// Takes the end: how much there was on the wire, and whether that was all.
+    func end(_ count: CapturedCount) {
+        if count.isWhole, loss == nil, Int64(clamping: count.bytes) == row.bytes {
+            decode([], isLast: true)
+        }
+        if Int64(clamping: count.bytes) > row.bytes { loss = loss ?? .limit }
+        row.bytes = Int64(clamping: count.bytes)
+        if !count.isWhole { loss = loss ?? .end }
+        if row.withheld.isEmpty { mask.mask([UInt8]().span, isLast: true, into: &text) }
+        if mask.isGivenUp { loss = .mask }
+        row.truncated = loss?.rawValue ?? ""
+    }
+
+    private func decode(_ bytes: [UInt8], isLast: Bool) {
+        if isOver { return }
+        var content = bytes
+        for decoder in decoders {
+            var output: [UInt8] = []
+            do throws(CodingProblem) {
+                try decoder.decode(content, isLast: isLast, into: &output)
+            } catch {
+                if case .tooLong = error { loss = .limit } else { loss = .coding }
+            }
+            content = output
+        }
+        let room = bytesMax - decoded
+        if content.count > room {
+            content.removeLast(content.count - room)
+            loss = loss ?? .limit
+        }
+        decoded += content.count
+        mask.mask(content.span, isLast: false, into: &text)
+    }
+
+    /// Adds what is certain to the batch; at the end, all of it.
+    func flush(of exchange: Int64, isEnded: Bool, into batch: inout CaptureBatch) {
+        if !isEnded { mask.flush(isEventStream: isEventStream, into: &text) }
+        row.kept += Int64(text.count)
+        var start = 0
+        while start < text.count {
+            let end = min(start + Self.pieceBytes, text.count)
+            pieceNumber += 1
+            batch.pieces.append(
+                CaptureBatch.Piece(
+                    exchange: exchange,
+                    side: side.rawValue,
+                    number: pieceNumber,
+                    content: Array(text[start..<end])
+                )
+            )
+            start = end
+        }
+        text = []
+        batch.bodies.append((exchange, row))
+    }
+}

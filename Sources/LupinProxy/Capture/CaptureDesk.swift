@@ -1,0 +1,239 @@
+// Captured exchanges: one thread that writes them, one that reads them, and the file between.
+import Logging
+import LupinCore
+import LupinIO
+import LupinStore
+import Synchronization
+
+/// The one owner of captured exchanges.
+///
+/// File and threads exist from the first captured exchange on, or from the first question about
+/// one. It never makes a worker wait: when more than `queueBytesMax` bytes wait for the thread, the
+/// bodies in them are cut short, and say so.
+final class CaptureDesk: Sendable {
+    /// Bytes that may wait for the thread.
+    static let queueBytesMax = 16 << 20
+    private static let queueBatchesMax = 4096
+
+    /// What is known of secrets and limits when a batch is written.
+    struct Surroundings: Sendable {
+        var redactor: Redactor
+        var members: MemberRedaction
+        var settings: CaptureSettings
+        /// Ascends with every change.
+        fileprivate(set) var generation = 0
+
+        init(redactor: Redactor, members: MemberRedaction, settings: CaptureSettings) {
+            self.redactor = redactor
+            self.members = members
+            self.settings = settings
+        }
+    }
+
+    /// The file with its threads.
+    struct Opened: Sendable {
+        let file: CaptureFile
+        let writer: HelperThread
+        let reader: HelperThread
+        let scribe: CaptureScribe
+    }
+
+    private enum State {
+        case untouched
+        case opened(Opened)
+        /// It can't be opened; that was reported.
+        case failed(String)
+        case closed
+    }
+
+    private let logger: Logger
+    private let environment: [String: String]
+    private let state = Mutex(State.untouched)
+    private let current: Mutex<Surroundings>
+    private let keys = Atomic<UInt64>(0)
+    private let queuedBytes = Atomic(0)
+    /// The hosts that are captured because somebody asked for it at run time.
+    private let asked = Mutex<[String]>([])
+
+    init(_ surroundings: Surroundings, _ environment: [String: String], _ logger: Logger) {
+        current = Mutex(surroundings)
+        self.environment = environment
+        self.logger = logger
+    }
+
+    /// The key of a new exchange.
+    func nextKey() -> UInt64 { keys.add(1, ordering: .relaxed).newValue }
+
+    /// Uses other secrets and limits from the next batch on.
+    func adopt(_ surroundings: Surroundings) {
+        current.withLock { current in
+            let generation = current.generation + 1
+            current = surroundings
+            current.generation = generation
+        }
+    }
+
+    var settings: CaptureSettings { current.withLock { $0.settings } }
+
+    // MARK: Hosts that were asked for
+
+    var hosts: [String] { asked.withLock { $0 } }
+
+    func set(hosts: [String]) { asked.withLock { $0 = hosts } }
+
+    // MARK: Writing
+
+    /// Takes the events of a worker; never waits for the disk.
+    func submit(_ events: [CaptureEvent], bytes: Int) {
+        guard case .success(let opened) = open() else { return }
+        let queued = queuedBytes.add(bytes, ordering: .relaxed).newValue
+        let isTooMuch = queued > Self.queueBytesMax
+        let events = isTooMuch ? events.map(\.withoutBytes) : events
+        let isTaken = opened.writer.submit { [self] in
+            opened.scribe.take(events, current.withLock { $0 })
+            queuedBytes.subtract(bytes, ordering: .releasing)
+        }
+        if !isTaken { queuedBytes.subtract(bytes, ordering: .relaxed) }
+    }
+
+    /// Writes all that was handed over and closes the file.
+    func close() {
+        let former = state.withLock { state in
+            defer { state = .closed }
+            return state
+        }
+        guard case .opened(let opened) = former else { return }
+        opened.writer.join()
+        opened.reader.join()
+        opened.file.close()
+    }
+
+    // MARK: Reading
+
+    /// Runs `body` with the file on the thread that reads, and the result on the loop.
+    func read<Value: Sendable>(
+        on loop: EventLoop,
+        _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value
+    ) async -> Result<Value, CaptureProblem> {
+        await run(body, on: loop, isWriting: false)
+    }
+
+    /// Runs `body` behind all that was handed over so far.
+    func write<Value: Sendable>(
+        on loop: EventLoop,
+        _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value
+    ) async -> Result<Value, CaptureProblem> {
+        await run(body, on: loop, isWriting: true)
+    }
+
+    private func run<Value: Sendable>(
+        _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value,
+        on loop: EventLoop,
+        isWriting: Bool
+    ) async -> Result<Value, CaptureProblem> {
+        let opened: Opened
+        switch open() {
+        case .success(let found): opened = found
+        case .failure(let problem): return .failure(problem)
+        }
+        let slot = ParkingSlot(on: loop)
+        let answer = LoopLocal(Answer<Value>(slot), of: loop.executor)
+        let executor = loop.executor
+        let thread = isWriting ? opened.writer : opened.reader
+        let isTaken = thread.submit {
+            let result: Result<Value, CaptureProblem>
+            do throws(DiskProblem) {
+                result = .success(try body(opened.file))
+            } catch {
+                result = .failure(CaptureProblem(sentence: "the capture: \(error)"))
+            }
+            executor.mailbox.post { answer.value.take(result) }
+        }
+        guard isTaken else { return .failure(.busy) }
+        while answer.value.result == nil { _ = await slot.park(for: .answered) }
+        return answer.value.result ?? .failure(.busy)
+    }
+
+    private final class Answer<Value: Sendable> {
+        private(set) var result: Result<Value, CaptureProblem>?
+        private let slot: ParkingSlot
+
+        init(_ slot: ParkingSlot) { self.slot = slot }
+
+        func take(_ result: Result<Value, CaptureProblem>) {
+            self.result = result
+            slot.wake(.answered)
+        }
+    }
+
+    // MARK: Opening
+
+    /// Whether there is a file, open or not.
+    var mayHaveExchanges: Bool {
+        state.withLock { state in
+            switch state {
+            case .opened: true
+            case .failed, .closed: false
+            case .untouched:
+                folder.map(CaptureFile.exists) ?? false
+            }
+        }
+    }
+
+    var folder: String? {
+        settings.folder(environment: environment, home: ProcessOwner.home(environment))
+    }
+
+    private func open() -> Result<Opened, CaptureProblem> {
+        let (result, isNews) = state.withLock { state in
+            switch state {
+            case .opened(let opened): return (Result<Opened, CaptureProblem>.success(opened), false)
+            case .failed(let reason): return (.failure(CaptureProblem(sentence: reason)), false)
+            case .closed: return (.failure(.busy), false)
+            case .untouched: break
+            }
+            do throws(CaptureProblem) {
+                let opened = try openNow()
+                state = .opened(opened)
+                return (.success(opened), false)
+            } catch {
+                state = .failed(error.sentence)
+                return (.failure(error), true)
+            }
+        }
+        if isNews, case .failure(let problem) = result { logger.warning("\(problem.sentence)") }
+        return result
+    }
+
+    private func openNow() throws(CaptureProblem) -> Opened {
+        guard let folder else {
+            throw CaptureProblem(sentence: "nothing is captured: set capture.path")
+        }
+        do {
+            let file = try CaptureFile(folder: folder)
+            let last = try file.lastNumber()
+            return Opened(
+                file: file,
+                writer: try HelperThread(name: "lupin-capture", capacity: Self.queueBatchesMax),
+                reader: try HelperThread(name: "lupin-captured", capacity: 64),
+                scribe: CaptureScribe(
+                    file,
+                    lastNumber: last,
+                    current.withLock { $0.redactor },
+                    logger: logger
+                )
+            )
+        } catch let problem as DiskProblem {
+            throw CaptureProblem(sentence: "nothing is captured: \(problem)")
+        } catch {
+            throw CaptureProblem(sentence: "nothing is captured: no thread could be started")
+        }
+    }
+}
+
+/// Why the capture can't be asked, as a sentence.
+struct CaptureProblem: Error, Sendable {
+    var sentence: String
+
+    static let busy = CaptureProblem(sentence: "the capture is busy; ask again")
+}

@@ -1,0 +1,71 @@
+// What workers tell the thread that keeps captured exchanges.
+import LupinCore
+
+/// A part of an exchange that is captured.
+///
+/// `key` names the exchange within this process.
+enum CaptureEvent: Sendable {
+    /// Its first bytes follow.
+    case begin(key: UInt64, ExchangeID, startMicroseconds: Int64)
+    /// A body begins, perhaps anew: another attempt sends it again.
+    case body(key: UInt64, CapturedSide, CaptureContent)
+    case bytes(key: UInt64, CapturedSide, [UInt8])
+    /// The writer was behind: bytes of the body are missing from here on.
+    case lost(key: UInt64, CapturedSide)
+    /// Bytes of a WebSocket.
+    case frames(key: UInt64, isFromClient: Bool, [UInt8])
+    /// Frames are missing from here on.
+    case lostFrames(key: UInt64, isFromClient: Bool)
+    case end(key: UInt64, CapturedEnd)
+
+    /// The bytes that it carries.
+    var size: Int {
+        switch self {
+        case .bytes(_, _, let bytes), .frames(_, _, let bytes): bytes.count
+        case .begin, .body, .lost, .lostFrames, .end: 0
+        }
+    }
+
+    /// What is left of it when there is no room for its bytes.
+    var withoutBytes: CaptureEvent {
+        switch self {
+        case .bytes(let key, let side, _): .lost(key: key, side)
+        case .frames(let key, let isFromClient, _):
+            .lostFrames(key: key, isFromClient: isFromClient)
+        case .begin, .body, .lost, .lostFrames, .end: self
+        }
+    }
+}
+
+/// What a head says of its content.
+struct CaptureContent: Sendable {
+    var type: String
+    var codings: [String]
+    /// How much of it is kept.
+    var bytesMax: Int
+
+    init(_ fields: FieldSection, bytesMax: Int) {
+        type = fields.value(of: "Content-Type") ?? ""
+        codings = fields.contentCodings
+        self.bytesMax = bytesMax
+    }
+}
+
+/// The end of an exchange.
+struct CapturedEnd: Sendable {
+    /// With the fields of both heads.
+    var record: ExchangeRecord
+    /// The request as it went to the origin; nil if none did.
+    var sent: RequestHead?
+    /// The response as the origin sent it; nil if none came.
+    var received: ResponseHead?
+    /// The bodies that were begun, by `CapturedSide.rawValue`.
+    var bodies: [CapturedCount?]
+}
+
+/// How much of a body there was.
+struct CapturedCount: Sendable {
+    var bytes: UInt64 = 0
+    /// Its end was seen.
+    var isWhole = false
+}

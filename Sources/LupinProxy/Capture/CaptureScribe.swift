@@ -1,0 +1,197 @@
+// Writes captured exchanges: what workers copied becomes rows of the file.
+import Logging
+import LupinCore
+import LupinIO
+import LupinStore
+import Synchronization
+
+/// The state of the thread that writes captured exchanges.
+///
+/// Every batch that it takes is in the file before the next: `kill -9` loses what was not taken.
+final class CaptureScribe: Sendable {
+    private let drafts: Mutex<Drafts>
+    private let file: CaptureFile
+    private let logger: Logger
+
+    init(_ file: CaptureFile, lastNumber: Int64, _ redactor: Redactor, logger: Logger) {
+        self.file = file
+        self.logger = logger
+        drafts = Mutex(Drafts(lastNumber: lastNumber, redactor))
+    }
+
+    /// Takes the events of a worker, in their order.
+    func take(_ events: [CaptureEvent], _ surroundings: CaptureDesk.Surroundings) {
+        let settings = surroundings.settings
+        let batch = drafts.withLock { drafts in
+            for event in events { drafts.take(event, surroundings) }
+            return drafts.takeBatch()
+        }
+        let oldest = SystemCall.wallMicroseconds() - settings.keep.milliseconds * 1000
+        do throws(DiskProblem) {
+            try file.write(batch)
+            try file.drop(startedBefore: oldest, bytesMax: settings.diskBytes)
+        } catch {
+            let isNews = drafts.withLock { $0.noteFailure() }
+            if isNews { logger.warning("the capture can't be written: \(error)") }
+        }
+    }
+
+    /// The exchanges under way.
+    private struct Drafts: ~Copyable {
+        private var open: [UInt64: ExchangeDraft] = [:]
+        private var touched: Set<UInt64> = []
+        private var batch = CaptureBatch()
+        private var lastNumber: Int64
+        private var format: RecordFormat
+        /// Of the surroundings whose redactor the format has.
+        private var generation = -1
+        private var failures: UInt64 = 0
+
+        init(lastNumber: Int64, _ redactor: Redactor) {
+            self.lastNumber = lastNumber
+            format = RecordFormat(redactor: redactor)
+        }
+
+        private mutating func adoptRedactor(of surroundings: CaptureDesk.Surroundings) {
+            guard surroundings.generation != generation else { return }
+            generation = surroundings.generation
+            format.redactor = surroundings.redactor
+        }
+
+        /// Whether the failure is worth a line: the first, and every thousandth.
+        mutating func noteFailure() -> Bool {
+            failures += 1
+            return failures % 1000 == 1
+        }
+
+        mutating func take(_ event: CaptureEvent, _ surroundings: CaptureDesk.Surroundings) {
+            switch event {
+            case .begin(let key, let id, let start):
+                lastNumber += 1
+                let row = CapturedExchange(number: lastNumber, id: id.text, start: start)
+                open[key] = ExchangeDraft(row)
+            case .body(let key, let side, let content):
+                guard let draft = open[key] else { return }
+                touched.insert(key)
+                draft.begin(side, content, surroundings, &batch)
+            case .bytes(let key, let side, let bytes):
+                touched.insert(key)
+                open[key]?.bodies[side]?.take(bytes)
+            case .lost(let key, let side): open[key]?.bodies[side]?.lose()
+            case .frames(let key, let isFromClient, let bytes):
+                guard let draft = open[key] else { return }
+                touched.insert(key)
+                draft.read(bytes, isFromClient: isFromClient, surroundings, &batch)
+            case .lostFrames(let key, let isFromClient):
+                open[key]?.direction(isFromClient, surroundings).lose()
+            case .end(let key, let end):
+                touched.remove(key)
+                guard let draft = open.removeValue(forKey: key) else { return }
+                adoptRedactor(of: surroundings)
+                draft.end(end, &format, &batch)
+            }
+        }
+
+        /// What is to be written now.
+        mutating func takeBatch() -> CaptureBatch {
+            for key in touched { open[key]?.flush(into: &batch) }
+            touched.removeAll(keepingCapacity: true)
+            var taken = CaptureBatch()
+            swap(&taken, &batch)
+            return taken
+        }
+    }
+}
+
+/// An exchange under way; confined to the thread that writes.
+private final class ExchangeDraft {
+    private var row: CapturedExchange
+    private var isWritten = false
+    var bodies: [CapturedSide: BodyDraft] = [:]
+    private var directions: [Bool: MessageDraft] = [:]
+    private var messageCount: Int64 = 0
+    private var messageBytes = 0
+
+    /// The content of all messages that are kept of an exchange.
+    private static let messageBytesMax = 64 << 20
+
+    init(_ row: CapturedExchange) { self.row = row }
+
+    func begin(
+        _ side: CapturedSide,
+        _ content: CaptureContent,
+        _ surroundings: CaptureDesk.Surroundings,
+        _ batch: inout CaptureBatch
+    ) {
+        if bodies[side] != nil {
+            batch.restarts.append((row.number, side.rawValue))
+            batch.pieces.removeAll { $0.exchange == row.number && $0.side == side.rawValue }
+        }
+        bodies[side] = BodyDraft(side, content, surroundings)
+    }
+
+    func direction(
+        _ isFromClient: Bool,
+        _ surroundings: CaptureDesk.Surroundings
+    ) -> MessageDraft {
+        if let found = directions[isFromClient] { return found }
+        let new = MessageDraft(
+            isFromClient: isFromClient,
+            bytesMax: surroundings.settings.bodyBytes
+        )
+        directions[isFromClient] = new
+        return new
+    }
+
+    func read(
+        _ bytes: [UInt8],
+        isFromClient: Bool,
+        _ surroundings: CaptureDesk.Surroundings,
+        _ batch: inout CaptureBatch
+    ) {
+        direction(isFromClient, surroundings).read(bytes, surroundings) { message in
+            guard messageBytes < Self.messageBytesMax else { return }
+            messageCount += 1
+            messageBytes += message.content.count + 64
+            var message = message
+            message.number = messageCount
+            batch.messages.append((row.number, message))
+        }
+    }
+
+    /// Adds what is certain of its bodies, for those who watch.
+    func flush(into batch: inout CaptureBatch) {
+        if !isWritten {
+            isWritten = true
+            batch.exchanges.append(row)
+        }
+        for body in bodies.values { body.flush(of: row.number, isEnded: false, into: &batch) }
+    }
+
+    func end(_ end: CapturedEnd, _ format: inout RecordFormat, _ batch: inout CaptureBatch) {
+        let record = end.record
+        row.host = record.origin?.host.text ?? ""
+        row.method = record.request?.method.token ?? ""
+        row.status = Int(record.response?.status ?? 0)
+        row.duration = record.timing.total ?? 0
+        var line = JSONLine()
+        format.appendJSON(record, dropped: 0, to: &line)
+        if line.bytes.last == 0x0A { line.bytes.removeLast() }
+        row.line = line.bytes
+        var heads = JSONLine()
+        heads.openObject()
+        ExchangeHeads(
+            request: record.request,
+            sent: end.sent,
+            received: end.received,
+            response: record.response
+        ).add(to: &heads, format.redactor)
+        heads.closeObject()
+        row.heads = heads.bytes
+        batch.exchanges.append(row)
+        for (side, body) in bodies {
+            body.end(end.bodies[side.rawValue] ?? CapturedCount())
+            body.flush(of: row.number, isEnded: true, into: &batch)
+        }
+    }
+}

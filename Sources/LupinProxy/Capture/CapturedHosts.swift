@@ -1,0 +1,19 @@
+// Hosts that are captured because somebody asked for it while lupin runs.
+import LupinCore
+
+extension Configuration {
+    /// The same configuration with a rule for each host, behind those of the file.
+    func capturing(_ hosts: [String]) -> Configuration {
+        var copy = self
+        let added = hosts.compactMap { host -> Rule? in
+            guard let pattern = try? HostPattern(host) else { return nil }
+            var match = Match()
+            match.hosts = [pattern]
+            var rule = Rule(name: "capture \(host)", line: 0, matches: [match])
+            rule.capture = .on(bodyBytes: nil)
+            return rule
+        }
+        if !added.isEmpty { copy.rules = RuleSet(rules.rules + added) }
+        return copy
+    }
+}

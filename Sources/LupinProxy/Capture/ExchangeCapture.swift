@@ -1,0 +1,161 @@
+// Copies the bodies of an exchange on their way, for the capture.
+import LupinCore
+import LupinIO
+
+/// The captured part of an exchange; confined to its worker.
+final class ExchangeCapture {
+    private let key: UInt64
+    private let outbox: CaptureOutbox
+    private let id: ExchangeID
+    private let startMicroseconds: Int64
+    private let bytesMax: Int
+    private var hasBegun = false
+    private var contents: [CaptureContent?] = Array(repeating: nil, count: sideCount)
+    private var counts: [CapturedCount?] = Array(repeating: nil, count: sideCount)
+    /// The response as the origin sent it.
+    var received: ResponseHead?
+
+    private static let sideCount = CapturedSide.allCases.count
+
+    init(_ record: ExchangeRecord, bytesMax: Int, _ outbox: CaptureOutbox) {
+        key = outbox.nextKey()
+        self.outbox = outbox
+        id = record.id
+        startMicroseconds = record.startMicroseconds
+        self.bytesMax = bytesMax
+    }
+
+    /// A body with this head follows, perhaps for the second time.
+    func begin(_ side: CapturedSide, _ fields: FieldSection) {
+        contents[side.rawValue] = CaptureContent(fields, bytesMax: bytesMax)
+    }
+
+    /// Copies bytes of a body.
+    func append(_ side: CapturedSide, _ bytes: Span<UInt8>) {
+        if bytes.isEmpty { return }
+        if let content = contents[side.rawValue] {
+            contents[side.rawValue] = nil
+            counts[side.rawValue] = CapturedCount()
+            beginOnce()
+            outbox.add(.body(key: key, side, content))
+        }
+        guard var count = counts[side.rawValue] else { return }
+        let room = UInt64(bytesMax) - min(count.bytes, UInt64(bytesMax))
+        let kept = Int(min(room, UInt64(bytes.count)))
+        count.bytes &+= UInt64(bytes.count)
+        counts[side.rawValue] = count
+        guard kept > 0 else { return }
+        let copy = [UInt8](copying: bytes.extracting(0..<kept))
+        outbox.add(.bytes(key: key, side, copy))
+    }
+
+    /// The end of a body was seen.
+    func noteEnd(_ side: CapturedSide) { counts[side.rawValue]?.isWhole = true }
+
+    /// Copies a body that is whole already.
+    func add(_ side: CapturedSide, _ fields: FieldSection, _ bytes: [UInt8]) {
+        begin(side, fields)
+        append(side, bytes.span)
+        noteEnd(side)
+    }
+
+    /// Copies bytes of a WebSocket.
+    func append(frames bytes: Span<UInt8>, isFromClient: Bool) {
+        if bytes.isEmpty { return }
+        beginOnce()
+        outbox.add(.frames(key: key, isFromClient: isFromClient, [UInt8](copying: bytes)))
+    }
+
+    /// Hands over the record.
+    func end(_ record: ExchangeRecord, sent: RequestHead?) {
+        beginOnce()
+        let end = CapturedEnd(record: record, sent: sent, received: received, bodies: counts)
+        outbox.add(.end(key: key, end))
+    }
+
+    private func beginOnce() {
+        if hasBegun { return }
+        hasBegun = true
+        outbox.add(.begin(key: key, id, startMicroseconds: startMicroseconds))
+    }
+}
+
+/// A sink that copies what the sink behind it took.
+final class CapturingSink: BodySink {
+    /// What the bytes are.
+    enum Content {
+        case body(CapturedSide)
+        case frames(isFromClient: Bool)
+    }
+
+    private let sink: any BodySink
+    private let capture: ExchangeCapture
+    private let content: Content
+
+    init(_ sink: any BodySink, _ capture: ExchangeCapture, _ content: Content) {
+        self.sink = sink
+        self.capture = capture
+        self.content = content
+    }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        let taken = try sink.push(payload, isLast: isLast)
+        note(payload.extracting(0..<taken))
+        if isLast, taken == payload.count { noteEnd() }
+        return taken
+    }
+
+    func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
+        let taken = try sink.push(bytes, range, isLast: isLast)
+        note(bytes.span.extracting(range.lowerBound..<range.lowerBound + taken))
+        if isLast, taken == range.count { noteEnd() }
+        return taken
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool {
+        let isSent = try sink.finish(trailers: trailers)
+        noteEnd()
+        return isSent
+    }
+
+    func flush() throws(LupinError) -> Bool { try sink.flush() }
+
+    private func note(_ bytes: Span<UInt8>) {
+        switch content {
+        case .body(let side): capture.append(side, bytes)
+        case .frames(let isFromClient): capture.append(frames: bytes, isFromClient: isFromClient)
+        }
+    }
+
+    private func noteEnd() {
+        if case .body(let side) = content { capture.noteEnd(side) }
+    }
+}
+
+extension Exchange {
+    /// Begins to capture, if the plan says so.
+    func beginCapture(_ plan: Plan) {
+        guard capture == nil, case .on(let bytesMax)? = plan.capture else { return }
+        let usual = snapshot.settings.capture.bodyBytes
+        capture = ExchangeCapture(record, bytesMax: bytesMax ?? usual, resources.captured)
+    }
+
+    /// The sink, or one in front of it that copies a body.
+    func captured(
+        _ sink: any BodySink,
+        _ side: CapturedSide,
+        _ fields: @autoclosure () -> FieldSection
+    ) -> any BodySink {
+        guard let capture else { return sink }
+        capture.begin(side, fields())
+        return CapturingSink(sink, capture, .body(side))
+    }
+
+    /// The sink, or one in front of it that copies the frames of a WebSocket.
+    func captured(frames sink: any BodySink, isFromClient: Bool) -> any BodySink {
+        guard let capture, let protocolName = record.response?.fields.value(of: .upgrade),
+            protocolName.lowercased() == WebSocketHandshake.name
+        else { return sink }
+        return CapturingSink(sink, capture, .frames(isFromClient: isFromClient))
+    }
+}

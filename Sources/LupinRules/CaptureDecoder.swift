@@ -1,0 +1,21 @@
+// Decodes `capture:` of a rule: whether exchanges are kept with their bodies, and how much of these.
+
+import LupinCore
+
+extension DecodingContext {
+    /// Decodes `true`, `false`, or `{bodies: SIZE}`; returns nil after reporting a problem.
+    func capture(_ node: YAMLNode) -> CaptureRule? {
+        guard case .map(let entries) = node.content else {
+            return boolean(node).map { $0 ? .on(bodyBytes: nil) : .off }
+        }
+        var bodyBytes: Int?
+        let isComplete = every(entries, in: "capture", known: ["bodies"]) { entry in
+            guard let setting = SettingsTable.setting("capture.bodies"),
+                let value = size(entry.value, setting)
+            else { return false }
+            bodyBytes = value
+            return true
+        }
+        return isComplete ? .on(bodyBytes: bodyBytes) : nil
+    }
+}

@@ -1,0 +1,172 @@
+// The file of captured exchanges: its schema, and how it is opened.
+
+import GRDB
+import Glibc
+
+/// Captured exchanges in one SQLite file; a writer and readers don't wait for each other.
+package final class CaptureFile: Sendable {
+    let pool: DatabasePool
+    private let folder: OpenFile
+    private let lock: OpenFile
+
+    /// Another format is deleted, not converted: captures are for days.
+    private static let version = 1
+    private static let name = "exchanges.sqlite"
+
+    /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
+    ///
+    /// What a lupin left behind that was killed is removed: bodies of exchanges without an end.
+    /// - Throws: `cannotOpen`, `foreignFolder` or `inUse`; `full` or `io`.
+    package init(folder path: String) throws(DiskProblem) {
+        try DiskFolder.makeDirectories(path)
+        folder = OpenFile(owning: try DiskFolder.openFolder(path))
+        try DiskFolder.makePrivate(folder.raw, path: path)
+        lock = OpenFile(owning: try DiskFolder.takeLock(in: folder.raw, path: path))
+        do throws(DiskProblem) {
+            pool = try Self.open(path, folder)
+        } catch {
+            guard error == .damaged else { throw error }
+            for suffix in ["", "-wal", "-shm"] {
+                // Safety: the name is NUL-terminated for the call.
+                _ = unsafe unlinkat(folder.raw, Self.name + suffix, 0)
+            }
+            pool = try Self.open(path, folder)
+        }
+        try write { db in try Self.dropUnended(db) }
+    }
+
+    /// Whether there is a file in a folder.
+    package static func exists(in folder: String) -> Bool {
+        // Safety: the path is NUL-terminated for the call.
+        unsafe access("\(folder)/\(name)", F_OK) == 0
+    }
+
+    /// Closes the file.
+    package func close() { try? pool.close() }
+
+    private static func open(
+        _ path: String,
+        _ folder: borrowing OpenFile
+    ) throws(DiskProblem) -> DatabasePool {
+        // SQLite gives its journal the permissions of the file.
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        // Safety: the name is NUL-terminated for the call.
+        let raw = try DiskCall.check { unsafe openat(folder.raw, name, flags, 0o600) }
+        fchmod(raw, 0o600)
+        Glibc.close(raw)
+        do {
+            let pool = try DatabasePool(path: "\(path)/\(name)", configuration: configuration)
+            try pool.write { db in
+                let found = try Int.fetchOne(db, sql: "PRAGMA user_version")
+                if found == version { return }
+                let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+                guard found == 0, tables == 0 else { throw DiskProblem.damaged }
+                try db.execute(sql: schema)
+            }
+            return pool
+        } catch {
+            throw DiskProblem(index: error)
+        }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "lupin.capture"
+        configuration.foreignKeysEnabled = false
+        configuration.maximumReaderCount = 2
+        configuration.busyMode = .timeout(0.5)
+        configuration.prepareDatabase { db in
+            // Deleted bodies are overwritten: they may be what somebody wanted gone.
+            try db.execute(
+                sql: """
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA journal_size_limit = 8388608;
+                    PRAGMA secure_delete = FAST;
+                    PRAGMA trusted_schema = OFF;
+                    """
+            )
+        }
+        return configuration
+    }
+
+    /// An exchange under way has no line; there are few of these, so their index is small.
+    private static let schema = """
+        CREATE TABLE exchange (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL,
+            start INTEGER NOT NULL,
+            host TEXT NOT NULL,
+            method TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            duration INTEGER NOT NULL,
+            ended INTEGER NOT NULL,
+            line BLOB NOT NULL,
+            heads BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX exchange_by_id ON exchange (id);
+        CREATE INDEX exchange_under_way ON exchange (number) WHERE ended = 0;
+        CREATE TABLE body (
+            exchange INTEGER NOT NULL,
+            side INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            kept INTEGER NOT NULL,
+            truncated TEXT NOT NULL,
+            type TEXT NOT NULL,
+            coding TEXT NOT NULL,
+            withheld TEXT NOT NULL,
+            PRIMARY KEY (exchange, side)
+        ) WITHOUT ROWID;
+        CREATE TABLE piece (
+            exchange INTEGER NOT NULL,
+            side INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            content BLOB NOT NULL
+        );
+        CREATE INDEX piece_by_body ON piece (exchange, side, number);
+        CREATE TABLE message (
+            exchange INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            from_client INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            truncated INTEGER NOT NULL,
+            content BLOB NOT NULL
+        );
+        CREATE INDEX message_by_number ON message (exchange, number);
+        CREATE TABLE note (
+            id TEXT PRIMARY KEY,
+            marked INTEGER NOT NULL,
+            comment TEXT NOT NULL
+        ) WITHOUT ROWID;
+        PRAGMA user_version = 1;
+        """
+
+    private static func dropUnended(_ db: Database) throws {
+        let numbers = try Int64.fetchAll(db, sql: "SELECT number FROM exchange WHERE ended = 0")
+        for number in numbers { try delete(number, in: db) }
+    }
+
+    /// Deletes an exchange with all that belongs to it.
+    static func delete(_ number: Int64, in db: Database) throws {
+        for table in ["piece", "message", "body"] {
+            try db.cachedStatement(sql: "DELETE FROM \(table) WHERE exchange = ?")
+                .execute(arguments: [number])
+        }
+        try db.cachedStatement(
+            sql: "DELETE FROM note WHERE id IN (SELECT id FROM exchange WHERE number = ?)"
+        ).execute(arguments: [number])
+        try db.cachedStatement(sql: "DELETE FROM exchange WHERE number = ?")
+            .execute(arguments: [number])
+    }
+
+    // MARK: Errors
+
+    func write<Value>(_ body: (Database) throws -> Value) throws(DiskProblem) -> Value {
+        do { return try pool.write(body) } catch { throw DiskProblem(index: error) }
+    }
+
+    func read<Value>(_ body: (Database) throws -> Value) throws(DiskProblem) -> Value {
+        do { return try pool.read(body) } catch { throw DiskProblem(index: error) }
+    }
+}

@@ -1,0 +1,151 @@
+// Adds exchanges to a capture, and drops those that are too old or too many.
+
+import FoundationEssentials
+import GRDB
+
+extension CaptureFile {
+    /// Makes the changes in one transaction.
+    package func write(_ batch: CaptureBatch) throws(DiskProblem) {
+        try write { db in
+            for exchange in batch.exchanges { try Self.put(exchange, in: db) }
+            for (exchange, side) in batch.restarts {
+                try db.cachedStatement(sql: "DELETE FROM piece WHERE exchange = ? AND side = ?")
+                    .execute(arguments: [exchange, side])
+            }
+            for (exchange, body) in batch.bodies { try Self.put(body, of: exchange, in: db) }
+            let piece = try db.cachedStatement(
+                sql: "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)"
+            )
+            for new in batch.pieces {
+                try piece.execute(
+                    arguments: [new.exchange, new.side, new.number, Data(new.content)]
+                )
+            }
+            for (exchange, message) in batch.messages {
+                try Self.put(message, of: exchange, in: db)
+            }
+        }
+    }
+
+    private static func put(_ exchange: CapturedExchange, in db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO exchange
+                (number, id, start, host, method, status, duration, ended, line, heads)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (number) DO UPDATE SET host = excluded.host,
+                method = excluded.method, status = excluded.status,
+                duration = excluded.duration, ended = excluded.ended, line = excluded.line,
+                heads = excluded.heads
+                """
+        ).execute(
+            arguments: [
+                exchange.number, exchange.id, exchange.start, exchange.host, exchange.method,
+                exchange.status, exchange.duration, !exchange.line.isEmpty, Data(exchange.line),
+                Data(exchange.heads),
+            ]
+        )
+    }
+
+    private static func put(
+        _ body: CapturedBody,
+        of exchange: Int64,
+        in db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO body
+                (exchange, side, bytes, kept, truncated, type, coding, withheld)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(
+            arguments: [
+                exchange, body.side, body.bytes, body.kept, body.truncated, body.type,
+                body.coding, body.withheld,
+            ]
+        )
+    }
+
+    private static func put(
+        _ message: CapturedMessage,
+        of exchange: Int64,
+        in db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO message
+                (exchange, number, time, from_client, kind, bytes, truncated, content)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(
+            arguments: [
+                exchange, message.number, message.time, message.isFromClient, message.kind,
+                message.bytes, message.isTruncated, Data(message.content),
+            ]
+        )
+    }
+
+    /// Sets the note about an exchange; an empty one is deleted.
+    package func note(_ note: CapturedNote, about id: String) throws(DiskProblem) {
+        try write { db in
+            if !note.isMarked, note.comment.isEmpty {
+                return try db.execute(sql: "DELETE FROM note WHERE id = ?", arguments: [id])
+            }
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO note (id, marked, comment) VALUES (?, ?, ?)",
+                arguments: [id, note.isMarked, note.comment]
+            )
+        }
+    }
+
+    // MARK: What goes
+
+    /// Drops exchanges that began before `start`, and the oldest ones while more than `bytesMax`
+    /// bytes are in use.
+    ///
+    /// At most some hundred at a time; the rest goes the next time.
+    package func drop(startedBefore start: Int64, bytesMax: Int) throws(DiskProblem) {
+        try write { db in
+            let old = try Int64.fetchAll(
+                db,
+                sql: """
+                    SELECT number FROM (SELECT number, start FROM exchange WHERE ended = 1
+                    ORDER BY number LIMIT ?) WHERE start < ?
+                    """,
+                arguments: [Self.dropCount, start]
+            )
+            for number in old { try Self.delete(number, in: db) }
+            guard try Self.used(db) > bytesMax else { return }
+            // A tenth of the room at once, so that it is not done for every batch.
+            let goal = bytesMax - bytesMax / 10
+            for _ in 0..<Self.dropCount {
+                let oldest = try Int64.fetchOne(
+                    db,
+                    sql: "SELECT number FROM exchange WHERE ended = 1 ORDER BY number LIMIT 1"
+                )
+                guard let oldest else { return }
+                try Self.delete(oldest, in: db)
+                if try Self.used(db) <= goal { return }
+            }
+        }
+    }
+
+    private static let dropCount = 512
+
+    /// Bytes of the file that hold something.
+    private static func used(_ db: Database) throws -> Int {
+        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        let free = try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0
+        let size = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
+        return (pages - free) * size
+    }
+
+    /// Deletes every exchange.
+    package func clear() throws(DiskProblem) {
+        try write { db in
+            for table in ["piece", "message", "body", "note", "exchange"] {
+                try db.execute(sql: "DELETE FROM \(table)")
+            }
+        }
+    }
+}
