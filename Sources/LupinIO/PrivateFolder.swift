@@ -76,6 +76,40 @@ package enum WholeFile {
         try replace(path, with: bytes, by: temporary, mode: isExecutable ? 0o700 : 0o600)
     }
 
+    /// Replaces a file atomically; it keeps its mode, or has 0600 if it is new.
+    ///
+    /// Missing folders are made, for this user alone.
+    /// - Throws: The kernel's error.
+    package static func rewrite(
+        _ path: String,
+        with bytes: [UInt8]
+    ) throws(SystemError) {
+        var status = stat()
+        // Safety: the path is NUL-terminated for the call, which fills the struct.
+        let isThere = unsafe stat(path, &status) == 0
+        if !isThere { try makeFolders(above: path) }
+        try replace(
+            path,
+            with: bytes,
+            by: "\(path).\(UInt64.random(in: .min ... .max))",
+            mode: isThere ? status.st_mode & 0o777 : 0o600,
+            ignoringUmask: true
+        )
+    }
+
+    private static func makeFolders(above path: String) throws(SystemError) {
+        let folder = ProtectedFile.parts(of: path).folder
+        if folder == path || PublicFile.exists(folder) { return }
+        try makeFolders(above: folder)
+        do throws(SystemError) {
+            // Safety: the path is NUL-terminated for the call.
+            try SystemCall.check { unsafe mkdir(folder, 0o700) }
+        } catch {
+            // Another process may have made it meanwhile.
+            if error.code != EEXIST { throw error }
+        }
+    }
+
     /// Writes a new file called `temporary`, which then becomes `path`.
     ///
     /// The umask clears bits of `mode`, unless it is ignored.

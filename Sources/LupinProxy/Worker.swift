@@ -90,6 +90,9 @@ actor Worker {
 
     // MARK: For the admin interface and siblings
 
+    /// What its exchanges have; nil when it serves no new ones.
+    var ownResources: WorkerResources? { isDraining ? nil : resources }
+
     /// The counts of this worker's ended exchanges so far.
     func tally() -> Tally { resources?.tally ?? Tally() }
 

@@ -23,7 +23,7 @@ package enum RulesFile {
     /// - Parameters:
     ///   - path: As the user gave it; diagnostics use it.
     ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
-    ///   - text: Checked in place of what the file says; nil for none.
+    ///   - text: Checked in place of what the file says, which need not exist then.
     ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
     ///   - namesSecrets: Reads no secret and requires no variable: the configuration has
     ///     `<env NAME>` or `<file PATH>` instead. For inspection only.
@@ -37,7 +37,9 @@ package enum RulesFile {
     ) -> LoadResult {
         let contents: FileContents
         do {
-            contents = try FileAccess.read(path)
+            contents =
+                text == nil || FileAccess.exists(path)
+                ? try FileAccess.read(path) : FileContents(bytes: [])
         } catch {
             return failure(path, .file, "cannot read the rules file: \(error.reason)")
         }

@@ -1,5 +1,6 @@
 // An explanation for users: sections of short lines.
 import LupinCore
+import LupinRules
 
 /// Formats an explanation.
 struct ExplainText {
@@ -33,6 +34,21 @@ struct ExplainText {
         if explanation.record != nil { lines += section("record", explanation.recordLines) }
         lines += section("request", outcome)
         return lines.joined(separator: "\n")
+    }
+
+    /// Explains a past exchange, from its record and heads as JSON; nil when they can't be read.
+    static func ofRecorded(_ detail: [UInt8], _ configuration: Configuration) -> String? {
+        guard let json = JSONValue(parsing: detail.span), let exchange = RecordedExchange(json)
+        else { return nil }
+        guard let request = ExplainedRequest(exchange) else {
+            return exchange.end.lines.joined(separator: "\n")
+        }
+        let written = configuration.fileName.flatMap { WrittenFile(path: $0, of: configuration) }
+        return ExplainText(
+            explanation: Explanation(request, configuration, written, record: exchange),
+            tellsAll: false,
+            columns: 100
+        ).text
     }
 
     private func section(_ title: String, _ lines: [String]) -> [String] {

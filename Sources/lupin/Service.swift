@@ -65,7 +65,9 @@ struct Service: Sendable {
                 allowsColour: allowsColour,
                 logsSecrets: logsSecrets,
                 source: source,
-                about: ProxyDescription(version: VersionText.lupin)
+                about: ProxyDescription(version: VersionText.lupin) { detail, configuration in
+                    ExplainText.ofRecorded(detail, configuration) ?? ""
+                }
             )
         } catch {
             logger.error("\(error.message)")

@@ -123,8 +123,17 @@ final class ProxyFixture: Sendable {
         try Self.write(files.merging(["roots.pem": authority.pem]) { $1 }, to: directory)
         let path = Self.rulesPath(in: directory)
         try Self.write([Self.rulesName: Self.file(rules, in: directory)], to: directory)
-        let source = RulesSource(file: watchesRules ? path : nil) {
-            var reading = Self.read(path, environment, authentication)
+        let check: @Sendable ([UInt8], String) -> RulesSource.Reading = { bytes, _ in
+            Self.read(
+                String(decoding: bytes, as: UTF8.self),
+                directory,
+                environment,
+                authentication
+            )
+        }
+        let source = RulesSource(file: watchesRules ? path : nil, check: check) {
+            let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+            var reading = Self.read(text, directory, environment, authentication)
             if clock == nil { Self.beLenient(&reading.configuration) }
             return reading
         }
@@ -185,14 +194,13 @@ final class ProxyFixture: Sendable {
         Array("lupin: 1\n\(rules.replacingOccurrences(of: "DIR", with: directory))".utf8)
     }
 
-    /// Reads the rules file as a test's proxy is to have it.
+    /// Reads the text of a rules file as a test's proxy is to have it.
     private static func read(
-        _ path: String,
+        _ text: String,
+        _ directory: String,
         _ environment: [String: String],
         _ authentication: [ClientAuthentication]
     ) -> RulesSource.Reading {
-        let directory = String(path.dropLast(rulesName.count + 1))
-        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
         let loaded = RulesFile.decode(
             text: text,
             fileName: "test.yaml",
@@ -262,6 +270,7 @@ final class ProxyFixture: Sendable {
                 key: directory + "/ca.key"
             )
         }
+        if settings.capture.path == nil { settings.capture.path = directory + "/capture" }
         if settings.upstream.tls.roots == TrustAnchorSettings() {
             settings.upstream.tls.roots.usesSystem = false
             settings.upstream.tls.roots.files = [directory + "/roots.pem"]

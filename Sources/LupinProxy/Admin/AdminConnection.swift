@@ -1,7 +1,7 @@
 // One connection of the admin interface: requests in, responses out, all within time limits.
 import LupinCore
-import LupinInspector
 import LupinIO
+import LupinInspector
 import LupinWire
 
 /// Serves the requests of one connection; confined to the control loop.
@@ -25,6 +25,8 @@ final class AdminConnection {
     private static let patience = Duration.seconds(10)
     /// The maximum length of a body.
     private static let bodyBytesMax = 16 << 20
+    /// The same for a client that has shown no token yet.
+    private static let unprovenBodyBytesMax = 4096
     /// How long a refused client has to read the refusal.
     private static let farewell = Duration.seconds(1)
 
@@ -81,7 +83,9 @@ final class AdminConnection {
         }
         if !guarded.isOpen(head) { isProven = true }
         if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
-        let body = try await receiveBody(upTo: isProven ? Self.bodyBytesMax : 4096)
+        let bytesMax = isProven ? Self.bodyBytesMax : Self.unprovenBodyBytesMax
+        if let length = request.framing.knownLength, length > UInt64(bytesMax) { throw .longBody }
+        let body = try await receiveBody(upTo: bytesMax)
         try await send(await answer(AdminRequest(head, body: body)))
         guard http1.mayPersist else { return false }
         http1.recycle(head.fields)
@@ -123,9 +127,7 @@ final class AdminConnection {
             case .end: return sink.bytes
             case .payload:
                 let offer = try body.offer(to: sink, keeping: nil)
-                guard sink.bytes.count <= bytesMax else {
-                    throw .request(status: 413, detail: "No route takes a body of this size.")
-                }
+                guard sink.bytes.count <= bytesMax else { throw .longBody }
                 if offer.isEnd { return sink.bytes }
             case .blocked:
                 let woken = await slot.park(for: .downstreamReadable | .cut, until: deadline)
@@ -179,5 +181,11 @@ final class AdminConnection {
                 channel.input.discard(count)
             }
         }
+    }
+}
+
+extension LupinError {
+    fileprivate static var longBody: LupinError {
+        .request(status: 413, detail: "No route takes a body of this size.")
     }
 }

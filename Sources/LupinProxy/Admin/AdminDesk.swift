@@ -71,6 +71,14 @@ struct AdminDesk {
         }
         let exchanges = ExchangeDesk(shared: shared, workers: workers, loop: loop)
         if let answer = try await exchanges.answer(request) { return answer }
+        if let answer = try await RulesDesk(desk: self).answer(request) { return answer }
+        let sending = SendDesk(
+            shared: shared,
+            workers: workers,
+            exchanges: exchanges,
+            loop: loop
+        )
+        if let answer = try await sending.answer(request) { return answer }
         let inspector = InspectorDesk(desk: self, exchanges: exchanges, loop: loop)
         if let answer = try await inspector.answer(request) { return answer }
         return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")

@@ -73,11 +73,10 @@ struct AdminTests {
             for (bytes, status) in [
                 ("nonsense\r\n\r\n", 400), ("GET /\(long) HTTP/1.1\r\nHost: l\r\n\r\n", 414),
                 ("GET / HTTP/1.1\r\nHost: l\r\nX: \(long)\r\n\r\n", 431),
-                ("POST / HTTP/1.1\r\nHost: l\r\nContent-Length: 90000\r\n\r\n", 413),
+                ("POST / HTTP/1.1\r\nHost: l\r\nContent-Length: 17000000\r\n\r\n", 413),
             ] {
                 let client = try proxy.adminClient()
                 try client.send(bytes)
-                if status == 413 { try client.send(String(repeating: "b", count: 90000)) }
                 #expect(try client.response().status == status)
                 client.close()
             }
