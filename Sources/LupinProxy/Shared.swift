@@ -22,7 +22,7 @@ import Synchronization
 /// rules limit), `CompressionRefusals` (origins that refused compressed bodies),
 /// `ParentCredentials` (challenges of parent proxies), `CookieJars` (cookies that servers set),
 /// `ExchangeHistory` (the exchanges that ended last), `CaptureDesk` with `CaptureScribe` (captured
-/// exchanges), `OriginHealths` (the health of origins, for
+/// exchanges), `TapeDeck` (what was played of a tape), `OriginHealths` (the health of origins, for
 /// retries), `ResponseStore` with `Flight` and `GrowingBody` (stored responses, and those on their
 /// way), `DiskTier` with `DiskStore` and `DiskTally` (the part of them that lies on disk).
 final class Shared: Sendable {
@@ -65,6 +65,8 @@ final class Shared: Sendable {
     let isSiblingFolderNear: Bool
     /// The embedding program's interceptor of every request; nil when there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
+    /// The tape that everything is answered from; nil when there is a network.
+    let tape: TapeDeck?
     /// Whether there is one; asked for every request, and cheaper than a look at it.
     let hasInterceptor: Bool
     /// The embedding program's handler of redirects that rules follow.
@@ -96,8 +98,10 @@ final class Shared: Sendable {
         threads: HelperThreads,
         environment: [String: String],
         siblingFolders: [String],
+        tape: TapeDeck?,
         hooks: Hooks
     ) {
+        self.tape = tape
         self.siblingFolders = siblingFolders
         isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock

@@ -178,6 +178,8 @@ struct SettingsDecoder {
                 home: context.surroundings.home
             )
             set(&settings.capture.path, context.folder(node, setting, usual: usual))
+        case .tapeIgnored: set(&settings.tape.ignore, context.all(node, context.tapePart))
+        case .tapeMatched: set(&settings.tape.match, context.all(node, context.tapeField))
         case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
         case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }

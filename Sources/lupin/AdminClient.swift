@@ -81,10 +81,13 @@ struct AdminClient: Sendable {
 
     // MARK: A request
 
-    /// Sends a request without a body and reads the whole answer.
+    /// Sends a request and reads the whole answer.
+    ///
+    /// `body` is JSON; nil for a request without a body.
     func request(
         _ method: String,
         _ target: String,
+        body: [UInt8]? = nil,
         on loop: EventLoop
     ) async throws(AdminProblem) -> AdminReply {
         let channel: Channel
@@ -98,15 +101,43 @@ struct AdminClient: Sendable {
         defer { slot.retire() }
         channel.slot = slot
         channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
         channel.closedReason = .upstreamReadable
         let head =
-            "\(method) \(target) HTTP/1.1\r\nHost: lupin\r\nContent-Length: 0\r\n"
+            "\(method) \(target) HTTP/1.1\r\nHost: lupin\r\n"
+            + "Content-Length: \(body?.count ?? 0)\r\n"
+            + (body == nil ? "" : "Content-Type: application/json\r\n")
             + "Connection: close\r\n\r\n"
-        channel.stage { $0.append(contentsOf: head.utf8) }
-        guard (try? channel.flush()) == true else { throw broken }
-        let answer = try await readToEnd(channel, slot, until: loop.deadline(in: Self.patience))
+        let deadline = loop.deadline(in: Self.patience)
+        try await send(Array(head.utf8), over: channel, slot, until: deadline)
+        try await send(body ?? [], over: channel, slot, until: deadline)
+        let answer = try await readToEnd(channel, slot, until: deadline)
         guard let reply = Self.reply(answer) else { throw broken }
         return reply
+    }
+
+    private static let pieceBytes = 64 << 10
+
+    private func send(
+        _ bytes: [UInt8],
+        over channel: Channel,
+        _ slot: ParkingSlot,
+        until deadline: UInt64
+    ) async throws(AdminProblem) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + Self.pieceBytes, bytes.count)
+            channel.stage { $0.append(contentsOf: bytes[start..<end]) }
+            start = end
+            while true {
+                guard let isSent = try? channel.flush() else { throw broken }
+                if isSent { break }
+                let woken = await slot.park(for: .upstreamWritable, until: deadline)
+                if woken.contains(.timedOut) {
+                    throw AdminProblem(message: "the lupin at \(path) takes too long to read")
+                }
+            }
+        }
     }
 
     private var broken: AdminProblem {
@@ -169,13 +200,16 @@ extension AdminClient {
     static func ask(
         _ method: String,
         _ path: String,
+        body: [UInt8]? = nil,
         socket: String?,
         rulesFile: String?
     ) throws(AdminProblem) -> AdminReply {
         let result: Result<AdminReply, AdminProblem>? = try? ControlLoop.value { executor in
             do throws(AdminProblem) {
                 let client = try AdminClient.locate(socket: socket, rulesFile: rulesFile)
-                return .success(try await client.request(method, path, on: executor.loop))
+                return .success(
+                    try await client.request(method, path, body: body, on: executor.loop)
+                )
             } catch {
                 return .failure(error)
             }

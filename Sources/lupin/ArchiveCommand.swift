@@ -6,8 +6,8 @@ import LupinIO
 struct ArchiveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "har",
-        abstract: "Export exchanges as an HTTP Archive (HAR).",
-        subcommands: [ArchiveExportCommand.self]
+        abstract: "Export exchanges as an HTTP Archive (HAR), or look at one.",
+        subcommands: [ArchiveExportCommand.self, ArchiveShowCommand.self]
     )
 }
 
@@ -17,10 +17,11 @@ struct ArchiveExportCommand: ParsableCommand {
         abstract: "Print the last exchanges as an HTTP Archive (HAR 1.2).",
         discussion: """
             Developer tools of browsers open it: drop the file on their network panel. The \
-            running lupin is asked for the exchanges that it remembers, with their heads; \
-            with --log they come from JSON lines, which have values of fields only as far \
-            as log.headers says. Secrets are redacted as in the log. Bodies are not \
-            recorded.
+            running lupin is asked for the exchanges that it remembers, with their heads, and \
+            with their bodies where they are captured; what would make it longer than 64 MiB \
+            is left out, the oldest first. With --log they come from JSON lines, without \
+            bodies, and with values of fields only as far as log.headers says. Secrets are \
+            redacted as in the log.
 
               lupin har export > all.har
               lupin har export 'host:*.acme.dev' status:5xx > errors.har
@@ -58,42 +59,47 @@ struct ArchiveExportCommand: ParsableCommand {
 
     func run() throws {
         let filter = try ExchangeFilter(commandLine: words)
-        var archive = HTTPArchive(version: VersionText.lupin)
+        let archive: [UInt8]
         do throws(RecordProblem) {
             if let log {
-                let now = SystemCall.wallMicroseconds()
-                try LogLines.read(log) { line in
-                    let bytes = Array(line)
-                    guard let json = JSONValue(parsing: bytes.span),
-                        filter.matches(json, now: now)
-                    else { return }
-                    archive.add(json)
-                }
+                archive = try logged(in: log, filter)
             } else {
-                for line in try remembered(filter).split(separator: 0x0A) {
-                    let bytes = Array(line)
-                    if let json = JSONValue(parsing: bytes.span) { archive.add(json) }
-                }
+                archive = try remembered(filter)
             }
         } catch {
             StandardError.print("lupin: \(error.message)")
             throw ExitCode.failure
         }
         var output = try StandardOutput()
-        if let error = output.error(writing: archive.finish()) {
+        if let error = output.error(writing: archive) {
             StandardError.print("lupin: can't write: \(error.message)")
             throw ExitCode.failure
         }
     }
 
-    /// The lines of the running lupin, with heads.
+    private func logged(
+        in file: String,
+        _ filter: ExchangeFilter
+    ) throws(RecordProblem) -> [UInt8] {
+        var archive = HTTPArchive(version: VersionText.lupin)
+        let now = SystemCall.wallMicroseconds()
+        try LogLines.read(file) { line in
+            let bytes = Array(line)
+            guard let json = JSONValue(parsing: bytes.span), filter.matches(json, now: now)
+            else { return }
+            archive.add(json)
+        }
+        return archive.finish()
+    }
+
+    /// The archive of the running lupin.
     private func remembered(_ filter: ExchangeFilter) throws(RecordProblem) -> [UInt8] {
         let text = filter.text.percentEncoded { $0.isUnreserved }
         let reply: AdminReply
         do throws(AdminProblem) {
             reply = try AdminClient.ask(
                 "GET",
-                "/v1/exchanges?format=full&limit=1000000&filter=\(text)",
+                "/v1/har?filter=\(text)",
                 socket: place.socket,
                 rulesFile: place.rulesFile
             )

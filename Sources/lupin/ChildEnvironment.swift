@@ -8,6 +8,8 @@ struct ChildEnvironment {
     enum Exceptions {
         /// The user's exceptions and the names of this machine, except those that rules name.
         case usual(RuleSet)
+        /// The names of this machine alone: what else a tape misses, a user's exceptions hide.
+        case machine(RuleSet)
         /// None: everything goes through lupin.
         case none
 
@@ -17,7 +19,11 @@ struct ChildEnvironment {
 
         /// The names of this machine that tools reach without lupin.
         fileprivate var ownNames: [String] {
-            guard case .usual(let rules) = self else { return [] }
+            let rules: RuleSet
+            switch self {
+            case .usual(let all), .machine(let all): rules = all
+            case .none: return []
+            }
             return Self.machine.filter { name in
                 // A rule for localhost shows that such requests must go through lupin.
                 Host(name).map { host in !rules.rules.contains { $0.names(host) } } ?? true
@@ -99,7 +105,8 @@ struct ChildEnvironment {
     /// local server directly, unless a rule names it.
     private var exceptions: [String] {
         if case .none = without { return [] }
-        let own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
+        var own = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
+        if case .machine = without { own = "" }
         var entries = own.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
         for name in without.ownNames where !entries.contains(name) { entries.append(name) }
         return entries

@@ -25,6 +25,8 @@ struct ChildRun: Sendable {
     let exceptions: ChildEnvironment.Exceptions
     let environment: [String: String]
     let before: SignalsBefore
+    /// Where the command is recorded, or what answers it.
+    var cassette: Cassette?
 
     /// Runs the command; returns its exit code, or a failure when it could not start.
     func run(on executor: LoopExecutor) async -> ExitCode {
@@ -52,7 +54,8 @@ struct ChildRun: Sendable {
                 configuration,
                 logger: logger,
                 environment: environment,
-                allowsColour: false
+                allowsColour: false,
+                tape: cassette?.deck
             )
         } catch {
             return failure(error.message)
@@ -63,7 +66,7 @@ struct ChildRun: Sendable {
             code = await run(through: ProxyAddress(listener), signals)
         }
         await proxy.stop()
-        return code
+        return cassette?.finish(code) ?? code
     }
 
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {

@@ -32,6 +32,13 @@ struct ExecCommand: ParsableCommand {
             are passed on. What the command leaves running in the background loses the proxy \
             when it ends.
 
+            With --record, all exchanges of the command are written to a tape, an HTTP archive \
+            with their bodies; with --replay the command gets its responses from there, and no \
+            network. Both start a proxy of their own and decrypt every host; see lupin help tapes.
+
+              lupin exec --record tape.har -- pytest
+              lupin exec --replay tape.har -- pytest
+
             Exit codes: those of the command; 126 it cannot be run, 127 there is none, \
             128 and the signal that ended it.
             """
@@ -45,6 +52,21 @@ struct ExecCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Use the lupin at this address, and start none.", valueName: "url"))
     var proxy: String?
+
+    @Option(
+        help: ArgumentHelp("Write the command's exchanges to this tape.", valueName: "file"),
+        completion: .file(extensions: ["har"])
+    )
+    var record: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Answer the command from this tape, without network.",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["har"])
+    )
+    var replay: String?
 
     @Flag(help: "Leave out no place: what runs on this machine, too, goes through lupin.")
     var all = false
@@ -61,6 +83,9 @@ struct ExecCommand: ParsableCommand {
         guard let program = words.first, !program.isEmpty else {
             throw ValidationError("there is no command to run; write it behind --")
         }
+        if record != nil, replay != nil {
+            throw ValidationError("--record and --replay exclude each other")
+        }
         if let proxy {
             do throws(ProxyURLProblem) {
                 _ = try ProxyAddress(url: proxy)
@@ -68,11 +93,15 @@ struct ExecCommand: ParsableCommand {
                 throw ValidationError("--proxy: \(error.message)")
             }
             if log != nil { throw ValidationError("--log is for a proxy that is started") }
+            if record != nil || replay != nil {
+                throw ValidationError("--record and --replay start a proxy; --proxy uses another")
+            }
         }
     }
 
     func run() throws {
         let before = ChildSignals.block()
+        if record != nil || replay != nil { return try runWithTape(before) }
         let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
         // Only a proxy of its own needs the secrets; a running one has them.
@@ -96,6 +125,35 @@ struct ExecCommand: ParsableCommand {
             environment: LocatedRules.environment,
             before: before
         )
+        try end(run)
+    }
+
+    /// Runs the command through a proxy that records a tape, or plays it.
+    private func runWithTape(_ before: SignalsBefore) throws {
+        // A proxy without a network needs no secrets.
+        let rules = try LocatedRules(explicit: rulesFile, namesSecrets: replay != nil)
+        let configuration = rules.configuration
+        let cassette =
+            if let replay {
+                try Cassette(playing: replay, configuration.settings.tape)
+            } else {
+                try Cassette(recordingTo: record ?? "")
+            }
+        let usual = configuration.forOneCommand(log: log, LocatedRules.environment)
+        var run = ChildRun(
+            command: words,
+            choice: .own,
+            configuration: cassette.configuration(usual),
+            listeners: [],
+            exceptions: all ? .none : .machine(configuration.rules),
+            environment: LocatedRules.environment,
+            before: before
+        )
+        run.cassette = cassette
+        try end(run)
+    }
+
+    private func end(_ run: ChildRun) throws {
         let code = try ControlLoop.run { await run.run(on: $0) }
         if code != .success { throw code }
     }

@@ -47,6 +47,7 @@ enum SettingsDocument {
         "log.redact": "what is redacted beyond the built-in set",
         "log.rotate": "for a log file",
         "capture": "room for exchanges with their bodies; a rule's `capture` turns it on",
+        "tape": "how `lupin exec --replay` finds a request on its tape",
         "admin": "where a running lupin can be asked: `lupin status`, `lupin reload`, curl",
     ]
 

@@ -242,6 +242,8 @@ struct SettingsTableTests {
         case .redactedParameters: "[code]"
         case .redactedMembers: "[pin]"
         case .capturePath: "/var/lib/x"
+        case .tapeIgnored: "[query.ts, body]"
+        case .tapeMatched: "[header.Accept]"
         case .adminSocket: "off"
         case .adminHTTP: "{address: 127.0.0.1:9090, token: 0123456789abcdef}"
         }

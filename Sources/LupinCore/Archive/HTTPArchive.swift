@@ -2,10 +2,13 @@
 
 /// An HTTP Archive that is written entry by entry.
 ///
-/// Made from records, so secrets in it are redacted as in the log. Bodies are not recorded; their
-/// sizes are those on the wire.
+/// Made from records, so secrets in it are redacted as in the log. Bodies are those of the capture;
+/// where nothing is captured, there are their sizes on the wire.
 package struct HTTPArchive: Sendable {
     private var line = JSONLine()
+
+    /// The length so far.
+    package var count: Int { line.bytes.count }
 
     /// Begins the archive; `version` is lupin's.
     package init(version: String) {
@@ -20,8 +23,11 @@ package struct HTTPArchive: Sendable {
     }
 
     /// Ends the archive and returns it.
-    package consuming func finish() -> [UInt8] {
+    ///
+    /// `note` is what a reader must know of it, such as that entries are missing.
+    package consuming func finish(note: String? = nil) -> [UInt8] {
         line.closeList()
+        if let note { line.add("comment", text: note) }
         line.closeObject()
         line.closeObject()
         line.endLine()
@@ -32,15 +38,41 @@ package struct HTTPArchive: Sendable {
     ///
     /// - Parameter json: A line of the log, or one of `/v1/exchanges?format=full`, with heads.
     package mutating func add(_ json: JSONValue) {
+        if let entry = ArchiveEntry(json) { add(entry) }
+    }
+
+    package mutating func add(_ entry: ArchiveEntry) {
+        line.comma()
+        line.bytes.append(contentsOf: entry.bytes)
+    }
+}
+
+/// An exchange in an HTTP Archive.
+package struct ArchiveEntry: Sendable {
+    private var line = JSONLine()
+
+    /// The URL of the request; that of a tunnel is its site.
+    package let url: String
+    /// The entry, as JSON.
+    package var bytes: [UInt8] { line.bytes }
+
+    /// Creates the entry of an exchange; nil for lines of another kind.
+    ///
+    /// - Parameters:
+    ///   - json: A line of the log, or one of `/v1/exchanges?format=full`, with heads.
+    ///   - bodies: What is captured besides; nil for nothing.
+    package init?(_ json: JSONValue, _ bodies: ArchivedBodies? = nil) {
         let record = json["record"] ?? json
         guard let exchange = RecordedExchange(json),
             let begun = record[field: .timestamp]?.string
-        else { return }
+        else { return nil }
+        // A tunnel has no URL.
+        url = exchange.url.isEmpty ? exchange.site : exchange.url
         line.openObject()
         line.add("startedDateTime", text: begun)
         addTime("time", record[field: .total])
-        addRequest(of: exchange)
-        addResponse(of: exchange, record)
+        addRequest(of: exchange, bodies?.request)
+        addResponse(of: exchange, record, bodies?.response)
         line.openObject("cache")
         line.closeObject()
         addTimings(of: record)
@@ -48,15 +80,14 @@ package struct HTTPArchive: Sendable {
             line.add("serverIPAddress", text: Self.address(of: peer))
         }
         addFacts(of: record)
+        line.add(webSocketMessages: bodies?.messages ?? [])
         line.closeObject()
     }
 
     // MARK: Messages
 
-    private mutating func addRequest(of exchange: RecordedExchange) {
+    private mutating func addRequest(of exchange: RecordedExchange, _ body: ArchivedBody?) {
         let fields = exchange.original?.fields ?? Self.lines(exchange.values)
-        // A tunnel has no URL.
-        let url = exchange.url.isEmpty ? exchange.site : exchange.url
         line.openObject("request")
         line.add("method", text: exchange.method)
         line.add("url", text: url)
@@ -71,17 +102,27 @@ package struct HTTPArchive: Sendable {
             line.closeObject()
         }
         line.closeList()
+        if let body {
+            let type = Self.value("content-type", of: fields)
+            line.add(postData: body, type: type.isEmpty ? body.type : type)
+        }
         addUnknown("headersSize")
         line.add("bodySize", exchange.bodyBytes)
         line.closeObject()
     }
 
-    private mutating func addResponse(of exchange: RecordedExchange, _ record: JSONValue) {
+    /// The first value of a field; empty for none.
+    private static func value(_ name: String, of fields: [[String]]) -> String {
+        fields.first { $0[0].lowercased() == name }?[1] ?? ""
+    }
+
+    private mutating func addResponse(
+        of exchange: RecordedExchange,
+        _ record: JSONValue,
+        _ body: ArchivedBody?
+    ) {
         let response = exchange.response
         let fields = response?.fields ?? Self.lines(response?.values ?? [])
-        func value(_ name: String) -> String {
-            fields.first { $0[0].lowercased() == name }?[1] ?? ""
-        }
         let size = (record[field: .tunnelReceived] ?? record[field: .responseSize])?.count ?? 0
         line.openObject("response")
         line.add("status", UInt64(response?.status ?? 0))
@@ -90,14 +131,26 @@ package struct HTTPArchive: Sendable {
         addNothing("cookies")
         add(fields)
         line.openObject("content")
-        line.add("size", size)
-        line.add("mimeType", text: value("content-type"))
-        line.add("comment", literal: "bodies are not recorded")
+        add(body, size: size)
+        line.add("mimeType", text: Self.value("content-type", of: fields))
         line.closeObject()
-        line.add("redirectURL", text: value("location"))
+        line.add("redirectURL", text: Self.value("location", of: fields))
         addUnknown("headersSize")
         line.add("bodySize", size)
         line.closeObject()
+    }
+
+    /// Adds the content of a response, of which `size` bytes were transferred.
+    private mutating func add(_ body: ArchivedBody?, size: UInt64) {
+        guard let body else {
+            line.add("size", size)
+            if size > 0 { line.add("comment", literal: "this body is not captured") }
+            return
+        }
+        let length = UInt64(body.content.count)
+        line.add("size", length)
+        if length > size, body.truncated.isEmpty { line.add("compression", length - size) }
+        line.add(contentOf: body, encoding: "encoding")
     }
 
     /// A line per value of each field.

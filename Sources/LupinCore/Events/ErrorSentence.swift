@@ -46,7 +46,8 @@ extension ErrorKind {
         case .dnsError:
             "The name \(host) could not be resolved. Check the spelling and the network."
         case .destinationNotFound:
-            "There is no way to \(host): the name exists but has no address."
+            "There is no way to \(host): its name has no address, or a tape is played "
+                + "that does not have the request."
         case .destinationUnavailable:
             "\(host) failed so often lately that lupin gives it a rest. Try again shortly."
         case .destinationIPProhibited:

@@ -25,6 +25,11 @@ package enum JSONValue: Sendable, Equatable {
         self = value
     }
 
+    /// Creates what the admin interface tells of an exchange: its record, and the heads beside it.
+    package init(record: JSONValue, besides heads: [Member]) {
+        self = .object([Member(name: "record", value: record)] + heads)
+    }
+
     private init?(_ reader: inout JSONReader, _ bytes: Span<UInt8>, depth: Int) {
         guard let token = reader.value(bytes, depth: depth) else { return nil }
         switch token {

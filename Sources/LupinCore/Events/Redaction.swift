@@ -115,7 +115,7 @@ package struct Redactor: Sendable {
     ) -> (text: [UInt8], taken: Int) {
         if isOff { return ([UInt8](copying: bytes.extracting(0..<cut)), cut) }
         let named = members.findings(in: bytes, isStart: isStart).map(Loss.init)
-        let places = urls.findings(in: bytes).map(Loss.init)
+        let places = urls.findings(in: bytes).filter { $0.isLikely(in: bytes) }.map(Loss.init)
         let hits = matcher.find(in: bytes).map(Loss.init)
         let losses = Redactor.joined(named + places + hits)
         var taken = cut

@@ -16,6 +16,16 @@ package struct URLRedaction: Sendable {
             case .userinfo(let range), .value(let range): range
             }
         }
+
+        /// Whether it is no accident in a body that is no text: there, two slashes are followed by
+        /// an `@` every few megabytes, and what stands between them must not get lost.
+        func isLikely(in text: Span<UInt8>) -> Bool {
+            guard case .userinfo(let range) = self else { return true }
+            for i in range where !(0x21..<0x7F).contains(text[i]) { return false }
+            let before = range.lowerBound - 3
+            // Bounded: two slashes stand before it.
+            return before < 0 || [0x3A, 0x22, 0x27, 0x3D, 0x20, 0x28].contains(text[before])
+        }
     }
 
     /// Longer names are on no list of parameters.

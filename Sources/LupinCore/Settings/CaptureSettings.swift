@@ -11,6 +11,8 @@ package struct CaptureSettings: Sendable, Equatable {
     package var diskBytes = 1 << 30
     /// The folder of the file; nil is `lupin/capture` below the one for states.
     package var path: String?
+    /// The bytes that may wait for the thread that writes; beyond it, bodies are cut short.
+    package var queueBytes = 16 << 20
 
     package init() {}
 

@@ -138,6 +138,8 @@ extension Setting {
         case redactedParameters = "log.redact.query"
         case redactedMembers = "log.redact.json"
         case capturePath = "capture.path"
+        case tapeIgnored = "tape.ignore"
+        case tapeMatched = "tape.match"
         case adminSocket = "admin.socket"
         case adminHTTP = "admin.http"
     }

@@ -21,6 +21,7 @@ package struct Settings: Sendable, Equatable {
     /// `standard`, which the file may change, and the file's own cache policies in its order.
     package var cache: [CachePolicy] = [.standard]
     package var capture = CaptureSettings()
+    package var tape = TapeSettings()
     package var admin = AdminSettings()
 
     package init() {}

@@ -5,7 +5,7 @@
 package enum SettingsTable {
     package static let settings: [Setting] =
         general + access + upstream + intercept + timeouts + limits + policies
-        + CacheKeyTable.store + CacheKeyTable.policy + log + capture + admin
+        + CacheKeyTable.store + CacheKeyTable.policy + log + capture + tape + admin
 
     /// What stands behind the step `delay`.
     package static let delay = Setting(
@@ -446,6 +446,21 @@ extension SettingsTable {
             .text("a folder"),
             "~/.local/state/lupin/capture",
             "readable by you alone"
+        ),
+    ]
+
+    private static let tape: [Setting] = [
+        .special(
+            .tapeIgnored,
+            .list("query.NAME, header.NAME or body"),
+            "[]",
+            "may differ from the tape, such as [query.ts, body]; globs"
+        ),
+        .special(
+            .tapeMatched,
+            .list("header.NAME"),
+            "[]",
+            "fields to compare, such as [header.Accept]; globs"
         ),
     ]
 

@@ -35,6 +35,8 @@ struct AdminDesk {
     let openInspector: () async throws(ReloadFailure) -> String
     /// Captures these hosts from now on, besides those that rules name.
     let capture: (_ hosts: [String]) async throws(ReloadFailure) -> Void
+    /// The archives that the inspector can show.
+    let archives = ArchiveShelf()
 
     /// Answers a request.
     func answer(_ request: AdminRequest, on loop: EventLoop) async -> AdminAnswer {
@@ -69,7 +71,12 @@ struct AdminDesk {
             let desk = CacheDesk(store: shared.responses, redactor: shared.redactor, loop: loop)
             if let answer = await desk.answer(request, shared.snapshot) { return answer }
         }
-        let exchanges = ExchangeDesk(shared: shared, workers: workers, loop: loop)
+        let exchanges = ExchangeDesk(
+            shared: shared,
+            workers: workers,
+            loop: loop,
+            version: about.version
+        )
         if let answer = try await exchanges.answer(request) { return answer }
         if let answer = try await RulesDesk(desk: self).answer(request) { return answer }
         let sending = SendDesk(
@@ -79,6 +86,8 @@ struct AdminDesk {
             loop: loop
         )
         if let answer = try await sending.answer(request) { return answer }
+        let archive = ArchiveDesk(shelf: archives, exchanges: exchanges)
+        if let answer = try await archive.answer(request) { return answer }
         let inspector = InspectorDesk(desk: self, exchanges: exchanges, loop: loop)
         if let answer = try await inspector.answer(request) { return answer }
         return AdminAnswer(404, sentence: "there is nothing at this path; /v1/status is one")

@@ -39,16 +39,22 @@ struct AdminRequest: Sendable {
         return number
     }
 
-    /// The body, which must be a JSON object and say so.
+    /// Demands that the body says to be JSON.
     ///
     /// No page of another origin can send that type without being asked first (Fetch standard,
     /// CORS-safelisted request-header).
     /// - Throws: The refusal of anything else.
-    func json() throws(AdminAnswer) -> JSONValue {
+    func demandJSON() throws(AdminAnswer) {
         let type = contentType.prefix { $0 != ";" }.lowercased()
         guard type.filter({ $0 != " " }) == "application/json" else {
             throw AdminAnswer(415, sentence: "send it as Content-Type: application/json")
         }
+    }
+
+    /// The body, which must be a JSON object and say so.
+    /// - Throws: The refusal of anything else.
+    func json() throws(AdminAnswer) -> JSONValue {
+        try demandJSON()
         guard let value = JSONValue(parsing: body.span), case .object = value else {
             throw AdminAnswer(400, sentence: "the body is no JSON object")
         }

@@ -8,6 +8,8 @@ struct ExchangeDesk {
     let shared: Shared
     let workers: [Worker]
     let loop: EventLoop
+    /// lupin's.
+    let version: String
 
     /// The default number of exchanges in one reply; `limit` overrides it.
     private static let usualCount = 100

@@ -8,11 +8,9 @@ import Synchronization
 /// The one owner of captured exchanges.
 ///
 /// File and threads exist from the first captured exchange on, or from the first question about
-/// one. It never makes a worker wait: when more than `queueBytesMax` bytes wait for the thread, the
-/// bodies in them are cut short, and say so.
+/// one. It never makes a worker wait: when more than `queueBytes` of the settings wait for the
+/// thread, the bodies in them are cut short, and say so.
 final class CaptureDesk: Sendable {
-    /// Bytes that may wait for the thread.
-    static let queueBytesMax = 16 << 20
     private static let queueBatchesMax = 4096
 
     /// What is known of secrets and limits when a batch is written.
@@ -87,7 +85,7 @@ final class CaptureDesk: Sendable {
     func submit(_ events: [CaptureEvent], bytes: Int) {
         guard case .success(let opened) = open() else { return }
         let queued = queuedBytes.add(bytes, ordering: .relaxed).newValue
-        let isTooMuch = queued > Self.queueBytesMax
+        let isTooMuch = queued > settings.queueBytes
         let events = isTooMuch ? events.map(\.withoutBytes) : events
         let isTaken = opened.writer.submit { [self] in
             opened.scribe.take(events, current.withLock { $0 })

@@ -31,6 +31,9 @@ extension Exchange {
             hasInterceptor: resources.shared.hasInterceptor
         )
         if let cause { return callTask(from: .request(behind: authenticator), because: cause) }
+        if resources.shared.tape != nil {
+            return callTask(from: .request(behind: authenticator), because: .demand)
+        }
         do throws(LupinError) {
             let target = try admit()
             guard case .elsewhere(let known) = target else {

@@ -65,7 +65,7 @@ extension Exchange {
     }
 
     /// Takes a body into memory; returns false when there is more of it than fits.
-    private func collect(
+    func collect(
         _ source: any BodySource,
         into collected: CollectedBody
     ) async throws(LupinError) -> Bool {

@@ -205,6 +205,10 @@ final class Exchange: Rostered {
 
     /// Does what the rules say; returns `.enclose` when it continues inside a CONNECT.
     private func serve(_ known: KnownTarget) async throws(LupinError) -> Ending {
+        if let tape = resources.shared.tape, request.method != .connect {
+            try await play(tape, at: known.origin)
+            return .keep
+        }
         if let policy = purgedCache {
             try await purge(policy, at: known)
             return .keep
@@ -223,7 +227,12 @@ final class Exchange: Rostered {
 
     /// Answers, tunnels or intercepts a CONNECT.
     private func serveConnect(at origin: Origin) async throws(LupinError) -> Ending {
-        switch snapshot.decision(on: subject(at: origin), respond: plan?.respond) {
+        // While a tape is played, no client gets a tunnel.
+        let decision =
+            resources.shared.tape == nil
+            ? snapshot.decision(on: subject(at: origin), respond: plan?.respond)
+            : .intercept(rule: nil, mayTunnel: false)
+        switch decision {
         case .answer(let canned): try await send(canned)
         case .tunnel:
             if snapshot.demandsTrustRule { throw .noTrustRule(for: origin) }

@@ -68,7 +68,7 @@ extension Exchange {
     /// Adds the ID by which the user can look up more about a generated response.
     ///
     /// Many clients show only the reason phrase of a response to CONNECT.
-    private func name(_ response: inout GeneratedResponse) {
+    func name(_ response: inout GeneratedResponse) {
         response.head.fields.add(name: "Lupin-Id", value: record.id.short)
         guard request.method == .connect, response.head.status >= 300 else { return }
         let phrase = StatusPhrases.phrase(response.head.status)

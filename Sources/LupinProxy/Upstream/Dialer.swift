@@ -38,6 +38,11 @@ struct Dialer {
         isHostFromFile: Bool,
         interruptions: WakeReasons
     ) async throws(DialFailure) -> (channel: Channel, timing: Timing) {
+        // Every connection begins here: none is made while a tape is played, not even for a name.
+        guard resources.shared.tape == nil else {
+            let detail = "A tape is played, so lupin connects to nothing."
+            throw DialFailure(error: .notOnTape(nil, detail))
+        }
         let loop = resources.loop
         var timing = Timing()
         let started = loop.now

@@ -16,39 +16,12 @@ struct HTTPArchiveTests {
         return jsonLine(of: record, redactor: makeRedactor())
     }
 
-    /// The members that the specification demands of each object.
-    private static let demanded: [(path: [String], members: [String])] = [
-        ([], ["startedDateTime", "time", "request", "response", "cache", "timings"]),
-        (
-            ["request"],
-            [
-                "method", "url", "httpVersion", "cookies", "headers", "queryString",
-                "headersSize", "bodySize",
-            ]
-        ),
-        (
-            ["response"],
-            [
-                "status", "statusText", "httpVersion", "cookies", "headers", "content",
-                "redirectURL", "headersSize", "bodySize",
-            ]
-        ),
-        (["response", "content"], ["size", "mimeType"]),
-        (["timings"], ["send", "wait", "receive"]),
-    ]
-
     private func check(_ archive: JSONValue) throws -> [JSONValue] {
         #expect(archive["log", "version"]?.string == "1.2")
         #expect(archive["log", "creator", "name"]?.string == "lupin")
         #expect(archive["log", "creator", "version"]?.string == "1.2.3")
         let entries = try #require(archive["log", "entries"]?.list)
-        for entry in entries {
-            for (path, members) in Self.demanded {
-                var object = entry
-                for name in path { object = try #require(object[name]) }
-                for member in members { #expect(object[member] != nil, "\(path) \(member)") }
-            }
-        }
+        #expect(ArchiveRules.problems(of: archive) == [])
         return entries
     }
 
@@ -117,5 +90,85 @@ struct HTTPArchiveTests {
         #expect(entries[1]["response", "status"]?.count == 0)
         #expect(entries[1]["_error"]?.string == "dns_error")
         #expect(entries[1]["_detail"]?.string == "no \"such\" name")
+    }
+
+    // MARK: Bodies
+
+    private func entry(_ bodies: ArchivedBodies) throws -> JSONValue {
+        var archive = HTTPArchive(version: "1.2.3")
+        let json = try #require(parseJSON(line()))
+        archive.add(try #require(ArchiveEntry(json, bodies)))
+        let bytes = archive.finish(note: "cut")
+        let whole = try #require(parseJSON(String(decoding: bytes, as: UTF8.self)))
+        #expect(whole["log", "comment"]?.string == "cut")
+        return try #require(try check(whole).first)
+    }
+
+    @Test func `a text is there as it is, whatever stands in it`() throws {
+        var text =
+            String(repeating: "ä€😀", count: 3000) + "\u{0}\u{1F}\"\\\u{7F}\u{85}\u{202E}\u{FEFF}"
+        text += "\r\n\t</script>"
+        var bodies = ArchivedBodies()
+        bodies.request = ArchivedBody(bytes: 9, content: Array(text.utf8), type: "text/plain")
+        bodies.response = ArchivedBody(bytes: 9, content: Array(text.utf8))
+        let entry = try entry(bodies)
+        #expect(entry["request", "postData", "text"]?.string == text)
+        #expect(entry["request", "postData", "mimeType"]?.string == "text/plain")
+        #expect(entry["response", "content", "text"]?.string == text)
+        #expect(entry["response", "content", "encoding"] == nil)
+        #expect(entry["response", "content", "size"]?.count == UInt64(text.utf8.count))
+    }
+
+    @Test func `bytes that are no text are in base64`() throws {
+        var bodies = ArchivedBodies()
+        bodies.request = ArchivedBody(bytes: 3, content: [0xFF, 0, 1])
+        bodies.response = ArchivedBody(bytes: 3, content: [0xC3], truncated: "limit")
+        let entry = try entry(bodies)
+        #expect(entry["request", "postData", "text"]?.string == "/wAB")
+        #expect(entry["request", "postData", "_encoding"]?.string == "base64")
+        #expect(entry["response", "content", "text"]?.string == "ww==")
+        #expect(entry["response", "content", "encoding"]?.string == "base64")
+        #expect(entry["response", "content", "_truncated"]?.string == "limit")
+    }
+
+    @Test func `what a coding saved is told, and what is withheld`() throws {
+        var bodies = ArchivedBodies()
+        bodies.response = ArchivedBody(bytes: 9, content: Array(repeating: 0x61, count: 6000))
+        #expect(try entry(bodies)["response", "content", "compression"]?.count == 6000 - 5120)
+        bodies.response = ArchivedBody(bytes: 9, content: [], withheld: "no key")
+        let entry = try entry(bodies)
+        #expect(entry["response", "content", "text"] == nil)
+        #expect(entry["response", "content", "comment"]?.string == "no key")
+        #expect(entry["request", "postData"] == nil)
+    }
+
+    @Test func `messages of a WebSocket are there as Chromium has them`() throws {
+        var bodies = ArchivedBodies()
+        bodies.messages = [
+            ArchivedMessage(
+                time: 1_700_000_000_000_042,
+                isFromClient: true,
+                kind: "text",
+                content: Array("hi".utf8)
+            ),
+            ArchivedMessage(
+                time: 1_700_000_001_500_000,
+                isFromClient: false,
+                kind: "binary",
+                content: [1, 2]
+            ),
+        ]
+        let entry = try entry(bodies)
+        let messages = try #require(entry["_webSocketMessages"]?.list)
+        #expect(entry["_resourceType"]?.string == "websocket")
+        #expect(messages.map { $0["type"]?.string } == ["send", "receive"])
+        #expect(messages.map { $0["opcode"]?.count } == [1, 2])
+        #expect(messages.map { $0["data"]?.string } == ["hi", "AQI="])
+        #expect(messages.map { $0["time"]?.number } == [1_700_000_000.000042, 1_700_000_001.5])
+    }
+
+    @Test(arguments: ["{}", #"{"log":{"version":1,"creator":{},"entries":[{}],"x":1}}"#])
+    func `the rules of HAR find what is wrong`(text: String) throws {
+        #expect(ArchiveRules.problems(of: try #require(parseJSON(text))).isEmpty == false)
     }
 }

@@ -18,7 +18,11 @@ struct RecordedEndTests {
             "The name server did not answer in time for h. Check the network, or try again."
         ),
         (.dnsError, "The name h could not be resolved. Check the spelling and the network."),
-        (.destinationNotFound, "There is no way to h: the name exists but has no address."),
+        (
+            .destinationNotFound,
+            "There is no way to h: its name has no address, or a tape is played "
+                + "that does not have the request."
+        ),
         (
             .destinationUnavailable,
             "h failed so often lately that lupin gives it a rest. Try again shortly."

@@ -5,4 +5,5 @@ extension FuzzTarget {
     package static let all: [FuzzTarget] =
         CacheTargets.all + FieldTargets.all + AddressTargets.all + PatternTargets.all
         + TextTargets.all + FileTargets.all + ByteTargets.all + StoreTargets.all
+        + ArchiveTargets.all
 }

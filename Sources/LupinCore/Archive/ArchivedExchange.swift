@@ -1,0 +1,126 @@
+// An exchange of an HTTP Archive: what any program wrote there, made harmless.
+
+/// A request and its response, as an HTTP Archive tells them.
+///
+/// Archives of other programs and damaged ones are read too: what is no field is left out.
+package struct ArchivedExchange: Sendable, Equatable {
+    package struct Field: Sendable, Equatable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A body, its content codings undone.
+    package struct Body: Sendable, Equatable {
+        package var content: [UInt8] = []
+        /// There was more, or all of it is unknown.
+        package var isPartial = false
+
+        package init(_ content: [UInt8] = [], isPartial: Bool = false) {
+            self.content = content
+            self.isPartial = isPartial
+        }
+    }
+
+    package var method = ""
+    package var url = ""
+    package var requestFields: [Field] = []
+    package var requestBody = Body()
+    /// 0 if there was no response.
+    package var status: UInt16 = 0
+    package var responseFields: [Field] = []
+    package var responseBody = Body()
+
+    /// More fields in a message are left out.
+    static let fieldsMax = 1000
+
+    package init() {}
+
+    /// Reads an entry; nil if it has no request.
+    package init?(_ entry: JSONValue) {
+        guard let request = entry["request"], let method = request["method"]?.string,
+            !method.isEmpty, method.utf8.allSatisfy(\.isTokenByte),
+            let url = request["url"]?.string
+        else { return nil }
+        self.method = method
+        self.url = url
+        requestFields = Self.fields(request["headers"])
+        requestBody = Self.body(of: request, requestFields)
+        guard let response = entry["response"] else { return }
+        status = response["status"]?.count.flatMap { UInt16(exactly: $0) } ?? 0
+        if !(100...999).contains(status) { status = 0 }
+        responseFields = Self.fields(response["headers"])
+        responseBody = Self.content(response["content"] ?? .null, encoding: "encoding")
+    }
+
+    /// The first value of a field, by its name in lower case.
+    package func requestValue(_ name: String) -> String? {
+        requestFields.first { $0.name.lowercased() == name }?.value
+    }
+
+    // MARK: Members
+
+    /// The fields of a list of `{name, value}`, without those that HTTP/1.1 could not carry.
+    private static func fields(_ list: JSONValue?) -> [Field] {
+        var fields: [Field] = []
+        for item in list?.list ?? [] {
+            guard fields.count < fieldsMax else { break }
+            // Pseudo-fields of HTTP/2 begin with a colon, which no name has.
+            guard let name = item["name"]?.string, let value = item["value"]?.string,
+                !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte),
+                value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+            else { continue }
+            fields.append(Field(name: name, value: value))
+        }
+        return fields
+    }
+
+    private static func body(of request: JSONValue, _ fields: [Field]) -> Body {
+        if let data = request["postData"] {
+            let body = content(data, encoding: "_encoding")
+            guard body.isPartial, data["text"] == nil, let form = form(data) else { return body }
+            return Body(form)
+        }
+        // A body that was sent, and is not in the archive.
+        let isSent = fields.contains { field in
+            switch field.name.lowercased() {
+            case "content-length": field.value != "0"
+            case "transfer-encoding": true
+            default: false
+            }
+        }
+        return Body([], isPartial: isSent || (request["bodySize"]?.number ?? 0) > 0)
+    }
+
+    /// The content of `postData` that has parameters and no text: a form.
+    private static func form(_ data: JSONValue) -> [UInt8]? {
+        guard data["mimeType"]?.string?.lowercased().hasPrefix(formType) == true,
+            let params = data["params"]?.list, !params.isEmpty
+        else { return nil }
+        let pairs = params.map { param in
+            let parts = [param["name"]?.string ?? "", param["value"]?.string ?? ""]
+            return parts.map { $0.percentEncoded { $0.isUnreserved } }.joined(separator: "=")
+        }
+        return Array(pairs.joined(separator: "&").utf8)
+    }
+
+    private static let formType = "application/x-www-form-urlencoded"
+
+    /// The content of `postData`, or of a response's `content`.
+    private static func content(_ json: JSONValue, encoding key: String) -> Body {
+        let isCut = json["_truncated"].map { $0 != .string("") && $0 != .bool(false) } ?? false
+        guard let text = json["text"]?.string else {
+            let isMissing = (json["size"]?.number ?? 0) > 0 || json["comment"] != nil
+            return Body([], isPartial: isCut || isMissing || key == "_encoding")
+        }
+        guard json[key]?.string == "base64" else { return Body(Array(text.utf8), isPartial: isCut) }
+        guard let bytes = Base64Text.decode(Array(text.utf8)) else {
+            return Body([], isPartial: true)
+        }
+        return Body(bytes, isPartial: isCut)
+    }
+}

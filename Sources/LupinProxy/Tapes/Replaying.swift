@@ -1,0 +1,127 @@
+// Answers a request from a tape.
+import LupinCoding
+import LupinCore
+import LupinIO
+import LupinWire
+
+extension Exchange {
+    /// Answers the request from the tape; nothing else is asked for it.
+    func play(_ deck: TapeDeck, at origin: Origin) async throws(LupinError) {
+        let asked = TapeRequest(
+            method: request.method.token,
+            origin: origin,
+            target: request.form == .asterisk ? "*" : request.pathText,
+            fields: archivedFields,
+            body: try await tapeBody(deck)
+        )
+        guard let exchange = deck.play(asked) else {
+            return try await refuse(deck.miss(of: asked))
+        }
+        let body = exchange.responseBody.content
+        let isBodiless = ResponseParser.hasNoBody(status: exchange.status, method: request.method)
+        var head = ResponseHead(status: exchange.status)
+        let length = Self.add(exchange.responseFields, to: &head.fields, isBodiless: isBodiless)
+        var framed = ResponseBody(framing: .length(isBodiless ? 0 : UInt64(body.count)))
+        // What HEAD and 304 say of a length is that of the body which GET gets.
+        framed.contentLength = isBodiless ? length : UInt64(body.count)
+        framed.date = head.fields.first(.date) == nil ? resources.dateText : nil
+        framed.closes = resources.isDraining || !downstream.isRequestComplete
+        let sink = stage(head, framed)
+        try await relay(from: BytesBody(isBodiless ? [] : body), to: sink)
+    }
+
+    private var archivedFields: [ArchivedExchange.Field] {
+        let fields = request.fields
+        return fields.lines.map { line in
+            ArchivedExchange.Field(
+                name: fields.text(line.name),
+                value: fields.text(line.value)
+            )
+        }
+    }
+
+    /// Adds the recorded fields that describe the response rather than its transfer; returns the
+    /// recorded length.
+    private static func add(
+        _ recorded: [ArchivedExchange.Field],
+        to fields: inout FieldSection,
+        isBodiless: Bool
+    ) -> UInt64? {
+        var length: UInt64?
+        let hasCoding = recorded.contains { $0.name.lowercased() == "content-encoding" }
+        for field in recorded {
+            switch field.name.lowercased() {
+            case "content-length":
+                // That of a coded body is not the length of what is replayed.
+                if isBodiless, !hasCoding {
+                    length = NumberReader.unsigned(field.value, max: UInt64(Int64.max))
+                }
+            // The tape has content without its codings.
+            case "content-encoding", "transfer-encoding", "connection", "keep-alive", "upgrade",
+                "proxy-connection", "te", "trailer", "lupin-id", "alt-svc":
+                continue
+            default: fields.add(name: field.name, value: field.value)
+            }
+        }
+        return length
+    }
+
+    /// The request's body, whole and without content codings.
+    private func tapeBody(_ deck: TapeDeck) async throws(LupinError) -> [UInt8] {
+        if framing.isEmpty { return [] }
+        if expectsContinue, !downstream.hasBodyWaiting {
+            try downstream.sendInterim(ResponseHead(status: 100))
+        }
+        let collected = CollectedBody(bytesMax: Tape.bodyBytesMax + 1)
+        let isWhole = try await collect(downstream.requestBody, into: collected)
+        guard isWhole, collected.bytes.count <= Tape.bodyBytesMax else {
+            deck.noteMiss()
+            throw .notOnTape(
+                record.origin,
+                "The request's body is longer than a tape has any: "
+                    + "\(Tape.bodyBytesMax >> 20) MiB."
+            )
+        }
+        let codings = request.fields.contentCodings
+        if codings.isEmpty { return collected.bytes }
+        // What can't be decoded is compared as it came.
+        let decoded = try? WholeBody.decoded(
+            collected.bytes,
+            from: codings,
+            bytesMax: Tape.bodyBytesMax
+        )
+        return decoded ?? collected.bytes
+    }
+
+    /// Answers a request that is not on the tape.
+    private func refuse(_ miss: TapeMiss) async throws(LupinError) {
+        let error = LupinError.notOnTape(record.origin, miss.sentence)
+        record.error = error
+        record.outcome = .error
+        var response = GeneratedResponse(
+            status: error.status,
+            contentType: "text/plain; charset=utf-8",
+            body: resources.redactor.cleaned(miss.text)
+        )
+        response.head.fields.add(
+            name: FieldName.proxyStatus.spelling,
+            value: ProxyStatus.value(for: error, redactor: resources.redactor)
+        )
+        name(&response)
+        try await send(response)
+    }
+}
+
+extension LupinError {
+    /// A request whose answer is not on the tape, or a connection while one is played.
+    static func notOnTape(_ origin: Origin?, _ detail: String) -> LupinError {
+        LupinError(
+            .destinationNotFound,
+            host: origin?.hostAndPort,
+            detail: detail,
+            side: .lupin,
+            retry: .never,
+            status: 502
+        )
+    }
+}

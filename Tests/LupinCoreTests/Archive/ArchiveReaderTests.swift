@@ -1,0 +1,121 @@
+// What is read of an HTTP Archive, and that no text is worse than refused.
+import LupinCore
+import Testing
+
+struct ArchiveReaderTests {
+    private func read(_ text: String) throws -> [ArchivedExchange] {
+        var exchanges: [ArchivedExchange] = []
+        try ArchiveReader.read(Array(text.utf8).span) { exchange throws(ArchiveProblem) in
+            exchanges.append(exchange)
+        }
+        return exchanges
+    }
+
+    private func read(entry: String) throws -> ArchivedExchange? {
+        try read(#"{"log":{"version":"1.2","entries":[\#(entry)],"pages":[{}]}}"#).first
+    }
+
+    @Test func `an entry of Chromium's is read`() throws {
+        let exchange = try #require(
+            try read(
+                entry: """
+                    {"_initiator":{"type":"script","stack":{"callFrames":[[],{}]}},"request":{
+                    "method":"POST","url":"https://a.example/x?y=1","httpVersion":"http/2.0",
+                    "headers":[{"name":":authority","value":"a.example"},
+                    {"name":"accept","value":"*/*"},{"name":"content-length","value":"4"}],
+                    "postData":{"mimeType":"text/plain","text":"h\\u00e9y"}},
+                    "response":{"status":200,"headers":[{"name":"x-a","value":"1"},
+                    {"name":"bad name","value":"1"},{"name":"x-b","value":"a\\r\\nb"}],
+                    "content":{"size":3,"mimeType":"image/png","text":"/wAB","encoding":"base64"}}}
+                    """
+            )
+        )
+        #expect(exchange.method == "POST" && exchange.url == "https://a.example/x?y=1")
+        #expect(exchange.requestFields.map(\.name) == ["accept", "content-length"])
+        #expect(exchange.requestBody == ArchivedExchange.Body(Array("héy".utf8)))
+        #expect(exchange.status == 200)
+        #expect(exchange.responseFields.map(\.name) == ["x-a"])
+        #expect(exchange.responseBody == ArchivedExchange.Body([0xFF, 0, 1]))
+    }
+
+    @Test func `what is written is read`() throws {
+        var record = makeFullRecord()
+        record.request?.method = .post
+        let json = try #require(parseJSON(jsonLine(of: record, redactor: makeRedactor())))
+        var bodies = ArchivedBodies()
+        bodies.request = ArchivedBody(bytes: 1, content: [0xFE], truncated: "writer")
+        bodies.response = ArchivedBody(bytes: 1, content: Array("a\u{1}".utf8))
+        var archive = HTTPArchive(version: "1")
+        archive.add(try #require(ArchiveEntry(json, bodies)))
+        let text = String(decoding: archive.finish(), as: UTF8.self)
+        let exchange = try #require(try read(text).first)
+        #expect(exchange.requestBody == ArchivedExchange.Body([0xFE], isPartial: true))
+        #expect(exchange.responseBody == ArchivedExchange.Body(Array("a\u{1}".utf8)))
+        #expect(exchange.status == 200)
+    }
+
+    private static let bodies: [(postData: String, content: [UInt8], isPartial: Bool)] = [
+        (#""bodySize":0"#, [], false),
+        (#""bodySize":-1"#, [], false),
+        (#""bodySize":7"#, [], true),
+        (#""headers":[{"name":"Content-Length","value":"7"}]"#, [], true),
+        (#""headers":[{"name":"Content-Length","value":"0"}]"#, [], false),
+        (#""postData":{"mimeType":"a/b"}"#, [], true),
+        (#""postData":{"text":"!","_encoding":"base64"}"#, [], true),
+        (
+            #""postData":{"mimeType":"application/x-www-form-urlencoded","params":"#
+                + #"[{"name":"a b","value":"c"},{"name":"d"}]}"#,
+            Array("a%20b=c&d=".utf8), false
+        ),
+    ]
+
+    @Test(arguments: bodies)
+    func `a body that is not there is known to be missing`(
+        postData: String,
+        content: [UInt8],
+        isPartial: Bool
+    ) throws {
+        let entry = #"{"request":{"method":"GET","url":"http://a/",\#(postData)}}"#
+        let exchange = try #require(try read(entry: entry))
+        #expect(exchange.requestBody == ArchivedExchange.Body(content, isPartial: isPartial))
+        #expect(exchange.status == 0)
+    }
+
+    @Test(arguments: ["{}", "[]", "1", #"{"request":{"method":"G ET","url":"http://a/"}}"#])
+    func `an entry without a request is left out`(entry: String) throws {
+        #expect(try read(entry: entry) == nil)
+    }
+
+    @Test(
+        arguments: [
+            "", "{", "[]", "{}", #"{"log":{}}"#, #"{"log":{"entries":{}}}"#,
+            #"{"log":{"entries":[}}"#, #"{"log":{"entries":[]}} x"#, #"{"log":{"entries":[1,]}}"#,
+            #"{"log":{"entries":[{"a":\#(String(repeating: "[", count: 100))"#, "\u{0}",
+        ]
+    )
+    func `what is no archive is refused`(text: String) {
+        #expect(throws: ArchiveProblem.self) { try read(text) }
+    }
+
+    @Test func `entries and their values are counted`() {
+        let many = String(repeating: "1,", count: 250_000) + "1"
+        #expect(throws: ArchiveProblem("an entry has more than 200000 values")) {
+            try read(#"{"log":{"entries":[[\#(many)]]}}"#)
+        }
+        #expect(throws: ArchiveProblem("it has more than 100000 entries")) {
+            try read(#"{"log":{"entries":[\#(many)]}}"#)
+        }
+    }
+
+    @Test func `a text that is cut anywhere is refused`() throws {
+        let entry =
+            #"{"request":{"method":"GET","url":"http://a/\u00e9"},"response":{"status":2e2}}"#
+        let text = Array(#"{"log":{"entries":[\#(entry)]}}"#.utf8)
+        for end in 0..<text.count {
+            #expect(throws: ArchiveProblem.self) {
+                try ArchiveReader.check(text.span.extracting(0..<end))
+            }
+        }
+        try ArchiveReader.check(text.span)
+    }
+}

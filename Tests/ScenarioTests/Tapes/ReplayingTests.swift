@@ -1,0 +1,188 @@
+// A proxy that plays a tape: what it answers, and that it reaches for nothing else.
+import LupinCoding
+import LupinCore
+import LupinIO
+import LupinProxy
+import LupinTestKit
+import Synchronization
+import Testing
+
+struct ReplayingTests {
+    private static func entry(
+        _ method: String = "GET",
+        url: String,
+        status: Int = 200,
+        fields: [(String, String)] = [],
+        content: String = #"{"text":"taped"}"#
+    ) -> String {
+        let headers = fields.map { #"{"name":"\#($0.0)","value":"\#($0.1)"}"# }
+        return """
+            {"request":{"method":"\(method)","url":"\(url)","headers":[]},"response":\
+            {"status":\(status),"headers":[\(headers.joined(separator: ","))],\
+            "content":\(content)}}
+            """
+    }
+
+    private static func deck(_ entries: String...) throws -> TapeDeck {
+        let text = #"{"log":{"entries":[\#(entries.joined(separator: ","))]}}"#
+        return TapeDeck(try Tape(Array(text.utf8).span, TapeSettings()))
+    }
+
+    /// Names that were asked for.
+    private final class Inquiries: Sendable {
+        private let names = Mutex<[String]>([])
+        var all: [String] { names.withLock { $0 } }
+
+        func ask(_ name: String) -> Resolver.Answer {
+            names.withLock { $0.append(name) }
+            return .success([.v4(0x7F00_0001)])
+        }
+    }
+
+    /// Rules by which a proxy would use the network in every way it can.
+    private static func rules(_ port: UInt16) -> String {
+        """
+        upstream: {proxy: "http://127.0.0.1:\(port)"}
+        tokens:
+          t:
+            plain_http: true
+            oauth2:
+              grant: client_credentials
+              url: http://127.0.0.1:\(port)/token
+              client: {id: a, secret: geheim-geheim}
+        rules:
+          - match: {host: "**.test"}
+            request: [{auth: t}, {url: {host: 127.0.0.1, port: \(port)}}]
+            retry: standard
+            cache: {use: standard, stale_while_revalidate: 1d}
+
+        """
+    }
+
+    @Test func `neither a name is looked up nor a connection made, whatever rules say`()
+        async throws
+    {
+        let origin = try PlayedOrigin()
+        defer { origin.close() }
+        let inquiries = Inquiries()
+        let stale = [("Cache-Control", "max-age=0"), ("ETag", "\\\"a\\\"")]
+        let deck = try Self.deck(
+            Self.entry(url: "http://a.test/x", fields: stale),
+            Self.entry(url: "https://a.test/x")
+        )
+        let rules = Self.rules(origin.address.port)
+        try await ProxyFixture.run(
+            rules,
+            resolve: { inquiries.ask($0) },
+            tape: deck
+        ) { proxy in
+            let client = try proxy.client()
+            for _ in 1...2 {
+                #expect(try client.get("http://a.test/x").bodyText == "taped")
+            }
+            #expect(try client.get("http://a.test/other").status == 502)
+            #expect(try client.get("http://\(origin.authority)/").status == 502)
+            let inside = try proxy.client().connectSecurely("a.test:443")
+            try inside.send("GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n")
+            #expect(try inside.response().bodyText == "taped")
+            try inside.send("GET /y HTTP/1.1\r\nHost: a.test\r\n\r\n")
+            #expect(try inside.response().status == 502)
+            #expect(!origin.hasWaiting)
+        }
+        #expect(inquiries.all == [])
+        #expect(deck.misses == 3)
+    }
+
+    @Test func `what speaks neither TLS nor HTTP in a CONNECT gets no tunnel`() async throws {
+        let origin = try PlayedOrigin()
+        defer { origin.close() }
+        try await ProxyFixture.run(tape: try Self.deck()) { proxy in
+            let client = try proxy.client()
+            try client.send("CONNECT \(origin.authority) HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try client.response(to: "CONNECT").status == 200)
+            try client.send("\u{1}\u{2}\u{3} no protocol of ours\r\n\r\n")
+            _ = try client.waitForEnd()
+            #expect(!origin.hasWaiting)
+            #expect(try proxy.record()["outcome"] == "denied")
+        }
+    }
+
+    @Test func `a miss is an error of the record, with a kind of its own`() async throws {
+        let deck = try Self.deck(Self.entry("POST", url: "http://a.test/x?token=REDACTED.0000"))
+        try await ProxyFixture.run(tape: deck) { proxy in
+            let response = try proxy.client().get("http://a.test/x?token=planted")
+            #expect(response.status == 502)
+            #expect(response["Content-Type"] == "text/plain; charset=utf-8")
+            #expect(response["Proxy-Status"]?.contains("destination_not_found") == true)
+            #expect(response.bodyText.contains("method: POST on the tape, GET now"))
+            #expect(!response.bodyText.contains("planted"))
+            let record = try proxy.record()
+            #expect(record["outcome"] == "error")
+            #expect(record["error.type"] == "destination_not_found")
+        }
+    }
+
+    @Test func `fields about the transfer are those of the replay`() async throws {
+        let fields = [
+            ("Content-Encoding", "gzip"), ("Content-Length", "3"), ("Transfer-Encoding", "chunked"),
+            ("Connection", "close"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
+            ("Date", "Mon, 01 Jan 2024 00:00:00 GMT"), ("X-A", "1"),
+        ]
+        let deck = try Self.deck(
+            Self.entry(
+                url: "http://a.test/x",
+                fields: fields,
+                content: #"{"text":"/wAB/w==","encoding":"base64"}"#
+            ),
+            Self.entry("HEAD", url: "http://a.test/x", fields: [("Content-Length", "99")]),
+            Self.entry("HEAD", url: "http://a.test/y", fields: fields),
+            Self.entry(url: "http://a.test/none", status: 204, fields: [("ETag", "b")])
+        )
+        try await ProxyFixture.run(tape: deck) { proxy in
+            let client = try proxy.client()
+            let response = try client.get("http://a.test/x")
+            #expect(response.body == [0xFF, 0, 1, 0xFF])
+            #expect(response["Content-Length"] == "4")
+            #expect(response["Content-Encoding"] == nil && response["Transfer-Encoding"] == nil)
+            #expect(response.values("Set-Cookie") == ["a=1", "b=2"])
+            #expect(response.values("Date") == ["Mon, 01 Jan 2024 00:00:00 GMT"])
+            for (path, length) in [("/x", "99"), ("/y", nil)] as [(String, String?)] {
+                try client.send("HEAD", "http://a.test\(path)")
+                #expect(try client.response(to: "HEAD")["Content-Length"] == length)
+            }
+            let none = try client.get("http://a.test/none")
+            #expect(none.status == 204 && none["Content-Length"] == nil && none["ETag"] == "b")
+        }
+    }
+
+    @Test func `bodies of requests count, however they come`() async throws {
+        let body = #"{"mimeType":"text/plain","text":"one two"}"#
+        let recorded = """
+            {"request":{"method":"POST","url":"http://a.test/p","headers":[],"postData":\(body)},\
+            "response":{"status":201}}
+            """
+        try await ProxyFixture.run(tape: try Self.deck(recorded)) { proxy in
+            let client = try proxy.client()
+            let start = "POST http://a.test/p HTTP/1.1\r\nHost: a.test\r\n"
+            try client.send("\(start)Content-Length: 7\r\n\r\none two")
+            #expect(try client.response().status == 201)
+            let chunked =
+                "\(start)Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n4\r\n two\r\n0\r\n\r\n"
+            try client.sendBytewise(chunked)
+            #expect(try client.response().status == 201)
+            try client.send("\(start)Expect: 100-continue\r\nContent-Length: 7\r\n\r\n")
+            #expect(try client.interimResponse().status == 100)
+            try client.send("one 222")
+            let missed = try client.response()
+            #expect(
+                missed.bodyText.contains(#"body: "two" on the tape, "222" now, from byte 4 on"#)
+            )
+            let coded = try WholeBody.encoded(Array("one two".utf8), with: ["gzip"])
+            try client.send(
+                "\(start)Content-Encoding: gzip\r\nContent-Length: \(coded.count)\r\n\r\n"
+            )
+            try client.send(coded)
+            #expect(try client.response().status == 201)
+        }
+    }
+}
