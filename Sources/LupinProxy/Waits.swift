@@ -5,8 +5,8 @@ import LupinIO
 /// The timeouts of lupin's waits, in microseconds.
 ///
 /// `Duration` keeps attoseconds in 128 bits: turning one into microseconds costs 270 instructions,
-/// and every request needs a few.
-struct Waits: Sendable {
+/// and every request needs a few. A class, because every exchange holds them.
+final class Waits: Sendable {
     let clientIdle: UInt64
     let clientHeader: UInt64
     let sniff: UInt64

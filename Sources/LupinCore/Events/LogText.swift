@@ -55,13 +55,21 @@ package enum LogText {
     }
 
     /// Whether no byte needs escaping in either form, and none is to be truncated.
-    ///
-    /// Has no early exit, so that the loop is vectorized: 59 bytes take 10 ns.
     static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         if bytes.count > bytesMax { return false }
-        var isPlain = true
-        for i in bytes.indices { isPlain = isPlain && !bytes[i].needsCare }
-        return isPlain
+        guard bytes.count >= 8 else {
+            for i in bytes.indices where bytes[i].needsCare { return false }
+            return true
+        }
+        // The last word overlaps the one before, so that it ends with the bytes.
+        let last = bytes.count &- 8
+        var care = bytes.word(at: last).needsCare
+        var i = 0
+        while i < last {
+            care |= bytes.word(at: i).needsCare
+            i &+= 8
+        }
+        return care == 0
     }
 
     /// Appends the bytes from `start` on that need no escaping in either form; returns their end.
@@ -164,5 +172,14 @@ extension UInt8 {
     /// Whether it is anything but visible ASCII without `"` and `\`.
     @inline(__always) fileprivate var needsCare: Bool {
         self &- 0x20 >= 0x5F || self == 0x22 || self == 0x5C
+    }
+}
+
+extension UInt64 {
+    /// Other than 0 if one of eight bytes needs care.
+    @inline(__always) fileprivate var needsCare: UInt64 {
+        // From 0x7F on: the top bit is set already, or adding one sets it.
+        let above = (self | (self &+ 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080
+        return marks(below: 0x20) | marks(of: 0x22) | marks(of: 0x5C) | above
     }
 }

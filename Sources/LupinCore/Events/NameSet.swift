@@ -4,13 +4,19 @@
 package struct NameSet: Sendable {
     /// Exact names in lower case; the index is their length.
     private var byLength: [[[UInt8]]] = []
-    private var globs: [[UInt8]] = []
+    private var globs: [Glob] = []
+
+    private struct Glob: Sendable {
+        let bytes: [UInt8]
+        /// The length of the shortest name that matches.
+        let least: Int
+    }
 
     package init(_ names: [String]) {
         for name in names {
             let bytes = name.utf8.map(\.asciiLowercased)
             guard !bytes.contains(0x2A) else {
-                globs.append(bytes)
+                globs.append(Glob(bytes: bytes, least: bytes.count { $0 != 0x2A }))
                 continue
             }
             while byLength.count <= bytes.count { byLength.append([]) }
@@ -25,7 +31,10 @@ package struct NameSet: Sendable {
                 return true
             }
         }
-        for glob in globs where NameSet.matches(glob.span, name) { return true }
+        for glob in globs
+        where name.count >= glob.least && NameSet.matches(glob.bytes.span, name) {
+            return true
+        }
         return false
     }
 

@@ -58,7 +58,7 @@ struct RecentNames: Sendable {
                 let name = fields.storage.span.extracting(lines[line].name.range)
                 guard key.count &- i > name.count, Int(key[i]) == name.count else { return false }
                 i &+= 1
-                for j in name.indices where key[i &+ j] != name[j] { return false }
+                guard key.extracting(i..<(i &+ name.count)).isSame(as: name) else { return false }
                 i &+= name.count
             }
             return i == key.count && !text.isEmpty
@@ -109,7 +109,7 @@ extension Span<UInt8> {
     /// A cheaper hash, of the length and of eight bytes at each end.
     ///
     /// Hosts of one domain differ in the first bytes, ports and addresses in the last ones.
-    var sparseHash: UInt64 {
+    package var sparseHash: UInt64 {
         guard count >= 8 else { return weightedSum }
         return word(at: 0) &* 31 &+ word(at: count &- 8) &+ UInt64(count)
     }

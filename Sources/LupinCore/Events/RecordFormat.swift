@@ -285,7 +285,8 @@ package struct RecordFormat: Sendable {
         }
     }
 
-    /// Appends the rest of a URL, the parts of its origin, and its path.
+    /// Appends the rest of a URL, the parts of its origin, and its path, which begins the rest or is
+    /// plain.
     private mutating func add(
         _ rest: Span<UInt8>,
         behind origin: Int,
@@ -293,12 +294,14 @@ package struct RecordFormat: Sendable {
         at place: inout LinePlace<RecordField>,
         to output: inout TextCursor
     ) {
-        output.append(json: rest)
+        // Looked at once: what holds for the rest of the URL holds for the path in it.
+        let isPlain = LogText.isPlain(rest)
+        if isPlain { output.append(rest) } else { output.append(json: rest) }
         output.append(0x22)
         output.append(origins.texts[origin].parts)
         place.move(to: .port)
         place.open(.path, to: &output)
-        output.append(json: path)
+        if isPlain { output.append(path) } else { output.append(json: path) }
         output.append(0x22)
     }
 
@@ -379,10 +382,6 @@ extension Span<UInt8> {
     /// The part before the query.
     fileprivate var pathAlone: Span<UInt8> {
         @_lifetime(copy self)
-        get {
-            var length = 0
-            while length < count, self[length] != 0x3F { length &+= 1 }
-            return extracting(first: length)
-        }
+        get { extracting(first: place(of: 0x3F)) }
     }
 }

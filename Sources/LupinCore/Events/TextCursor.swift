@@ -44,15 +44,25 @@ struct TextCursor: ~Copyable, ~Escapable {
             }
             return store(word.littleEndian, kept: bytes.count)
         }
+        // There is room for all of them, so each store is checked against the memory only.
+        let start = count
+        count &+= bytes.count
         var i = 0
-        while i &+ 8 < bytes.count {
-            store(bytes.word(at: i).littleEndian, kept: 8)
+        while bytes.count &- i > 32 {
+            let piece = bytes.extracting(i..<(i &+ 32))
+            put(piece.word(at: 0), at: start &+ i)
+            put(piece.word(at: 8), at: start &+ i &+ 8)
+            put(piece.word(at: 16), at: start &+ i &+ 16)
+            put(piece.word(at: 24), at: start &+ i &+ 24)
+            i &+= 32
+        }
+        while bytes.count &- i > 8 {
+            put(bytes.word(at: i), at: start &+ i)
             i &+= 8
         }
         // The last word overlaps the one before, so that it ends with the bytes.
-        let end = bytes.count &- 8
-        count &-= i &- end
-        store(bytes.word(at: end).littleEndian, kept: 8)
+        let last = bytes.count &- 8
+        put(bytes.word(at: last), at: start &+ last)
     }
 
     mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
@@ -78,6 +88,10 @@ struct TextCursor: ~Copyable, ~Escapable {
         store(word.littleEndian, kept: kept)
     }
 
+    @inline(__always) private mutating func put(_ word: UInt64, at place: Int) {
+        memory.storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt64.self)
+    }
+
     @inline(__always) private mutating func store<Block: BitwiseCopyable>(
         _ block: Block,
         kept: Int
@@ -97,6 +111,7 @@ extension TextCursor {
     /// Appends `value` in decimal: at most 20 bytes.
     mutating func append(decimal value: UInt64) {
         if value < 10 { return append(0x30 &+ UInt8(truncatingIfNeeded: value)) }
+        if value < 10_000 { return append(short: value) }
         guard value < 100_000_000 else {
             append(decimal: value / 100_000_000)
             let rest = UInt32(truncatingIfNeeded: value % 100_000_000)
@@ -109,12 +124,22 @@ extension TextCursor {
         append(word: (digits | asciiZeros) &>> UInt64(zeros &* 8), kept: 8 &- zeros)
     }
 
+    /// Appends a number below 10,000.
+    @inline(__always) private mutating func append(short value: UInt64) {
+        let digits = fourDigits(value)
+        let zeros = min(digits.trailingZeroBitCount &>> 3, 3)
+        append(word: (digits | asciiZeros) &>> UInt64(zeros &* 8), kept: 4 &- zeros)
+    }
+
     /// Appends µs as ms with three decimals: at most 20 bytes; a negative duration counts as 0.
     mutating func append(milliseconds microseconds: Int64) {
         let (whole, rest) = UInt64(max(0, microseconds)).quotientAndRemainder(dividingBy: 1000)
+        // The first of four digits gives way to the point.
+        let decimals = (fourDigits(rest) | asciiZeros) & 0xFFFF_FF00 | 0x2E
+        // Most phases take less than 10 ms.
+        if whole < 10 { return append(word: 0x30 | whole | decimals &<< 8, kept: 5) }
         append(decimal: whole)
-        let decimals = decimalDigits(UInt32(truncatingIfNeeded: rest)) | asciiZeros
-        append(word: decimals &>> 32 & ~0xFF | 0x2E, kept: 4)
+        append(word: decimals, kept: 4)
     }
 
     /// Appends a number below 1,000,000 as six digits.
@@ -151,6 +176,14 @@ private func decimalDigits(_ value: UInt32) -> UInt64 {
     let hundreds = (fours &* 10_486) &>> 20 & 0x0000_007F_0000_007F
     let twos = hundreds | (fours &- hundreds &* 100) &<< 16
     let tens = (twos &* 103) &>> 10 & 0x000F_000F_000F_000F
+    return tens | (twos &- tens &* 10) &<< 8
+}
+
+/// Returns the four decimal digits of a number below 10,000, one per byte, the first lowest.
+@inline(__always) private func fourDigits(_ value: UInt64) -> UInt64 {
+    let hundreds = (value &* 10_486) &>> 20
+    let twos = hundreds | (value &- hundreds &* 100) &<< 16
+    let tens = (twos &* 103) &>> 10 & 0x000F_000F
     return tens | (twos &- tens &* 10) &<< 8
 }
 

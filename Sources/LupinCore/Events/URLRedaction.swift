@@ -40,9 +40,8 @@ package struct URLRedaction: Sendable {
 
     /// Returns the parts to redact, in order; for most texts none, found in a single pass.
     package func findings(in text: Span<UInt8>) -> [Finding] {
-        if !URLRedaction.mayHoldSecrets(text) { return [] }
         var findings: [Finding] = []
-        var i = 0
+        var i = text.separator(from: 0)
         while i < text.count {
             switch text[i] {
             case 0x2F where i > 0 && text[i - 1] == 0x2F:
@@ -58,21 +57,9 @@ package struct URLRedaction: Sendable {
                 }
             default: break
             }
-            i += 1
+            i = text.separator(from: i + 1)
         }
         return findings
-    }
-
-    /// Whether there is an `@` or a `=`.
-    ///
-    /// Has no early exit and no `||`, so that the loop is vectorized: 200 bytes take 15 ns instead
-    /// of 180.
-    private static func mayHoldSecrets(_ text: Span<UInt8>) -> Bool {
-        var found: UInt8 = 0
-        for i in text.indices {
-            found |= (text[i] == 0x40 ? 1 : 0) | (text[i] == 0x3D ? 1 : 0)
-        }
-        return found != 0
     }
 
     /// Returns the end of `user:password@` at `start`, or nil (RFC 3986 §3.2: the authority ends
@@ -128,5 +115,23 @@ package struct URLRedaction: Sendable {
         }
         guard let decoded = name.percentDecoded else { return false }
         return decoded.count <= URLRedaction.nameBytesMax && parameters.contains(decoded.span)
+    }
+}
+
+extension Span<UInt8> {
+    /// The first place from `start` on that may hold one of `/?&#;`, or `count`.
+    ///
+    /// It may also hold one of `"'+`: two comparisons find all of these.
+    fileprivate func separator(from start: Int) -> Int {
+        var i = start
+        while count &- i >= 8 {
+            let word = word(at: i)
+            let marks =
+                (word | 0x1414_1414_1414_1414).marks(of: 0x3F)
+                | (word | 0x0505_0505_0505_0505).marks(of: 0x27)
+            if marks != 0 { return i &+ marks.firstMark }
+            i &+= 8
+        }
+        return i
     }
 }

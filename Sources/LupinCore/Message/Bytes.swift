@@ -53,6 +53,22 @@ extension UInt64 {
         let isLetter = fromA & ~beyondZ & ~self & 0x8080_8080_8080_8080
         return self | isLetter &>> 2
     }
+
+    /// Marks the bytes of a word that are below `bound`, which is 0x80 at most, by their top bits.
+    ///
+    /// A borrow may mark a byte above a marked one, too: the lowest mark is right, and so is that
+    /// there is none.
+    @inlinable @inline(__always) package func marks(below bound: UInt64) -> UInt64 {
+        (self &- bound &* 0x0101_0101_0101_0101) & ~self & 0x8080_8080_8080_8080
+    }
+
+    /// Marks the bytes of a word that are `byte`, as `marks(below:)` does.
+    @inlinable @inline(__always) package func marks(of byte: UInt64) -> UInt64 {
+        (self ^ byte &* 0x0101_0101_0101_0101).marks(below: 1)
+    }
+
+    /// The index of the lowest mark; 8 for none.
+    @inlinable @inline(__always) package var firstMark: Int { trailingZeroBitCount &>> 3 }
 }
 
 extension Span where Element == UInt8 {
@@ -94,6 +110,35 @@ extension Span where Element == UInt8 {
         precondition(bytes.count == 4, "half a word has four bytes")
         return UInt64(bytes[0]) | UInt64(bytes[1]) &<< 8 | UInt64(bytes[2]) &<< 16
             | UInt64(bytes[3]) &<< 24
+    }
+
+    /// The first place of `wanted`, or `count`.
+    package func place(of wanted: UInt8) -> Int {
+        var i = 0
+        while count &- i >= 8 {
+            let marks = word(at: i).marks(of: UInt64(wanted))
+            if marks != 0 { return i &+ marks.firstMark }
+            i &+= 8
+        }
+        while i < count, self[i] != wanted { i &+= 1 }
+        return i
+    }
+
+    /// Whether both have the same bytes.
+    package func isSame(as other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        guard count >= 8 else {
+            for i in indices where self[i] != other[i] { return false }
+            return true
+        }
+        // The last word overlaps the one before, so that it ends with the bytes.
+        let last = count &- 8
+        var i = 0
+        while i < last {
+            if word(at: i) != other.word(at: i) { return false }
+            i &+= 8
+        }
+        return word(at: last) == other.word(at: last)
     }
 
     /// Whether `other` begins with these bytes.

@@ -40,6 +40,14 @@ package struct NormalPath: Sendable, Equatable {
         }
     }
 
+    /// Whether the path may have dot segments; it has none without a dot and without an escape.
+    ///
+    /// Looks at eight bytes at a time, and at the query, too.
+    package static func mayHaveDotSegments(_ pathAndQuery: Span<UInt8>) -> Bool {
+        pathAndQuery.place(of: 0x2E) < pathAndQuery.count
+            || pathAndQuery.place(of: 0x25) < pathAndQuery.count
+    }
+
     /// Whether nothing must change at the `%` or `/` at `i`.
     private static func isNormal(at i: Int, in text: Span<UInt8>) -> Bool {
         if text[i] == 0x25 {

@@ -2,6 +2,13 @@
 import LupinCore
 import Synchronization
 
+/// A request as adapters left it, which the history and its exchange hold together.
+final class SentRequest: Sendable {
+    let head: RequestHead
+
+    init(_ head: RequestHead) { self.head = head }
+}
+
 /// The last exchanges of all workers, `admin.history` of them.
 ///
 /// An exchange moves its record and fields here unchanged, secrets included, and takes over the
@@ -14,7 +21,7 @@ final class ExchangeHistory: Sendable {
         private var requestFields = FieldSection()
         private var responseFields = FieldSection()
         /// The request as adapters left it; nil when none ran.
-        private var changed: RequestHead?
+        private var changed: SentRequest?
 
         fileprivate init() {
             core = ExchangeRecord(id: ExchangeID(high: 0, low: 0), startMicroseconds: 0)
@@ -24,7 +31,7 @@ final class ExchangeHistory: Sendable {
         fileprivate mutating func become(
             _ record: inout ExchangeRecord,
             _ fields: inout ExchangeRecord.Fields,
-            changed: RequestHead?
+            changed: SentRequest?
         ) {
             swap(&requestFields, &fields.request)
             swap(&responseFields, &fields.response)
@@ -43,7 +50,7 @@ final class ExchangeHistory: Sendable {
 
         /// The request as it was sent upstream; nil when none was sent.
         var sent: RequestHead? {
-            if let changed { return changed }
+            if let changed { return changed.head }
             return core.attempts.isEmpty ? nil : record.request
         }
     }
@@ -79,7 +86,7 @@ final class ExchangeHistory: Sendable {
     func append(
         _ record: inout ExchangeRecord,
         _ fields: inout ExchangeRecord.Fields,
-        changed: RequestHead?
+        changed: SentRequest?
     ) {
         guard limit > 0 else { return }
         ring.withLock { ring in

@@ -7,8 +7,8 @@ extension Exchange {
     /// The policy of the cache that a PURGE addresses; nil when the request isn't for the cache:
     /// without a policy a PURGE goes to the origin like any method.
     var purgedCache: CachePolicy? {
-        guard request.method == .purge, plan?.respond == nil else { return nil }
-        return plan?.cache
+        guard let plan, request.method == .purge, plan.respond == nil else { return nil }
+        return plan.cache
     }
 
     /// Answers a PURGE: drops the stored responses of its URL, and of the URL that the steps of

@@ -81,10 +81,7 @@ final class DownstreamHTTP1: Downstream {
     var bytesSent: UInt64 { channel.bytesSent }
 
     /// Prepares for the next request.
-    func expectRequest() {
-        channel.pump = nil
-        bytesBeforeRequest = bytesReceived
-    }
+    func expectRequest() { bytesBeforeRequest = bytesReceived }
 
     /// Whether the connection's first bytes start HTTP/2; nil while there are too few.
     func beginsHTTP2() throws(LupinError) -> Bool? {

@@ -231,26 +231,36 @@ extension Exchange {
         )
         swap(&fields, &request.fields)
         // RFC 9110 §7.8: Upgrade in an HTTP/1.0 request is ignored.
-        if request.version == .http10 { wishes.upgrade = nil }
-        if request.version == .http2 { wishes.upgrade = protocolName }
+        switch request.version {
+        case .http10: wishes.upgrade = nil
+        case .http11: break
+        case .http2: wishes.upgrade = protocolName
+        }
     }
 
     /// Whether the path has dot segments: then its normal form is sent.
     private var hasDotSegments: Bool {
         let storage = request.fields.storage
         let path = storage.span.extracting(request.pathAndQuery.range)
-        return NormalPath(path).differsInDotSegments
+        return NormalPath.mayHaveDotSegments(path) && NormalPath(path).differsInDotSegments
     }
 
     /// The way of requests to `target`.
     private func nextHop(to target: KnownTarget) throws(LupinError) -> NextHop {
-        guard snapshot.isDirect, plan?.proxy == nil else { return try nextHop(to: target.origin) }
+        guard mayGoDirectly else { return try nextHop(to: target.origin) }
         if target.origin.scheme == .http { return target.directHop }
         let security = try originSecurity(for: target.origin)
         if let hop = target.secureHop, case .secure(_, security, through: nil) = hop { return hop }
         let hop = NextHop.secure(target.origin, security, through: nil)
         target.secureHop = hop
         return hop
+    }
+
+    /// Whether neither the settings nor a rule name a parent proxy.
+    private var mayGoDirectly: Bool {
+        guard snapshot.isDirect else { return false }
+        guard let plan else { return true }
+        return plan.proxy == nil
     }
 
     private func nextHop(to origin: Origin) throws(LupinError) -> NextHop {
@@ -267,7 +277,7 @@ extension Exchange {
     }
 
     func parentHop(to origin: Origin) throws(LupinError) -> ParentHop? {
-        if snapshot.isDirect, plan?.proxy == nil { return nil }
+        if mayGoDirectly { return nil }
         let parent = snapshot.settings.upstream.nextHop(
             for: origin.scheme,
             host: origin.host,

@@ -71,7 +71,7 @@ extension Exchange {
             try deliver(from: source, to: sink)
             return nil
         }
-        if plain == nil, remembersHeads { sentHead = adapted.head }
+        if plain == nil, remembersHeads { sent = SentRequest(adapted.head) }
         return try send(adapted, to: known)
     }
 

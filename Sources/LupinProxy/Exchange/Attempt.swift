@@ -38,9 +38,9 @@ final class Attempt {
         // An attempt that ends before its body begins passes on the replay that it was given.
         self.replay = replay
         begun = exchange.slot.loop.now
-        if adapted.origin != exchange.record.origin || exchange.hasMoved
-            || adapted.request.steps.isTargetChanged
-        {
+        // The client's own target has the origin of the record.
+        let isElsewhere = adapted.known == nil && adapted.origin != exchange.record.origin
+        if isElsewhere || exchange.hasMoved || adapted.request.steps.isTargetChanged {
             facts.url = target
         }
     }
@@ -158,7 +158,7 @@ final class Attempt {
         // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
         swap(&closed, &facts)
-        exchange.append(closed)
+        exchange.append(consume closed)
         exchange.noteAttemptEnd()
     }
 

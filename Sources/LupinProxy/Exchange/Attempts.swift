@@ -219,7 +219,7 @@ extension Exchange {
     }
 
     private func ready(_ adapted: AdaptedRequest) async throws(LupinError) -> AdaptedRequest {
-        if remembersHeads { sentHead = adapted.head }
+        if remembersHeads { sent = SentRequest(adapted.head) }
         if let wait = plan?.delay { try await pause(wait) }
         return adapted
     }

@@ -65,10 +65,10 @@ extension Exchange {
     }
 
     /// Begins the response for the client.
-    func stage(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
-        record.response = head
+    func stage(_ head: consuming ResponseHead, _ body: ResponseBody) -> any BodySink {
         let sink = throttled(downstream.begin(head, body), .down)
-        return captured(sink, .response, head.fields)
+        record.response = head
+        return captured(sink, .response, record.response?.fields ?? FieldSection())
     }
 
     /// Applies the `response:` steps of the plan.

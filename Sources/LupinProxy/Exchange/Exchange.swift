@@ -20,20 +20,12 @@ final class Exchange: Rostered {
     /// After a followed redirect it is the request that the redirect led to.
     var request: RequestHead
     var framing: BodyFraming
-    /// The client's own request, once a redirect was followed.
-    var clientRequest: RequestHead?
-    /// The origin of the redirect that is followed; nil before the first one.
-    var redirectedTo: Origin?
-    /// The URLs requested so far, when redirects are followed.
-    var visited: [String] = []
-    /// The state of retries.
-    var retry = RetryProgress()
+    /// What few exchanges have; nil for none of it.
+    var rare: RareState?
     /// The credentials of the plan; nil when it names none.
     var authentication: AuthenticationInterceptor?
     /// A parent proxy's challenge was answered.
     var hasAnsweredParent = false
-    /// A redirect was followed.
-    var hasMoved: Bool { clientRequest != nil }
     /// Whether the request's body may have to be sent again because of a response.
     var mayRepeatBody: Bool {
         resources.shared.hasInterceptor || plan?.mayRepeatBody ?? false
@@ -51,21 +43,14 @@ final class Exchange: Rostered {
     /// When the attempt under way must have its response.
     var attemptDeadline: UInt64 { min(totalDeadline, tryDeadline) }
     var wishes = HopByHop.Wishes()
-    /// The protocol of an extended CONNECT (RFC 8441 §4).
-    var protocolName: String?
-    /// The key with which we verify the origin's WebSocket handshake; nil when the client verifies
-    /// it itself.
-    var webSocketKey: String?
     var record: ExchangeRecord
-    /// An additional field of a refusal: a challenge, or Retry-After.
-    var refusalField: (name: String, value: String)?
     /// The record's attempts so far.
     var attempts: [AttemptRecord] = []
 
     /// Copies bodies on their way; nil unless the plan says so.
     var capture: ExchangeCapture?
     /// The request as sent upstream, when it is remembered and adapters changed it.
-    var sentHead: RequestHead?
+    var sent: SentRequest?
     /// The index in the roster of exchanges under way.
     var place = Exchange.nowhere
     /// The exchange was cancelled; later failures are reported as that.
@@ -89,11 +74,6 @@ final class Exchange: Rostered {
     var connecting: Channel?
     var upload: BodyRelay?
     var download: BodyRelay?
-    var compressedUpload: CompressedBody?
-    /// The request's body once `body` and `json` steps have read it; nil before, and without any.
-    var editedUpload: EditedUpload?
-    /// The user that a private response of the cache belongs to.
-    var cacheOwner = ClientUser.unknown
     /// The use of the cache; nil when there is none.
     var caching: CacheUse?
     /// The origin's side of a response that is stored while it is delivered.
@@ -101,9 +81,6 @@ final class Exchange: Rostered {
     /// The download does not come directly from upstream.
     var isServedFromStore = false
     var race = Race.over
-    var resumed = ResumeProgress()
-    var throttledUpload: ThrottledSink?
-    var throttledDownload: ThrottledSink?
     /// Response payload that was sent together with the head, before a relay was needed.
     var passedAtOnce: UInt64 = 0
     /// How long receiving the body of the origin's response took, in microseconds.

@@ -24,6 +24,7 @@ final class KnownTarget {
 /// Recently requested targets, by the bytes that named them: clients request the same few
 /// repeatedly, and the canonical form costs more than a comparison.
 final class AuthorityCache {
+    /// As many as six bits of a hash tell apart.
     private static let size = 64
 
     private struct Entry {
@@ -36,32 +37,40 @@ final class AuthorityCache {
 
     /// The target that `authority` names; nil when it is not a valid host and port.
     func target(_ scheme: Scheme, _ authority: Span<UInt8>) -> KnownTarget? {
-        let index = place(scheme, authority)
-        let entry = entries[index]
-        if let known = entry.target, entry.scheme == scheme, equal(entry.bytes.span, authority) {
-            return known
-        }
+        let place = Self.place(scheme, authority)
+        if let known = known(scheme, authority, at: place) { return known }
         guard let (host, port) = AuthorityText.parse(authority) else { return nil }
         let target = KnownTarget(
             Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
         )
-        entries[index] = Entry(
-            scheme: scheme,
-            bytes: [UInt8](copying: authority),
-            target: target
+        put(
+            Entry(scheme: scheme, bytes: [UInt8](copying: authority), target: target),
+            at: place
         )
         return target
     }
 
-    private func place(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {
-        var hash = UInt(scheme.rawValue)
-        for i in authority.indices { hash = (hash ^ UInt(authority[i])) &* 0x0100_0193 }
-        return Int((hash ^ hash >> 16) % UInt(Self.size))
+    private func known(
+        _ scheme: Scheme,
+        _ authority: Span<UInt8>,
+        at place: Int
+    ) -> KnownTarget? {
+        // Part by part: a copy of the entry would retain all of them.
+        guard entries[place].scheme == scheme else { return nil }
+        let bytes = entries[place].bytes
+        return bytes.span.isSame(as: authority) ? entries[place].target : nil
     }
 
-    private func equal(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
-        guard a.count == b.count else { return false }
-        for i in a.indices where a[i] != b[i] { return false }
-        return true
+    /// The entries are moved out and back, which avoids the run-time exclusivity check.
+    private func put(_ entry: Entry, at place: Int) {
+        var entries: [Entry] = []
+        swap(&entries, &self.entries)
+        entries[place] = entry
+        swap(&entries, &self.entries)
+    }
+
+    private static func place(_ scheme: Scheme, _ authority: Span<UInt8>) -> Int {
+        let hash = authority.sparseHash &+ UInt64(scheme.rawValue)
+        return Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) &>> 58)
     }
 }

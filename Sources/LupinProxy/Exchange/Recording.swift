@@ -18,19 +18,22 @@ extension Exchange {
         noteEnd(of: finished)
         let outcome = finished.outcome
         resources.record(finished)
-        capture?.end(finished, sent: finished.attempts.isEmpty ? nil : sentHead ?? finished.request)
+        if let capture {
+            let request = sent?.head ?? finished.request
+            capture.end(finished, sent: finished.attempts.isEmpty ? nil : request)
+        }
         let isDue = finished.isDue
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
-            resources.shared.history.append(&finished, &fields, changed: sentHead)
-            // The memory that came back serves the connection's next request.
-            swap(&fields.request, &request.fields)
+            resources.shared.history.append(&finished, &fields, changed: sent)
         }
+        // This memory, or what came back for it, serves the connection's next request.
+        swap(&fields.request, &request.fields)
         // No longer needed: their memory serves the connection's next response.
         if let lastUpstream {
             var taken = FieldSection()
             swap(&taken, &fields.response)
-            lastUpstream.recycle(taken)
+            lastUpstream.recycle(consume taken)
         }
         switch outcome {
         case .aborted: return .gone
@@ -55,30 +58,35 @@ extension Exchange {
     var remembersHeads: Bool { resources.keepsHistory || capture != nil }
 
     /// Adds an attempt that has ended.
-    func append(_ attempt: AttemptRecord) { changeAttempts { $0.append(attempt) } }
+    ///
+    /// The attempts are moved out and back, which avoids the run-time exclusivity check.
+    func append(_ attempt: consuming AttemptRecord) {
+        var attempts: [AttemptRecord] = []
+        swap(&attempts, &self.attempts)
+        attempts.append(attempt)
+        swap(&attempts, &self.attempts)
+    }
 
     /// Changes the record of the last attempt; does nothing when there was none.
     func changeLastAttempt(_ change: (inout AttemptRecord) -> Void) {
         guard !attempts.isEmpty else { return }
-        changeAttempts { change(&$0[$0.count - 1]) }
-    }
-
-    /// Moves the attempts out and back, which avoids the run-time exclusivity check.
-    private func changeAttempts(_ change: (inout [AttemptRecord]) -> Void) {
         var attempts: [AttemptRecord] = []
         swap(&attempts, &self.attempts)
-        change(&attempts)
+        change(&attempts[attempts.count - 1])
         swap(&attempts, &self.attempts)
     }
 
     /// Adds the members of the record that are known only at the end.
     private func complete(_ record: inout ExchangeRecord) {
-        // Copied only now, so that the head was uniquely referenced while it changed.
         if hasRequest {
+            record.version = request.version
             if let clientRequest {
                 record.request = clientRequest
             } else {
-                record.request = request
+                // Moved: nobody needs it any more but for the memory of its fields.
+                var head = RequestHead()
+                swap(&head, &request)
+                record.request = consume head
             }
         }
         if !attempts.isEmpty {
@@ -93,7 +101,6 @@ extension Exchange {
         record.client.program = client.program
         record.client.pid = client.pid
         record.client.user = client.user
-        if hasRequest { record.version = request.version }
         record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent

@@ -88,7 +88,7 @@ extension Exchange {
                 ExchangeMoment(
                     id: record.id,
                     microseconds: record.startMicroseconds,
-                    request: hasRequest ? clientRequest ?? request : nil,
+                    request: record.request ?? (hasRequest ? clientRequest ?? request : nil),
                     origin: record.origin,
                     redactor: redactor
                 )

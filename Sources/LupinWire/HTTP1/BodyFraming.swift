@@ -1,7 +1,7 @@
 // The framing of a message body (RFC 9112 §6.3), read by parsers and written by serialisers.
 
 /// How the length of a body is determined.
-package enum BodyFraming: Sendable, Hashable {
+@usableFromInline package enum BodyFraming: Sendable, Hashable {
     /// No body, and no framing field.
     case none
     /// `Content-Length`. A length of 0 keeps the field, so that it is forwarded.
@@ -11,8 +11,17 @@ package enum BodyFraming: Sendable, Hashable {
     /// The body ends where the connection does; responses only.
     case untilClose
 
+    /// Written out, because the compiler's own is called through a table across modules.
+    @inlinable package static func == (a: Self, b: Self) -> Bool {
+        switch (a, b) {
+        case (.none, .none), (.chunked, .chunked), (.untilClose, .untilClose): true
+        case (.length(let one), .length(let other)): one == other
+        case (.none, _), (.length, _), (.chunked, _), (.untilClose, _): false
+        }
+    }
+
     /// Whether no body byte can follow the head.
-    package var isEmpty: Bool {
+    @inlinable package var isEmpty: Bool {
         switch self {
         case .none, .length(0): true
         case .length, .chunked, .untilClose: false

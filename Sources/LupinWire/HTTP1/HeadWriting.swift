@@ -4,7 +4,7 @@ package import LupinCore
 /// One member of Via (RFC 9110 §7.6.3).
 ///
 /// A class, so that options of messages hold it as one reference.
-package final class ViaMember: Sendable {
+@usableFromInline package final class ViaMember: Sendable {
     /// The version in which the message was received.
     package let receivedProtocol: ProtocolVersion
     /// The name of this proxy, such as `lupin-1f2e3d4c`.

@@ -1,10 +1,10 @@
 // Writes a request head for the next hop: rebuilt from its parts, never copied whole.
-package import LupinCore
+public import LupinCore
 
 /// What the next hop needs beyond the head, and the fields that lupin sets itself.
-package struct RequestOptions: Sendable {
+@usableFromInline package struct RequestOptions: Sendable {
     /// The request target, which follows the method.
-    package enum Target: Sendable, Hashable {
+    @usableFromInline package enum Target: Sendable, Hashable {
         /// Path and query, for an origin (RFC 9112 §3.2.1).
         case origin
         /// The whole URL, for a parent proxy (RFC 9112 §3.2.2).
@@ -13,22 +13,23 @@ package struct RequestOptions: Sendable {
         case authority
     }
 
-    package var target: Target
+    @usableFromInline package var target: Target
     /// Host and port of the target, for Host and an absolute target.
-    package var authority: String
+    @usableFromInline package var authority: String
     /// How the body will be framed.
-    package var framing: BodyFraming
-    package var via: ViaMember?
+    @usableFromInline package var framing: BodyFraming
+    @usableFromInline package var via: ViaMember?
     /// Sends `TE: trailers`.
-    package var acceptsTrailers: Bool
+    @usableFromInline package var acceptsTrailers: Bool
     /// The protocol of `Upgrade`, such as `websocket`.
-    package var upgrade: String?
+    @usableFromInline package var upgrade: String?
     /// Sends `Connection: close`.
-    package var closes: Bool
+    @usableFromInline package var closes: Bool
     /// The credentials for a parent proxy.
-    package var proxyAuthorization: String?
+    @usableFromInline package var proxyAuthorization: String?
 
-    package init(
+    // Inlinable, because a call across modules would return a copy.
+    @inlinable package init(
         target: Target,
         authority: String,
         framing: BodyFraming,

@@ -2,9 +2,9 @@
 package import LupinCore
 
 /// What the client needs beyond the head, and the fields that lupin sets itself.
-package struct ResponseOptions: Sendable {
+@usableFromInline package struct ResponseOptions: Sendable {
     /// The value of Connection.
-    package enum Persistence: UInt8, Sendable, Hashable {
+    @usableFromInline package enum Persistence: UInt8, Sendable, Hashable {
         /// No field: HTTP/1.1 connections are persistent by default.
         case implied
         case close
@@ -13,15 +13,16 @@ package struct ResponseOptions: Sendable {
     }
 
     /// How the body will be framed; for HEAD and 304, `.length` is the length for GET.
-    package var framing: BodyFraming
-    package var persistence: Persistence
-    package var via: ViaMember?
+    @usableFromInline package var framing: BodyFraming
+    @usableFromInline package var persistence: Persistence
+    @usableFromInline package var via: ViaMember?
     /// The value of Date if the response has none (RFC 9110 §6.6.1).
-    package var date: String?
+    @usableFromInline package var date: String?
     /// The protocol of `Upgrade` in a 101.
-    package var upgrade: String?
+    @usableFromInline package var upgrade: String?
 
-    package init(
+    // Inlinable, because a call across modules would return a copy.
+    @inlinable package init(
         framing: BodyFraming,
         persistence: Persistence = .implied,
         via: ViaMember? = nil,

@@ -1,0 +1,120 @@
+// What few exchanges have, in an object of its own that is made when one needs it.
+import LupinCore
+
+/// The state of an exchange that few exchanges have.
+///
+/// Every request makes an exchange: what lies in it costs all of them time and memory, and this
+/// costs only those that have it.
+final class RareState {
+    fileprivate var clientRequest: RequestHead?
+    fileprivate var redirectedTo: Origin?
+    fileprivate var visited: [String] = []
+    fileprivate var retry = RetryProgress()
+    fileprivate var resumed = ResumeProgress()
+    fileprivate var protocolName: String?
+    fileprivate var webSocketKey: String?
+    fileprivate var refusalField: (name: String, value: String)?
+    fileprivate var cacheOwner = ClientUser.unknown
+    fileprivate var compressedUpload: CompressedBody?
+    fileprivate var editedUpload: EditedUpload?
+    fileprivate var throttledUpload: ThrottledSink?
+    fileprivate var throttledDownload: ThrottledSink?
+}
+
+extension Exchange {
+    private func makeRare() -> RareState {
+        if let rare { return rare }
+        let made = RareState()
+        rare = made
+        return made
+    }
+
+    // MARK: Redirects
+
+    /// The client's own request, once a redirect was followed.
+    var clientRequest: RequestHead? {
+        get { rare?.clientRequest }
+        set { if rare != nil || newValue != nil { makeRare().clientRequest = newValue } }
+    }
+
+    /// A redirect was followed.
+    var hasMoved: Bool {
+        guard let rare else { return false }
+        return rare.clientRequest != nil
+    }
+
+    /// The origin of the redirect that is followed; nil before the first one.
+    var redirectedTo: Origin? {
+        get { rare?.redirectedTo }
+        set { if rare != nil || newValue != nil { makeRare().redirectedTo = newValue } }
+    }
+
+    /// The URLs requested so far, when redirects are followed.
+    var visited: [String] {
+        get { rare?.visited ?? [] }
+        set { makeRare().visited = newValue }
+    }
+
+    // MARK: Attempts
+
+    /// The state of retries.
+    var retry: RetryProgress {
+        get { rare?.retry ?? RetryProgress() }
+        set { makeRare().retry = newValue }
+    }
+
+    var resumed: ResumeProgress {
+        get { rare?.resumed ?? ResumeProgress() }
+        set { makeRare().resumed = newValue }
+    }
+
+    // MARK: Upgrades and answers
+
+    /// The protocol of an extended CONNECT (RFC 8441 §4).
+    var protocolName: String? {
+        get { rare?.protocolName }
+        set { if rare != nil || newValue != nil { makeRare().protocolName = newValue } }
+    }
+
+    /// The key with which we verify the origin's WebSocket handshake; nil when the client verifies
+    /// it itself.
+    var webSocketKey: String? {
+        get { rare?.webSocketKey }
+        set { makeRare().webSocketKey = newValue }
+    }
+
+    /// An additional field of a refusal: a challenge, or Retry-After.
+    var refusalField: (name: String, value: String)? {
+        get { rare?.refusalField }
+        set { makeRare().refusalField = newValue }
+    }
+
+    /// The user that a private response of the cache belongs to.
+    var cacheOwner: ClientUser {
+        get { rare?.cacheOwner ?? .unknown }
+        set { makeRare().cacheOwner = newValue }
+    }
+
+    // MARK: Bodies
+
+    var compressedUpload: CompressedBody? {
+        get { rare?.compressedUpload }
+        set { if rare != nil || newValue != nil { makeRare().compressedUpload = newValue } }
+    }
+
+    /// The request's body once `body` and `json` steps have read it; nil before, and without any.
+    var editedUpload: EditedUpload? {
+        get { rare?.editedUpload }
+        set { if rare != nil || newValue != nil { makeRare().editedUpload = newValue } }
+    }
+
+    var throttledUpload: ThrottledSink? {
+        get { rare?.throttledUpload }
+        set { if rare != nil || newValue != nil { makeRare().throttledUpload = newValue } }
+    }
+
+    var throttledDownload: ThrottledSink? {
+        get { rare?.throttledDownload }
+        set { if rare != nil || newValue != nil { makeRare().throttledDownload = newValue } }
+    }
+}
