@@ -34,6 +34,7 @@ package struct RuleInsertion: Equatable, Sendable {
     /// - Parameters:
     ///   - snippet: One or more items of a YAML list, at any indentation.
     ///   - text: The file; empty for a new one.
+    /// - Throws: Why it can't be added.
     package init(_ snippet: String, into text: String) throws(Problem) {
         let item = try Self.item(snippet)
         var lines = Self.lines(of: text)

@@ -22,8 +22,8 @@ package enum RulesFile {
     ///
     /// - Parameters:
     ///   - path: As the user gave it; diagnostics use it.
-    ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
     ///   - text: Checked in place of what the file says, which need not exist then.
+    ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
     ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
     ///   - namesSecrets: Reads no secret and requires no variable: the configuration has
     ///     `<env NAME>` or `<file PATH>` instead. For inspection only.

@@ -43,7 +43,8 @@ extension CaptureFile {
         demand("method = ?", query.method)
         demand("status >= ?", query.statuses?.lowerBound)
         demand("status <= ?", query.statuses?.upperBound)
-        let sql = "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) "
+        let sql =
+            "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) "
             + "ORDER BY number DESC"
         try read { db in
             let rows = try Row.fetchCursor(db, sql: sql, arguments: StatementArguments(values))

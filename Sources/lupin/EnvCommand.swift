@@ -8,32 +8,32 @@ struct EnvCommand: ParsableCommand {
         commandName: "env",
         abstract: "Print shell statements that send your tools through lupin.",
         discussion: """
-            Sets http_proxy, https_proxy and no_proxy in both cases, since tools disagree about \
-            it. The address is that of the lupin that runs, or else of the first listener in \
-            the rules file.
+            Sets http_proxy, https_proxy and no_proxy, in lower and upper case, because tools \
+            differ. The address is that of the running lupin, or of the first listener in the \
+            rules file if none runs.
 
               eval "$(lupin env)"                  in sh, bash, zsh
               lupin env --shell fish | source
-              eval "$(lupin env --unset)"          and back again
+              eval "$(lupin env --unset)"          takes the variables away again
 
-            With --ca also the variables by which tools trust lupin's authority, and others that \
-            older Node.js, Java and wget need: what `lupin exec` gives to a command. The files \
-            that they name are written to lupin/trust below $XDG_STATE_HOME (or ~/.local/state) \
-            at every call, with what your own variables named before and lupin's certificate.
+            With --ca it also sets the variables by which tools trust lupin's CA, and others \
+            that older Node.js, Java and wget need: the same as `lupin exec`. The files that \
+            they name are written to lupin/trust below $XDG_STATE_HOME (or ~/.local/state) each \
+            time. They hold what your own variables named before, and lupin's certificate.
 
-            all_proxy stays alone: tools would send ftp and other things through it that lupin \
-            does not speak. Your no_proxy gets localhost, 127.0.0.1 and ::1 besides, but for those \
-            that a rule names. --unset takes whole variables away, your own too.
+            It does not set all_proxy, because tools would send ftp and other protocols through \
+            it. It adds localhost, 127.0.0.1 and ::1 to your no_proxy, except those that a rule \
+            names. --unset removes the variables as a whole, your own values too.
             """
     )
 
-    @Option(help: "sh, bash, zsh, fish or pwsh; without it what $SHELL says.")
+    @Option(help: "The shell to print for; without it what $SHELL says.")
     var shell: Shell?
 
     @Option(rulesFile: "The rules file.")
     var rulesFile: String?
 
-    @Flag(help: "Also have tools trust lupin's authority.")
+    @Flag(help: "Also make tools trust lupin's CA.")
     var ca = false
 
     @Flag(help: "Print statements that take the variables away again.")
@@ -59,7 +59,9 @@ struct EnvCommand: ParsableCommand {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let rules =
             try running.map(LocatedRules.toWork)
-            ?? LocatedRules(explicit: rulesFile, namesSecrets: true)
+            ?? LocatedRules(explicit: rulesFile, namesSecrets: true, tellsWarnings: false)
+        // This shell's tools will trust the CA from now on.
+        if ca, running != nil { RunningBypass.clear() }
         let settings = rules.configuration.settings
         let environment = LocatedRules.environment
         let variables = ChildEnvironment(
@@ -89,7 +91,7 @@ struct EnvCommand: ParsableCommand {
         _ environment: [String: String]
     ) throws -> BundleFiles {
         guard let authority = try Authority.pem(settings, environment: environment) else {
-            throw ValidationError("lupin has no authority yet, so there is nothing to trust")
+            throw ValidationError("lupin has no CA yet, so there is nothing to trust")
         }
         guard let state = UserFolder.state(environment) else {
             throw ValidationError("neither XDG_STATE_HOME nor HOME says where to write files")

@@ -8,29 +8,29 @@ struct ExecCommand: ParsableCommand {
         commandName: "exec",
         abstract: "Run a command whose requests go through lupin.",
         discussion: """
-            A lupin that already listens where the rules file says is used; without one, a proxy \
-            is started for the command on a port that the kernel chooses. With --rules it always \
-            gets a proxy of its own, since a running one may follow other rules.
+            Uses the running lupin. If none runs, starts a proxy for the command, on a port that \
+            the kernel chooses. With --rules it always starts one, because the running lupin may \
+            have other rules.
 
               lupin exec -- curl https://example.com/
               lupin exec --rules ./try.yaml -- npm ci
               lupin exec -- sh -c 'pip download requests; cargo fetch'
               lupin exec --all -- curl http://localhost:3000/
 
-            Places in your no_proxy, and on this machine unless a rule names them, are reached \
-            without lupin; --all sends them through it, too.
+            The command reaches the hosts in your no_proxy without lupin, and this machine \
+            unless a rule names it. With --all everything goes through lupin.
 
-            The command gets the variables of proxies and, where lupin has an authority, those of \
-            certificates for curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and \
-            others: each points to a file with all that was trusted before and lupin's authority. \
-            Browsers of Chromium's family found in PATH run with a fresh profile and trust it too. \
-            Java says "Picked up JAVA_TOOL_OPTIONS" on standard error; nothing can silence it.
+            The command gets the proxy variables and, if lupin has a CA, the variables by which \
+            curl, wget, git, Python, Node.js, Go, Rust, Java, Ruby, Perl and others find \
+            certificates. Each names a file with all that was trusted before and lupin's CA. \
+            Browsers of Chromium's family in PATH run with a fresh profile that trusts it too. \
+            Java prints "Picked up JAVA_TOOL_OPTIONS" on standard error; nothing can silence it.
 
-            Records of a proxy that was started go to `log.to` if that is a file, else to \
+            A proxy that was started writes its records to `log.to` if that is a file, else to \
             lupin/exec.jsonl below $XDG_STATE_HOME (or ~/.local/state), and never to the \
-            command's standard output: `lupin log` reads them; `log: off` keeps none. Signals \
-            are passed on. What the command leaves running in the background loses the proxy \
-            when it ends.
+            command's standard output. `lupin log FILE` reads them; `log: off` keeps none. \
+            Signals are passed on. Programs that the command leaves in the background lose the \
+            proxy when the command ends.
 
             With --record, all exchanges of the command are written to a tape, an HTTP archive \
             with their bodies; with --replay the command gets its responses from there, and no \
@@ -39,8 +39,8 @@ struct ExecCommand: ParsableCommand {
               lupin exec --record tape.har -- pytest
               lupin exec --replay tape.har -- pytest
 
-            Exit codes: those of the command; 126 it cannot be run, 127 there is none, \
-            128 and the signal that ended it.
+            Exit codes: those of the command; 126 it cannot be run, 127 there is none, 128 plus \
+            the signal that ended it.
             """
     )
 
@@ -68,7 +68,7 @@ struct ExecCommand: ParsableCommand {
     )
     var replay: String?
 
-    @Flag(help: "Leave out no place: what runs on this machine, too, goes through lupin.")
+    @Flag(help: "Send everything through lupin, also requests to this machine.")
     var all = false
 
     @Argument(parsing: .captureForPassthrough, help: "The command and its arguments.")
@@ -108,6 +108,8 @@ struct ExecCommand: ParsableCommand {
         let rules =
             try running.map(LocatedRules.toWork)
             ?? LocatedRules(explicit: rulesFile, namesSecrets: address != nil)
+        // The command will trust the CA, though the same program refused it before.
+        if running != nil { RunningBypass.clear() }
         let choice: ChildRun.Choice
         if let address {
             choice = .given(address)

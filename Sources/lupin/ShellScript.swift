@@ -14,6 +14,9 @@ enum Shell: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// The shells that `--shell` lists: the usual names, not all that it takes.
+    static let allValueStrings = ["sh", "bash", "zsh", "fish", "pwsh"]
+
     /// Parses the name of a family, or of a shell that belongs to one.
     init?(argument: String) {
         switch argument {

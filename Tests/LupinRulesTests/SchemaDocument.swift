@@ -195,7 +195,11 @@ enum SchemaDocument {
                     "anyOf",
                     .array([
                         .object([("type", "boolean")]),
-                        .object(closed([("bodies", .object([either(0, unit("B|KiB|MiB|GiB|TiB", or: nil))]))])),
+                        .object(
+                            closed([
+                                ("bodies", .object([either(0, unit("B|KiB|MiB|GiB|TiB", or: nil))]))
+                            ])
+                        ),
                     ])
                 )
             ],

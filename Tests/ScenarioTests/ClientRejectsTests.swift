@@ -38,7 +38,8 @@ struct ClientRejectsTests {
             let records = try proxy.records(2)
             #expect(records.map { $0["outcome"] } == ["aborted", "aborted"])
             #expect(records[0]["mode"] == "intercept")
-            #expect(records[0]["error.detail"]?.contains("rejected our certificate") == true)
+            let detail = records[0]["error.detail"]
+            #expect(detail?.contains("refused lupin's certificate (unknown_ca)") == true)
             #expect(proxy.warnings.count == 1)
             #expect(
                 proxy.warnings.first?.contains("127.0.0.1 refuses lupin's certificate (unknown_ca)")
@@ -91,7 +92,7 @@ struct ClientRejectsTests {
             _ = try proxy.record()
             let response = try proxy.client().connect(authority)
             #expect(response.status == 403)
-            #expect(response.bodyText.contains("let it trust the authority: `lupin ca install`"))
+            #expect(response.bodyText.contains("let it trust the CA: `lupin ca install`"))
             let id = try #require(response["Lupin-Id"])
             #expect(response.bodyText.contains("`lupin explain \(id)` tells more"))
             #expect(response.startLine == "HTTP/1.1 403 Forbidden (lupin explain \(id))")

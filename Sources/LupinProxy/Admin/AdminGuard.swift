@@ -1,7 +1,7 @@
 // Access to the admin interface: this user by the socket, clients with a token by TCP.
 import LupinCore
-import LupinInspector
 import LupinIO
+import LupinInspector
 import LupinTLS
 
 /// The access check of one connection to the admin interface.

@@ -59,11 +59,17 @@ extension CaptureQuery {
 }
 
 extension CaptureFile {
-    /// The last `count` exchanges that a filter keeps, the latest first.
+    /// Finds the last exchanges that a filter keeps.
     ///
     /// - Parameters:
+    ///   - count: How many, at most.
+    ///   - query: What SQLite compares.
+    ///   - filter: What is compared besides.
     ///   - before: The ID of an exchange; only those that began before it.
     ///   - skipped: IDs to leave out.
+    ///   - now: µs since 1970.
+    /// - Returns: The exchanges, the latest first.
+    /// - Throws: The problem with the file.
     func latest(
         _ count: Int,
         _ query: CaptureQuery,

@@ -16,7 +16,9 @@ final class MessageDraft {
     private final class Inflater {
         private var stream: MessageInflater
 
-        init(bytesMax: Int) throws(CodingProblem) { stream = try MessageInflater(bytesMax: bytesMax) }
+        init(bytesMax: Int) throws(CodingProblem) {
+            stream = try MessageInflater(bytesMax: bytesMax)
+        }
 
         func inflate(_ payload: [UInt8]) throws(CodingProblem) -> (text: [UInt8], bytes: Int) {
             try stream.inflate(payload.span)

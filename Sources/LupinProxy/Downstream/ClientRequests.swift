@@ -182,11 +182,7 @@ extension DownstreamConnection {
 
     /// A client that sends bytes inside TLS has accepted our certificate.
     private func noteAcceptance() {
-        guard let interception, enclosure?.tls != nil else { return }
-        resources.shared.rejections.noteAcceptance(
-            by: interception.client.who,
-            now: resources.loop.now
-        )
+        if enclosure?.tls != nil { resources.noteAcceptance(of: interception) }
     }
 
     /// Looks up the owner of the client's socket, off the loop.

@@ -32,6 +32,8 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     /// When the GOAWAY was announced to the client.
     private var leaveBegun: UInt64?
     private var hasLeft = false
+    /// Whether a stream has shown that the client accepted lupin's certificate.
+    private var hasNotedAcceptance = false
 
     init(
         _ channel: Channel,
@@ -156,7 +158,12 @@ final class DownstreamHTTP2: HTTP2LinkOwner {
     }
 
     /// Counts an exchange, until `endExchange`.
-    private func beginExchange() { exchanges += 1 }
+    private func beginExchange() {
+        exchanges += 1
+        guard !hasNotedAcceptance else { return }
+        hasNotedAcceptance = true
+        if context.enclosure?.tls != nil { resources.noteAcceptance(of: context.interception) }
+    }
 
     private func start(_ arrival: Arrival) {
         let service = StreamService(owner: self, arrival)

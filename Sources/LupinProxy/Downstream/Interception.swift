@@ -296,14 +296,18 @@ extension Exchange {
         record.outcome = .aborted
         switch failure {
         case .tls(let failure):
+            var detail = "TLS with the client failed: \(failure)."
+            if case .peerRejectedOurCertificate(let alert) = failure.kind {
+                detail =
+                    "The client refused lupin's certificate (\(alert.name)); "
+                    + "\(LupinError.trustRemedy)."
+                resources.noteRejection(of: interception, by: alert, snapshot)
+            }
             record.error = LupinError(
                 .httpRequestError,
                 host: interception.origin.hostAndPort,
-                detail: "TLS with the client failed: \(failure)."
+                detail: detail
             )
-            if case .peerRejectedOurCertificate(let alert) = failure.kind {
-                resources.noteRejection(of: interception, by: alert, snapshot)
-            }
         case .timedOut:
             record.error = .request(
                 status: 408,
@@ -320,6 +324,12 @@ extension Exchange {
 extension WorkerResources {
     /// How long a client that may not have a tunnel gets 403 after it refused a certificate.
     private static let refusalLifetime = Duration.seconds(60)
+
+    /// Notes that the client of `interception` accepted our certificate.
+    func noteAcceptance(of interception: Interception?) {
+        guard let interception else { return }
+        shared.rejections.noteAcceptance(by: interception.client.who, now: loop.now)
+    }
 
     /// Notes that a client refused our certificate, and logs it once.
     func noteRejection(
@@ -353,7 +363,7 @@ extension WorkerResources {
 extension LupinError {
     /// The remedy for a client that doesn't trust the CA.
     fileprivate static let trustRemedy =
-        "let it trust the authority: `lupin ca install`, or run it with `lupin exec`"
+        "let it trust the CA: `lupin ca install`, or run it by `lupin exec`"
 
     /// The error for a client that refused lupin's certificate, when rules allow no tunnel.
     fileprivate static func untrusting(

@@ -63,4 +63,20 @@ struct BypassTests {
             #expect(!(try isBypassed(proxy, authority)))
         }
     }
+
+    @Test func `it ends when the client accepts the authority elsewhere by HTTP 2`() async throws {
+        try await ProxyFixture.run(Self.rules, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let authority = origin.authority("origin.test")
+            try refuse(proxy, authority)
+            #expect(try isBypassed(proxy, authority))
+            var tls = SecureSocket.Client("origin.test")
+            tls.protocols = ["h2", "http/1.1"]
+            let other = try proxy.client().connectSecurely("origin.test:443", tls)
+            #expect(other.security?.facts.chosenProtocol == "h2")
+            let client = try HTTP2Client(inside: other)
+            _ = try client.request(.request(scheme: "https", authority: "origin.test:443"))
+            #expect(!(try isBypassed(proxy, authority)))
+        }
+    }
 }
