@@ -1,4 +1,5 @@
 // A temporary directory that no other user can read and that is removed with its owner.
+import CLinux
 import Glibc
 
 /// A directory of mode 0700 for files that live as long as one command.
