@@ -1,7 +1,7 @@
 // One connection of the admin interface: requests in, responses out, all within time limits.
 import LupinCore
-import LupinInspector
 import LupinIO
+import LupinInspector
 import LupinWire
 
 /// Serves the requests of one connection; confined to the control loop.
@@ -82,7 +82,8 @@ final class AdminConnection {
         if !guarded.isOpen(head) { isProven = true }
         if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
         let body = try await receiveBody(upTo: isProven ? Self.bodyBytesMax : 4096)
-        try await send(await answer(AdminRequest(head, body: body)))
+        let isBySocket = if case .local = guarded { true } else { false }
+        try await send(await answer(AdminRequest(head, body: body, isBySocket: isBySocket)))
         guard http1.mayPersist else { return false }
         http1.recycle(head.fields)
         return true
