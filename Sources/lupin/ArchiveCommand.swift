@@ -16,11 +16,10 @@ struct ArchiveExportCommand: ParsableCommand {
         commandName: "export",
         abstract: "Print the last exchanges as an HTTP Archive (HAR 1.2).",
         discussion: """
-            Developer tools of browsers open it: drop the file on their network panel. The \
-            running lupin is asked for the exchanges that it remembers, with their heads; \
-            with --log they come from JSON lines, which have values of fields only as far \
-            as log.headers says. Secrets are redacted as in the log. Bodies are not \
-            recorded.
+            Open the file in the network panel of a browser's developer tools. The exchanges \
+            come from the running lupin, which remembers their heads. With --log they come from \
+            JSON lines, which have only the values that log.headers allows. Secrets are redacted \
+            as in the log. Bodies are not included.
 
               lupin har export > all.har
               lupin har export 'host:*.acme.dev' status:5xx > errors.har
@@ -28,8 +27,8 @@ struct ArchiveExportCommand: ParsableCommand {
 
             Filters are those of lupin log; see lupin help filters.
 
-            Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the \
-            archive not written, 64 wrong command line.
+            Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the archive \
+            not written, 64 wrong command line.
             """
     )
 
