@@ -5,7 +5,7 @@ import LupinCore
 
 /// The decompressor of one direction.
 ///
-/// Its window goes from message to message, which serves a peer that starts each anew as well.
+/// It keeps its window from message to message, which is also right if the peer resets its own.
 package struct MessageInflater: ~Copyable {
     private var stream: ZlibStream
     private let bytesMax: Int

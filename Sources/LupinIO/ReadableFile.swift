@@ -1,5 +1,4 @@
-// Files that others are shown: opened so that no name leads out of a folder. It blocks: for helper
-// threads.
+// Opens files to serve, so that no name leads out of a folder. It blocks: for helper threads.
 import CLinux
 import Glibc
 
@@ -7,8 +6,8 @@ extension SystemError {
     /// There is no such file.
     package static let absence = SystemError(code: ENOENT)
 
-    /// Whether a path names nothing that may be shown: nothing, a link that leads out of its
-    /// folder, a file of somebody else's, or no file.
+    /// Whether a path names no file that may be served: there is none, a link leads out of the
+    /// folder, the file may not be read, or it is no regular file.
     package var isDeadEnd: Bool {
         isAbsence || [EACCES, EINVAL, ELOOP, ENAMETOOLONG, EXDEV].contains(code)
     }
@@ -23,8 +22,8 @@ package struct ReadableFile: ~Copyable {
     /// When its content was changed last, in nanoseconds since 1970.
     package let modified: Int64
 
-    /// Opens what a path leads to.
-    /// - Throws: What open(2) said; EINVAL for a device, a pipe or a socket.
+    /// Opens the file or folder at a path.
+    /// - Throws: The error of open(2); EINVAL for a device, a pipe or a socket.
     package init(path: String) throws(SystemError) {
         let raw = try SystemCall.check {
             // Safety: the path is NUL-terminated for the call. Not blocking, lest a FIFO do.
@@ -33,10 +32,10 @@ package struct ReadableFile: ~Copyable {
         try self.init(owning: Descriptor(owning: raw))
     }
 
-    /// Opens what `names` lead to below `folder`; symbolic links count as long as they stay there.
+    /// Opens the file or folder `names` below `folder`; symbolic links may not lead out of it.
     ///
     /// `names` have no slash and no NUL, and none of them is `..`; without any it is the folder.
-    /// - Throws: What open(2) or openat2(2) said: EXDEV where a link leads out.
+    /// - Throws: The error of open(2) or openat2(2): EXDEV where a link leads out.
     package init(_ names: [String], below folder: String) throws(SystemError) {
         let root = try SystemCall.check {
             // Safety: the path is NUL-terminated for the call.
@@ -97,7 +96,7 @@ package struct ReadableFile: ~Copyable {
         throw SystemError(code: EAGAIN)
     }
 
-    /// The same name by name, through no symbolic link at all.
+    /// Does the same name by name, without following any symbolic link.
     private static func walk(
         _ names: [String],
         from root: Int32

@@ -141,6 +141,7 @@ package enum RulesFile {
             configuration.files = context.files
         }
         configuration.fileName = fileName
+        configuration.text = text
         configuration.settingLines = settingLines
         return LoadResult(
             configuration: errors.isEmpty ? configuration : nil,
@@ -149,6 +150,13 @@ package enum RulesFile {
             files: context.files,
             admin: settings.admin
         )
+    }
+
+    /// The `Configuration.textVersion` of the file at `path`; nil when it can't be read.
+    package static func textVersion(ofFile path: String) -> String? {
+        guard let bytes = try? FileAccess.read(path).bytes else { return nil }
+        let content = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        return version(of: String(decoding: content, as: UTF8.self))
     }
 
     /// Returns the file to load; nil when there is none and the defaults hold.

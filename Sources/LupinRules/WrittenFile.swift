@@ -31,13 +31,10 @@ package struct WrittenFile: Sendable {
     package private(set) var rules: [WrittenRule] = []
     /// The settings that the file has, by dotted name.
     package private(set) var settings: [String: Value] = [:]
-    /// The hash in `Configuration.textVersion`.
-    package let version: String
     let root: [YAMLNode.Entry]
 
     /// Parses a text; one that is not YAML gives an empty file.
     package init(text: String, redaction: RedactionSettings) {
-        version = RulesFile.version(of: text)
         var reader = DocumentReader(source: SourceFile(name: "", text: text))
         guard let node = reader.read(),
             case .map(let entries) = WrittenSecrets(redaction).concealed(node).content
@@ -52,16 +49,12 @@ package struct WrittenFile: Sendable {
         rules = items.map(WrittenFile.rule)
     }
 
-    /// Reads the file at `path` again; returns nil when it can't be read or has changed since.
-    package init?(path: String, of configuration: Configuration) {
-        guard let contents = try? FileAccess.read(path) else { return nil }
-        let hasMark = contents.bytes.starts(with: [0xEF, 0xBB, 0xBF])
-        let bytes = hasMark ? contents.bytes.dropFirst(3) : contents.bytes[...]
+    /// Parses the text of `configuration`; without a file it is empty.
+    package init(of configuration: Configuration) {
         self.init(
-            text: String(decoding: bytes, as: UTF8.self),
+            text: configuration.text ?? "",
             redaction: configuration.settings.log.redact
         )
-        guard version == configuration.textVersion else { return nil }
     }
 
     private mutating func note(_ entry: YAMLNode.Entry, _ section: String) {

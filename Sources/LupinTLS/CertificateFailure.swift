@@ -35,7 +35,7 @@ extension CertificateFailure: CustomStringConvertible {
                 + "write it without passphrase: openssl pkey -in OLD -out NEW"
         case .keyMismatch: "the private key does not belong to the certificate"
         case .notAuthority:
-            "the certificate is not one of an authority (basicConstraints CA:TRUE is missing)"
+            "the certificate is not one of a CA (basicConstraints CA:TRUE is missing)"
         case .expired(let time): "the certificate expired on \(CertificateTime.text(time))"
         case .notYetValid(let time):
             "the certificate is valid from \(CertificateTime.text(time)) on; is the clock right?"

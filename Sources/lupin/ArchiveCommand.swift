@@ -29,8 +29,8 @@ struct ArchiveExportCommand: ParsableCommand {
 
             Filters are those of lupin log; see lupin help filters.
 
-            Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the \
-            archive not written, 64 wrong command line.
+            Exit codes: 0 printed, 1 no lupin answers, or the log can't be read or the archive \
+            not written, 64 wrong command line.
             """
     )
 

@@ -8,14 +8,14 @@ import LupinTLS
 struct AuthorityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ca",
-        abstract: "Make, show, export, install or uninstall the local certificate authority.",
+        abstract: "Make, show, export, install or uninstall the local CA.",
         discussion: """
-            To read what is encrypted, lupin signs a certificate for each host with an authority \
-            of your own, which is made on this machine and whose key never leaves it. Tools have \
-            to trust that authority:
+            To decrypt a host, lupin signs a certificate for it with a certificate authority \
+            (CA) of your own. lupin makes the CA on this machine, and its key never leaves the \
+            machine. Tools must trust this CA:
 
-              lupin ca install       has the system, browsers and Java trust it
-              lupin ca uninstall     takes that back
+              lupin ca install       makes the system, browsers and Java trust it
+              lupin ca uninstall     undoes that
             """,
         subcommands: [
             AuthorityShowCommand.self, AuthorityCreateCommand.self, AuthorityExportCommand.self,
@@ -59,7 +59,7 @@ extension AuthorityFiles {
         {
             throw CommandFailure(
                 """
-                root has no authority at \(certificate), and one of root's would be no use to \
+                root has no CA at \(certificate), and one of root's would be of no use to \
                 \(user); run the command without sudo
                 """
             )

@@ -6,10 +6,10 @@ import LupinTLS
 struct AuthorityCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make the local authority, unless there is one.",
+        abstract: "Make the local CA, unless there is one.",
         discussion: """
-            `lupin serve` does so by itself when a rule needs it for the first time. To have \
-            another one, run `lupin ca uninstall`, remove both files and come back.
+            `lupin serve` makes the CA by itself when a rule first needs it. To replace the CA, \
+            run `lupin ca uninstall`, remove both files and run this command.
 
               lupin ca create
             """
@@ -26,7 +26,7 @@ struct AuthorityCreateCommand: ParsableCommand {
             print("key         \(files.key)")
             print("No tool trusts it yet: see `lupin ca install`, or use `lupin exec`.")
         } else {
-            print("kept the authority that is there: \(files.certificate)")
+            print("kept the CA that is there: \(files.certificate)")
         }
     }
 }

@@ -8,9 +8,9 @@ import LupinTLS
 struct AuthorityExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Write the authority's certificate, for another machine or store.",
+        abstract: "Write the CA's certificate, for another machine or store.",
         discussion: """
-            The key stays where it is.
+            The key is never exported.
 
               lupin ca export > lupin.pem             most tools on Unix
               lupin ca export der --out lupin.cer     Windows, Android, iOS

@@ -7,19 +7,19 @@ import LupinTLS
 struct AuthorityInstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
-        abstract: "Have the system, browsers and Java trust the local authority.",
+        abstract: "Make the system, browsers and Java trust the local CA.",
         discussion: """
-            system   what OpenSSL, GnuTLS, curl, git and most others read; needs root, and
-                     without it says what to run
-            nss      the databases of Chromium, Chrome and Firefox; needs certutil
-            java     the cacerts of each JDK that can be found; needs keytool
+              system   what OpenSSL, GnuTLS, curl, git and most others read; needs root, and
+                       otherwise prints the command to run
+              nss      the databases of Chromium, Chrome and Firefox; needs certutil
+              java     the cacerts of each JDK that can be found; needs keytool
 
               lupin ca install
               lupin ca install --only nss,java --dry-run
               lupin ca install --root ./image       the system and Java of a mounted image
 
-            Each step says how to undo it; `lupin ca uninstall` undoes them all. The exit code is \
-            1 when something failed or is left to do as root.
+            Each step says how to undo it; `lupin ca uninstall` undoes all. The exit code is 1 \
+            if something failed, or must be done as root.
             """
     )
 
@@ -31,11 +31,11 @@ struct AuthorityInstallCommand: ParsableCommand {
     func run() throws {
         let files = try options.files()
         if dryRun, files.storedCertificate == nil {
-            print("would make an authority first: \(files.certificate)")
+            print("would make a CA first: \(files.certificate)")
             return
         }
         let authority = try files.forCommand()
-        if authority.isNew { print("made the authority \(files.certificate)") }
+        if authority.isNew { print("made the CA \(files.certificate)") }
         let mark = AuthorityMark(authority.certificate)
         if !dryRun { try InstalledAuthorities(stores.surroundings).add(mark) }
         var isComplete = true

@@ -8,9 +8,9 @@ import LupinTLS
 struct AuthorityShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the local authority and where it is installed.",
+        abstract: "Show the local CA and where it is installed.",
         discussion: """
-            The exit code is 1 when there is no authority, or when it can't be used.
+            The exit code is 1 if there is no CA, or if it can't be used.
 
               lupin ca show
             """
@@ -24,7 +24,7 @@ struct AuthorityShowCommand: ParsableCommand {
         let now = SystemCall.wallMicroseconds() / 1_000_000
         guard PublicFile.exists(files.certificate) else {
             throw CommandFailure(
-                "there is no authority at \(files.certificate) yet; `lupin ca create` makes it"
+                "there is no CA at \(files.certificate) yet; `lupin ca create` makes it"
             )
         }
         guard let certificate = files.storedCertificate else {

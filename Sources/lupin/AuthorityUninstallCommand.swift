@@ -7,10 +7,9 @@ import LupinTLS
 struct AuthorityUninstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall",
-        abstract: "Take the local authority out of the stores again.",
+        abstract: "Remove the local CA from the stores again.",
         discussion: """
-            Removes the authority, and those that were installed before it was replaced; nothing \
-            else. Its files stay.
+            Removes the CA, and those that it replaced, and nothing else. The CA's files stay.
 
               lupin ca uninstall
               lupin ca uninstall --only system --dry-run
@@ -22,7 +21,7 @@ struct AuthorityUninstallCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Remove this authority instead, by its SHA-256 fingerprint; may be repeated.",
+            "Remove this CA instead, by its SHA-256 fingerprint; may be repeated.",
             valueName: "hex"
         )
     )
@@ -57,7 +56,7 @@ struct AuthorityUninstallCommand: ParsableCommand {
                 if case .skipped = report.outcome { isCertain = false }
             }
         }
-        if !isFound { print("the authority is in none of the stores") }
+        if !isFound { print("the CA is in none of the stores") }
         if !isComplete { throw ExitCode.failure }
         // When some stores are left out, they may still hold it.
         if !dryRun, isCertain { try ledger.remove(marks) }

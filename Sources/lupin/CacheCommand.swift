@@ -6,18 +6,18 @@ import LupinIO
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache",
-        abstract: "Show what the running lupin has stored, or have it dropped.",
+        abstract: "Show or drop what the running lupin has stored.",
         discussion: """
-            Rules with `cache:` have responses stored. These commands ask the lupin that runs:
+            Rules with `cache` store responses. These commands ask the running lupin:
 
               lupin cache stats                       how full it is, how often it helps
               lupin cache list '**.packages.example'  what is stored, the latest first
               lupin cache show http://a.example/b     why it is served, and how long
-              lupin cache purge 'api.example/v1/**'   drops that, whoever it is for
+              lupin cache purge 'api.example/v1/**'   drops that, for all users
               lupin cache clear                       drops everything
 
-            A client can have a URL dropped as well, through the proxy, by the method \
-            PURGE: the user that lupin runs as, and root, on this machine.
+            A client can drop a URL by the method PURGE through the proxy. Only root and the \
+            user that runs lupin may do that, on this machine.
 
               curl -x http://127.0.0.1:8080 -X PURGE http://a.example/b
             """,
@@ -29,9 +29,9 @@ struct CacheCommand: ParsableCommand {
 
     /// The syntax of a pattern, for the help of the commands that take one.
     static let patterns = """
-        A pattern is what `match:` of a rule may be as one string,
+        A pattern is written like a text in `match` of a rule,
         [scheme://]host[:port][/path], with * for one label or segment and ** for any
-        number of them; it means every query. What has a query is one URL.
+        number of them. Without a query it means all queries; with one, exactly that URL.
         """
 }
 
@@ -47,7 +47,7 @@ struct CacheStatsCommand: ParsableCommand {
             """
     )
 
-    @Flag(help: "Print the answer as it is, in JSON.")
+    @Flag(help: "Print the answer in JSON.")
     var json = false
 
     @OptionGroup var place: AdminPlace
@@ -64,9 +64,9 @@ struct CacheListCommand: ParsableCommand {
         commandName: "list",
         abstract: "List stored responses, the latest first.",
         discussion: """
-            A line each: status, size of the body, age, for how long it is fresh or since \
-            when it is stale, where it lies, whose it is, and the URL. `shared` is \
-            everybody's; the others have a tag, the same for the same credentials.
+            One line each: status, size of the body, age, how long it is fresh or stale, where \
+            it is kept, for whom, and the URL. `shared` is for all users; the others have a tag, \
+            which is equal for equal credentials.
 
             \(CacheCommand.patterns)
 
@@ -77,15 +77,15 @@ struct CacheListCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The most lines there are.", valueName: "number"))
+    @Option(help: ArgumentHelp("At most so many lines.", valueName: "number"))
     var limit = 100
 
-    @Flag(help: "Print the answer as it is, in JSON.")
+    @Flag(help: "Print the answer in JSON.")
     var json = false
 
     @OptionGroup var place: AdminPlace
 
-    @Argument(help: "Only what lies under these URLs.")
+    @Argument(help: "Only URLs that match this pattern.")
     var pattern: String?
 
     func validate() throws {
@@ -107,17 +107,17 @@ struct CacheShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Tell all about what is stored of a URL.",
         discussion: """
-            For every variant: whose it is, the request fields that choose it (Vary), how \
-            long it is fresh and who says so, by what the origin is asked whether it has \
-            changed, and its fields as they are stored, with secrets replaced.
+            For every variant: for whom it is, the request fields that select it (Vary), how \
+            long it is fresh and why, how lupin validates it at the origin, and its fields, with \
+            secrets replaced.
 
               lupin cache show 'https://api.example/v1/users?page=2'
 
-            Exit codes: 0 told, 1 nothing is stored or no lupin answers, 64 no URL.
+            Exit codes: 0 printed, 1 nothing is stored or no lupin answers, 64 no URL.
             """
     )
 
-    @Flag(help: "Print the answer as it is, in JSON.")
+    @Flag(help: "Print the answer in JSON.")
     var json = false
 
     @OptionGroup var place: AdminPlace
@@ -147,7 +147,7 @@ struct CachePurgeCommand: ParsableCommand {
               lupin cache purge 'https://api.example/v1/users?page=2'
               lupin cache purge 'http://*.packages.example/dists/**'
 
-            What matches everything is not taken: that is `lupin cache clear`.
+            A pattern that matches everything is refused: use `lupin cache clear`.
 
             Exit codes: 0 dropped, 1 nothing was stored or no lupin answers, 64 no such \
             pattern.
@@ -156,7 +156,7 @@ struct CachePurgeCommand: ParsableCommand {
 
     @OptionGroup var place: AdminPlace
 
-    @Argument(help: "Which URLs.")
+    @Argument(help: "The URLs to drop.")
     var pattern: String
 
     func validate() throws {

@@ -5,10 +5,11 @@ import LupinCore
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a rules file and say what is wrong with it.",
+        abstract: "Check a rules file and list its mistakes.",
         discussion: """
-            Every problem is told at once with its line, column and a suggestion. The exit code \
-            is 2 when there is an error; warnings alone leave it 0.
+            Prints all problems at once, each with its line, column and a suggestion. The exit \
+            code is 2 if there is an error, and 0 if there are only warnings. For each rule with \
+            respond it says whether lupin must decrypt https for it.
 
               lupin check                      the file that `lupin serve` would use
               lupin check try.yaml && lupin serve --rules try.yaml
@@ -50,6 +51,7 @@ struct CheckCommand: ParsableCommand {
                 warnings: rules.warnings.count
             )
         )
+        for line in CheckReport.answers(rules.configuration) { print(line) }
     }
 }
 
@@ -59,6 +61,17 @@ enum CheckReport {
         var line = "\(path): ok, \(rules) \(rules == 1 ? "rule" : "rules")"
         if warnings > 0 { line += ", \(warnings) \(warnings == 1 ? "warning" : "warnings")" }
         return line
+    }
+
+    /// A line for each rule that answers https: whether it needs decryption for that.
+    static func answers(_ configuration: Configuration) -> [String] {
+        configuration.rules.rules.compactMap { rule in
+            switch rule.answersInside(by: configuration.settings.intercept) {
+            case true: "  \(rule.reference) decrypts https to answer the requests inside"
+            case false: "  \(rule.reference) answers the CONNECT of https; nothing is decrypted"
+            case nil: nil
+            }
+        }
     }
 
     /// Whether rules deny addresses that only the parent proxy will resolve.

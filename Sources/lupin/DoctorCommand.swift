@@ -7,21 +7,21 @@ import LupinRules
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Test each tool on this machine through lupin, plain and intercepted.",
+        abstract: "Test each tool on this machine through lupin, plain and decrypted.",
         discussion: """
-            Starts a proxy of its own that answers for \(DoctorPages.host), a name that exists \
-            nowhere else, and has every tool it finds fetch a page by http and by https, with the \
+            Starts a proxy that answers for \(DoctorPages.host), a name that exists nowhere \
+            else. Each tool that it finds fetches a page by http and by https, with the \
             variables of `lupin exec`. Nothing leaves this machine and no setting is changed.
 
               lupin doctor
               lupin doctor curl node java
               lupin doctor --json
 
-            A tool has 10 s for each request. The exit code is 1 when a tool failed.
+            A tool has 10 s for each request. The exit code is 1 if a tool failed.
             """
     )
 
-    @Option(rulesFile: "The rules file, for its authority.")
+    @Option(rulesFile: "The rules file, for intercept.ca.")
     var rulesFile: String?
 
     @Flag(help: "Print JSON.")

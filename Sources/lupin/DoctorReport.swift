@@ -59,7 +59,7 @@ struct DoctorReport: Encodable {
         }
         if !absent.isEmpty { lines.append("not found: \(absent.joined(separator: ", "))") }
         if !hasAuthority {
-            lines.append("lupin has no authority yet, so nothing was intercepted")
+            lines.append("lupin has no CA yet, so nothing was intercepted")
         }
         return lines.joined(separator: "\n")
     }

@@ -138,7 +138,7 @@ struct DoctorRun: Sendable {
             try WholeFile.write(Array(file.text.utf8), to: "\(surroundings.folder)/\(file.name)")
         }
         let plain = try await fetch("http", probe, program, surroundings, signals)
-        var intercepted = DoctorOutcome.skipped("lupin has no authority")
+        var intercepted = DoctorOutcome.skipped("lupin has no CA")
         if !surroundings.files.bundles.isEmpty {
             intercepted = try await fetch("https", probe, program, surroundings, signals)
         }

@@ -7,13 +7,13 @@ import LupinRules
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Tell which rules match a request, why others don't, and what they do to it.",
+        abstract: "Show which rules match a request, why others don't, and what they do.",
         discussion: """
-            For every rule it says whether it matches and, if not, which key does not \
-            hold; for every key where it stands and which one wins; what would be sent \
-            again after a failure, and what the cache does; then what the request \
-            becomes, with placeholders for secrets. Nothing is sent, fetched or run. No \
-            lupin needs to run; one that runs is asked for rules that it bypasses now.
+            Prints for every rule whether it matches and, if not, which key does not; for every \
+            key the line that sets it; what lupin would send again after a failure, and what the \
+            cache does; then the request as it would go out, with placeholders for secrets. \
+            Nothing is sent, fetched or run. If a lupin runs, its rules in force are explained, \
+            and the rules that it bypasses now; otherwise the rules file is.
 
               lupin explain https://api.example/v1/users
               lupin explain -X POST -H 'X-Env: staging' http://www.example/api
@@ -22,18 +22,17 @@ struct ExplainCommand: ParsableCommand {
               lupin explain last host:api.example
               lupin explain --log ~/lupin.jsonl last:3
 
-            Pass an exchange instead of a URL to learn why it ended as it did: the first \
-            digits of its id, last, last:3 (the third last), or last with a filter such as \
-            host:NAME (lupin help filters). It is taken from the running lupin, or with \
-            --log from JSON lines. Its request is judged by the rules as they are now.
+            Pass an exchange instead of a URL to see why it ended as it did: the first digits of \
+            its ID, last, last:3 (the third last), or last with a filter such as host:NAME \
+            (lupin help filters). It comes from the running lupin, or with --log from JSON \
+            lines. The rules are those of now.
 
-            A rule that asks for the client's program or user matches only if --program \
-            or --user say who asks. With more than 50 rules only the matching ones are \
-            told, unless --all is given; it also lists every setting that has to do with \
-            a request.
+            A rule with program or user matches only if --program or --user gives one. With more \
+            than 50 rules only those that match are printed; --all prints every rule, and every \
+            setting that applies to a request.
 
-            Exit codes: 0 told, 1 there is no such exchange or no lupin answers, 2 bad \
-            rules file, 64 wrong command line or URL.
+            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 2 bad rules \
+            file, 64 wrong command line or URL.
             """
     )
 
@@ -81,7 +80,7 @@ struct ExplainCommand: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "A URL; or an exchange: digits of its id, or last.",
+            "A URL; or an exchange: digits of its ID, or last.",
             valueName: "url"
         )
     )
@@ -153,7 +152,7 @@ struct ExplainCommand: ParsableCommand {
         tellsAll: Bool
     ) throws -> String {
         let rules = try LocatedRules.toLookAt(explicit: rulesFile, socket: socket)
-        let written = rules.path.flatMap { WrittenFile(path: $0, of: rules.configuration) }
+        let written = rules.path.map { _ in WrittenFile(of: rules.configuration) }
         var explanation = Explanation(request, rules.configuration, written, record: record)
         explanation.bypasses = bypasses
         return isJSON

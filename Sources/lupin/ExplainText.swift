@@ -59,9 +59,8 @@ struct ExplainText {
 
     /// The keys that decided how the recorded exchange ended, with their places.
     private var deciding: [String] {
-        guard let names = explanation.record?.end.error?.decidingKeys, !names.isEmpty else {
-            return []
-        }
+        guard let end = explanation.record?.end else { return [] }
+        let names = (end.error?.decidingKeys ?? []) + (end.answer == nil ? [] : ["respond"])
         func decides(_ key: String) -> Bool {
             names.contains { $0 == key || ($0.hasSuffix(".") && key.hasPrefix($0)) }
         }
@@ -112,7 +111,8 @@ struct ExplainText {
         switch explanation.entry {
         case .plain, .own: return []
         case .connect(.answer):
-            return ["the CONNECT is answered by a rule; nothing is decrypted"]
+            let rule = explanation.plan.respondingIndex.map { " \(reference($0))" } ?? ""
+            return ["the rule\(rule) answers the CONNECT; nothing is decrypted"]
         case .connect(.tunnel(let reason)):
             var lines = ["tunnelled: \(Self.sentence(reason))\(place(reason))"]
             let waiting = explanation.verdicts.indices.filter {
@@ -262,9 +262,12 @@ struct ExplainText {
         let hop = way.map { "by \($0)" } ?? "direct"
         guard let preview = explanation.preview else {
             if case .connect(.intercept) = explanation.entry {
-                return ["answered with 200; the requests inside are what another method asks about"]
+                return [
+                    "the CONNECT gets 200, and rules act on the requests inside; to see how:",
+                    "  lupin explain https://\(explanation.request.origin.authority)/",
+                ]
             }
-            return ["passed on unseen to \(origin.hostAndPort), \(hop)"]
+            return ["tunnelled to \(origin.hostAndPort), \(hop); no rule sees what is inside"]
         }
         var lines = preview.lines.map { line in
             switch line {

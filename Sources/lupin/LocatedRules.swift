@@ -12,20 +12,53 @@ struct LocatedRules {
     let configuration: Configuration
     let warnings: [Diagnostic]
 
-    /// Loads rules to inspect them: the given file, or else that of the running lupin, with names
-    /// of secrets in place of secrets, since this terminal may not have them.
+    /// Loads rules to inspect them: the given file, or else the rules in force of the running
+    /// lupin, with names of secrets in place of secrets, since this terminal may not have them.
     static func toLookAt(explicit: String?, socket: String? = nil) throws -> LocatedRules {
-        let running = explicit == nil ? RunningLupin.find(socket: socket)?.rules.file : nil
-        return try LocatedRules(explicit: explicit ?? running, namesSecrets: true)
+        guard explicit == nil, let running = RunningLupin.find(socket: socket) else {
+            return try LocatedRules(explicit: explicit, namesSecrets: true, tellsWarnings: false)
+        }
+        return try inForce(running, socket: socket)
+            ?? LocatedRules(explicit: running.rules.file, namesSecrets: true, tellsWarnings: false)
     }
 
-    /// Loads the rules of a running lupin for what they say besides its address.
-    ///
-    /// It works by the rules that it took last, so a file that has an error now is reported, and
-    /// the defaults stand in for it.
+    /// Loads the rules of a running lupin for what they say besides its address; the defaults stand
+    /// in for what can't be loaded.
     static func toWork(with running: RunningStatus) -> LocatedRules {
-        let rules = try? LocatedRules(explicit: running.rules.file, namesSecrets: true)
+        if let rules = inForce(running, socket: nil) { return rules }
+        let rules = try? LocatedRules(
+            explicit: running.rules.file,
+            namesSecrets: true,
+            tellsWarnings: false
+        )
         return rules ?? LocatedRules()
+    }
+
+    /// Loads the rules that the running lupin took, and says so when the file has others by now;
+    /// returns nil when it has no file or does not give its text.
+    private static func inForce(_ running: RunningStatus, socket: String?) -> LocatedRules? {
+        guard running.rules.file != nil, let held = RunningLupin.rules(socket: socket) else {
+            return nil
+        }
+        let result = RulesFile.load(
+            path: held.file,
+            text: Array(held.text.utf8),
+            environment: environment,
+            namesSecrets: true
+        )
+        guard let configuration = result.configuration else { return nil }
+        if RulesFile.textVersion(ofFile: held.file) != configuration.textVersion {
+            StandardError.print(staleness(running, held))
+        }
+        return LocatedRules(path: held.file, configuration, warnings: result.warnings)
+    }
+
+    /// Why the file is not what the running lupin goes by.
+    private static func staleness(_ running: RunningStatus, _ held: RulesInForce) -> String {
+        let error = running.rules.refused?.first?.split(separator: "\n").first
+        let cause = error.map { "was refused: \($0)" } ?? "was not read again: see lupin reload"
+        return "lupin: warning: \(held.file) has changed and \(cause)\n"
+            + "lupin: the rules before that change apply, version \(held.version)"
     }
 
     /// The defaults, without a file.
@@ -41,9 +74,10 @@ struct LocatedRules {
 
     /// Finds, parses and validates the file.
     ///
-    /// Errors and warnings go to standard error in the format of `Diagnostic.text`, errors first.
+    /// Errors go to standard error in the format of `Diagnostic.text`, and warnings after them if
+    /// `tellsWarnings`.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
-    init(explicit: String?, namesSecrets: Bool = false) throws {
+    init(explicit: String?, namesSecrets: Bool = false, tellsWarnings: Bool = true) throws {
         let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
             self.init()
@@ -54,7 +88,8 @@ struct LocatedRules {
             environment: environment,
             namesSecrets: namesSecrets
         )
-        for list in [result.errors, result.warnings] where !list.isEmpty {
+        let warnings = tellsWarnings ? result.warnings : []
+        for list in [result.errors, warnings] where !list.isEmpty {
             StandardError.print(Self.coloured(list.report()))
         }
         guard let configuration = result.configuration else { throw ExitCode.badRulesFile }

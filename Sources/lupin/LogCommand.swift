@@ -7,11 +7,11 @@ import LupinIO
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Print the last exchanges as short lines, filtered.",
+        abstract: "Print the last exchanges, one line each.",
         discussion: """
-            Asks the running lupin for the last exchanges; those under way come last, with \
-            what they wait for. Where no lupin answers, the file is read that log.to names \
-            in the rules file. With FILE that log is read, or standard input for -.
+            Asks the running lupin. Exchanges that have not ended come last, with what they wait \
+            for. If no lupin runs, the file of log.to in the rules file is read. Give a FILE to \
+            read that log, or - for standard input.
 
               lupin log
               lupin log -f 'host:*.acme.dev' status:5xx
@@ -20,9 +20,9 @@ struct LogCommand: ParsableCommand {
               lupin log --json lupin.jsonl | jq .timing
 
             A filter compares: host:api.acme.dev, status:5xx, url~/v1/, duration>1s, rule:NAME, \
-            outcome:WORD (ok, error, aborted, truncated or denied) and more, joined by and, \
-            or, not and parentheses; lupin help filters lists all. The digits behind the time \
-            name the exchange: lupin explain tells why it ended as it did.
+            outcome:WORD (ok, error, aborted, truncated or denied) and more. Join comparisons by \
+            and, or, not and parentheses; lupin help filters lists all keys. The digits after \
+            the status are the exchange's ID: pass them to lupin explain.
             """,
         aliases: ["tail"]
     )

@@ -7,18 +7,19 @@ import ArgumentParser
 struct Lupin: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lupin",
-        abstract: "A forward proxy that gives every tool's requests what your rules say.",
+        abstract: "A forward proxy that applies your rules to the requests of every tool.",
         discussion: """
-            Start it, point a tool at it, and watch:
+            Start lupin, send a tool through it, and watch:
 
               lupin serve
               eval "$(lupin env)"; curl http://example.com/
 
-            What it does to requests stands in a rules file: see `lupin help rules-file` and \
+            A rules file says what lupin does with requests: see `lupin help rules-file` and \
             `lupin help settings`.
 
-            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong \
-            command line, 69 an address cannot be listened on. `exec` ends as its command does.
+            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong command \
+            line, 69 lupin cannot listen on an address. `exec` ends with the code of its \
+            command.
             """,
         version: VersionText.line,
         subcommands: [

@@ -8,20 +8,20 @@ import LupinTLS
 struct PinCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pin",
-        abstract: "Show the keys of a server's certificates, as pins for a rules file.",
+        abstract: "Print the pins of a server's certificates, for a rules file.",
         discussion: """
             Connects directly, not through upstream.proxy, and sends nothing but the handshake.
 
               lupin pin api.example.com
               lupin pin '[2001:db8::1]:8443' --rules ./try.yaml
 
-            A pin is the SHA-256 of a public key. The exit code is 1 when the certificates lead to \
-            no anchor of upstream.tls.roots, or are another host's: then look twice before you pin \
-            what they say.
+            A pin is the SHA-256 of a public key. The exit code is 1 if the certificates do not \
+            lead to a CA in upstream.tls.roots, or are those of another host. Find out why \
+            before you use such pins.
             """
     )
 
-    @Argument(help: ArgumentHelp("Whom to ask; the port is 443.", valueName: "host[:port]"))
+    @Argument(help: ArgumentHelp("The server; without a port 443.", valueName: "host[:port]"))
     var place: PinPlace
 
     @Option(rulesFile: "The rules file, for upstream.tls.")

@@ -6,32 +6,31 @@ import LupinIO
 struct PrintCurlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "curl",
-        abstract: "Print a curl command that makes a recorded request again.",
+        abstract: "Print a curl command that repeats a recorded request.",
         discussion: """
-            Pass the first digits of an exchange's id, which stand in its line of the log \
-            and in every response that lupin makes itself; or last, last:3 (the third \
-            last), or last with a filter, such as last host:api.example. The running lupin \
-            is asked; it remembers the last exchanges with their fields. With --log the \
-            exchange is looked for in JSON lines, which have values of fields only as far \
-            as log.headers says.
+            Pass the first digits of an exchange's ID, which are in its line of the log and in \
+            every response that lupin itself makes. Or pass last, last:3 (the third last), or \
+            last with a filter, such as last host:api.example. The exchange comes from the \
+            running lupin, which remembers all fields. With --log it comes from JSON lines, \
+            which have only the values that log.headers allows.
 
               lupin curl last
               lupin curl --adapted --attempt 1 6f1c0e0b
               lupin curl --log ~/lupin.jsonl 6f1c0e0b
 
-            What was secret is a variable named after its field, such as $AUTHORIZATION; \
-            a comment names those to set. Bodies are not recorded: a comment says how many \
-            bytes are missing.
+            A secret becomes a variable with the name of its field, such as $AUTHORIZATION; a \
+            comment lists those to set. Bodies are not included: a comment says how many bytes \
+            are missing.
 
-            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64 \
-            wrong command line.
+            Exit codes: 0 printed, 1 there is no such exchange or no lupin answers, 64 wrong \
+            command line.
             """
     )
 
     @Flag(help: "The request as it went upstream, after the rules.")
     var adapted = false
 
-    @Flag(help: "The request as the client sent it, which is usual.")
+    @Flag(help: "The request as the client sent it (the default).")
     var original = false
 
     @Option(
@@ -47,7 +46,7 @@ struct PrintCurlCommand: ParsableCommand {
     )
     var log: String?
 
-    @Argument(help: ArgumentHelp("The exchange: digits of its id, or last.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The exchange: digits of its ID, or last.", valueName: "id"))
     var words: [String]
 
     func validate() throws {

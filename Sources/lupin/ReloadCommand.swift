@@ -4,13 +4,15 @@ import ArgumentParser
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Have the running lupin read its rules file again.",
+        abstract: "Make the running lupin read its rules file again.",
         discussion: """
-            All of the file is taken or nothing: one with errors is told here as `lupin check` \
-            tells it, and the rules stay as they were. What is under way ends by the rules it \
-            began with. Certificates and secrets that the file names are read again too.
+            lupin takes the whole file or nothing. If the file has errors, they are printed as \
+            by `lupin check`, and the rules in force stay. Exchanges under way keep the rules \
+            that they began with. Certificates and secrets that the file names are read again \
+            too.
 
-            A running lupin sees by itself when its file changes, and SIGHUP does the same.
+            A running lupin notices by itself when its file changes. SIGHUP does the same as \
+            this command.
 
               lupin reload
               lupin reload --socket /run/user/1000/lupin.sock

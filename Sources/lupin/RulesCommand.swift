@@ -6,15 +6,14 @@ import LupinRules
 struct RulesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",
-        abstract: "List the rules of the file, or print it with every value that holds.",
+        abstract: "List the rules, or print the file with all defaults.",
         discussion: """
-            Without a flag: each rule with its line, whom it concerns and which keys it \
-            has.
+            Without a flag: each rule with its line, its match and its keys. If a lupin runs, \
+            these are its rules in force.
 
-            With --effective: a whole rules file that means the same as yours. What you \
-            wrote has its line behind it, everything else is a default. References such \
-            as ${env:NAME} stay as you wrote them, a secret that stands in the file \
-            itself becomes REDACTED.
+            With --effective: a complete rules file that means the same as yours. Values that \
+            you wrote have their line behind them, all others are defaults. References such as \
+            ${env:NAME} stay; a secret that is written in the file becomes REDACTED.
 
               lupin rules
               lupin rules --effective | less
@@ -37,10 +36,7 @@ struct RulesCommand: ParsableCommand {
             }
             return
         }
-        guard let written = WrittenFile(path: path, of: located.configuration) else {
-            StandardError.print("lupin: \(path) changes while it is read")
-            throw ExitCode.failure
-        }
+        let written = WrittenFile(of: located.configuration)
         if effective {
             print(written.effectiveYAML, terminator: "")
         } else {

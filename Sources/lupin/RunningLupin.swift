@@ -6,4 +6,18 @@ enum RunningLupin {
         AdminClient.answer("GET", "/v1/status", socket: socket, rulesFile: nil)?
             .decoded(as: RunningStatus.self)
     }
+
+    /// Requests the rules file in force, which the file itself may not have any more; nil without
+    /// one.
+    static func rules(socket: String?) -> RulesInForce? {
+        AdminClient.answer("GET", "/v1/rules", socket: socket, rulesFile: nil)
+            .flatMap { $0.isSuccess ? $0.decoded(as: RulesInForce.self) : nil }
+    }
+}
+
+/// The rules file of a running lupin, as it took it.
+struct RulesInForce: Decodable {
+    var file: String
+    var version: String
+    var text: String
 }

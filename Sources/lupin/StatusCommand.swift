@@ -4,9 +4,10 @@ import ArgumentParser
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Say how the running lupin does.",
+        abstract: "Show the state of the running lupin.",
         discussion: """
-            Where it listens, which rules hold, and what it has done since its start.
+            Prints where it listens, which rules are in force and whether a newer file was \
+            refused, and counts since its start.
 
               lupin status
               lupin status --json | jq .rules.version
@@ -15,7 +16,7 @@ struct StatusCommand: ParsableCommand {
             """
     )
 
-    @Flag(help: "Print the answer as it is, in JSON.")
+    @Flag(help: "Print the answer in JSON.")
     var json = false
 
     @OptionGroup var place: AdminPlace
@@ -32,6 +33,8 @@ struct RunningStatus: Decodable {
     struct Rules: Decodable {
         var file: String?
         var version: String
+        /// Why the file as it is now was refused; nil when the rules in force are its.
+        var refused: [String]?
     }
 
     struct Reloads: Decodable {
@@ -74,6 +77,9 @@ struct RunningStatus: Decodable {
                 + (parts.isEmpty ? "" : ": \(parts.joined(separator: ", "))")
                 + "; \(Self.count(attempts, "attempt")) upstream",
         ]
+        if let error = rules.refused?.first?.split(separator: "\n").first {
+            lines.append("the file has changed and was refused (see lupin check): \(error)")
+        }
         if bypasses > 0 {
             lines.append(
                 "\(Self.count(bypasses, "bypass", "bypasses")) of rules: clients refused the "

@@ -10,8 +10,9 @@ struct TrustEvaluateCommand: ParsableCommand {
         commandName: "evaluate",
         abstract: "Judge a server's certificates as the proxy would.",
         discussion: """
-            The chain is what a server presents, in PEM: its own certificate first, then the \
-            others in any order. It is judged by what judges servers in the proxy.
+            --chain is the file with the certificates that a server presents, in PEM: its own \
+            first, then the others in any order. lupin judges them as it judges servers in the \
+            proxy.
 
               lupin trust evaluate --chain server.pem --roots ca.pem --host api.example.com
               lupin trust evaluate --chain server.pem --roots system --host api.example.com \\
@@ -19,8 +20,8 @@ struct TrustEvaluateCommand: ParsableCommand {
               lupin trust evaluate --chain server.pem --roots system --host api.example.com \\
                   --rules lupin.yaml --policy acme --depth 2 --json
 
-            The exit code is 0 when the policy is met and 1 when it isn't, with the reason on \
-            standard output. Nobody is asked for withdrawn certificates: a policy that demands an \
+            The exit code is 0 if the policy is met, and 1 if not, with the reason on standard \
+            output. This command asks no server about revocation, so a policy that requires an \
             answer is not met.
             """
     )
@@ -47,7 +48,7 @@ struct TrustEvaluateCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Certificates between the server's and the authority's: at most so many, 0 to 8.",
+            "Certificates between the server's and the CA's: at most so many, 0 to 8.",
             valueName: "count"
         )
     )

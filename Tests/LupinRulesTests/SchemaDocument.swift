@@ -126,7 +126,7 @@ enum SchemaDocument {
 
     /// A trust policy by its name or in place; what stands in one is for `lupin check` to say.
     private static var trustPolicy: [(String, JSON)] {
-        let remark = "certificates between the server's and the authority's at most; alone: system"
+        let remark = "certificates between the server's and the CA's at most; alone: system"
         let number = integer(0...TrustPathDemand.intermediatesMax)
         let depth = described(remark, [either(number, [], orReference: true)])
         return [

@@ -36,7 +36,7 @@ enum SettingsDocument {
         "upstream.pool": "idle connections kept for reuse; no request waits for one; per process",
         "intercept": "looking into https, for the hosts that rules need in clear",
         "intercept.client_rejects": "when a client refuses our certificate",
-        "intercept.ca": "the local certificate authority",
+        "intercept.ca": "the local CA",
         "timeouts": "how long lupin waits",
         "limits": "how much lupin accepts; per process",
         "limits.h2": "what the peer of one HTTP/2 connection may ask",
@@ -54,7 +54,7 @@ enum SettingsDocument {
     private static let exampleTrust = [
         "  # acme:",
         "  #   all: [system, {pins: [\"sha256/…\", \"sha256/…\"]}]",
-        commented("  #   max_depth: 3", "certificates between the server's and the authority's"),
+        commented("  #   max_depth: 3", "certificates between the server's and the CA's"),
     ]
 
     /// Rules to start from; they stand in the sample file as comments.

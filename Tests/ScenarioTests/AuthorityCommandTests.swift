@@ -39,14 +39,14 @@ struct AuthorityCommandTests {
         let text = place.content(certificateFile)
         let second = try place.run("ca", "create")
         #expect(second.code == 0)
-        #expect(second.output == "kept the authority that is there: \(certificateFile)\n")
+        #expect(second.output == "kept the CA that is there: \(certificateFile)\n")
         #expect(place.content(certificateFile) == text)
     }
 
     @Test func `show says what the authority is and ends with 1 without one`() throws {
         let none = try place.runAlone("ca", "show")
         #expect(none.code == 1)
-        #expect(none.errors.contains("there is no authority at \(certificateFile) yet"))
+        #expect(none.errors.contains("there is no CA at \(certificateFile) yet"))
         let certificate = try make()
         let shown = try place.runAlone("ca", "show", "--root", place.image)
         #expect(shown.code == 0)
@@ -188,7 +188,7 @@ struct AuthorityCommandTests {
         try place.write([1], file)
         let removed = try place.run("ca", "uninstall", "--only", "system", "--root", place.image)
         #expect(removed.code == 0)
-        #expect(removed.output == "the authority is in none of the stores\n")
+        #expect(removed.output == "the CA is in none of the stores\n")
         #expect(place.content(file) == "\u{1}")
     }
 

@@ -20,7 +20,7 @@ struct CommandLineTests {
             #expect(own.code == 0)
             #expect(own.output.contains("USAGE: lupin \(command)"))
         }
-        #expect(help.output.contains("69 an address cannot be listened on"))
+        #expect(help.output.contains("69 lupin cannot listen on an address"))
     }
 
     @Test func `version names the libraries that are loaded`() throws {
@@ -113,6 +113,27 @@ struct CommandLineTests {
         let direct = try folder.write("direct.yaml", "lupin: 1\nrules: [{match: a.example}]\n")
         let plain = try Lupin.run("check", direct)
         #expect(plain == Lupin.Result(code: 0, output: "\(direct): ok, 1 rule\n", errors: ""))
+    }
+
+    @Test func `check says for each rule that answers https whether it decrypts`() throws {
+        let folder = try Folder()
+        let text = """
+            lupin: 1
+            rules:
+              - {name: mock, match: "https://a.example/x", respond: {status: 200, body: x}}
+              - {name: block, match: b.example, respond: {status: 403}}
+              - {name: plain, match: "http://c.example", respond: {status: 200, body: x}}
+
+            """
+        let file = try folder.write("lupin.yaml", text)
+        #expect(
+            try Lupin.run("check", file).output == """
+                \(file): ok, 3 rules
+                  rule "mock" (line 3) decrypts https to answer the requests inside
+                  rule "block" (line 4) answers the CONNECT of https; nothing is decrypted
+
+                """
+        )
     }
 
     @Test func `the working directory's file is never picked up`() throws {

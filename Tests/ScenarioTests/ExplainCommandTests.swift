@@ -61,7 +61,7 @@ struct ExplainCommandTests {
         let output = try explain("https://other.example/").output
         #expect(output.contains("tunnelled: no rule needs the host in clear"))
         #expect(output.contains("? staging (line 19): header shows only inside https"))
-        #expect(output.contains("passed on unseen to other.example:443, direct"))
+        #expect(output.contains("tunnelled to other.example:443, direct; no rule sees"))
     }
 
     @Test func `a client gets no tunnel where every origin needs a trust rule`() throws {
@@ -89,11 +89,21 @@ struct ExplainCommandTests {
 
     @Test func `an answer of lupin's own is told, and what it hides`() throws {
         let output = try explain("https://telemetry.example/x").output
-        #expect(output.contains("the CONNECT is answered by a rule; nothing is decrypted"))
+        #expect(output.contains("the rule \"telemetry\" ("))
+        #expect(output.contains(":15) answers the CONNECT; nothing is decrypted"))
         #expect(output.contains("hidden by `stop: true` of \"telemetry\" (line 15)"))
         #expect(output.contains("lupin answers itself, nothing goes upstream:\n    403\n"))
         #expect(output.contains("    Set-Cookie: REDACTED\n    X-A: b\n"))
-        #expect(try explain("-X", "CONNECT", "https://api.github.com/").output.contains("200;"))
+        let connect = try explain("-X", "CONNECT", "https://api.github.com/").output
+        #expect(
+            connect.hasSuffix(
+                """
+                  the CONNECT gets 200, and rules act on the requests inside; to see how:
+                    lupin explain https://api.github.com/
+
+                """
+            )
+        )
     }
 
     @Test func `program, user and address come from the command line`() throws {
@@ -178,7 +188,10 @@ struct ExplainCommandTests {
         #expect(effective.code == 0 && !effective.output.contains("geheim"))
         let copy = try folder.write("copy.yaml", effective.output)
         let checked = try Lupin.run("check", copy)
-        #expect(checked.code == 0 && checked.output == "\(copy): ok, 4 rules\n", "\(checked)")
+        #expect(
+            checked.code == 0 && checked.output.hasPrefix("\(copy): ok, 4 rules\n"),
+            "\(checked)"
+        )
         let defaults = try Lupin.run("rules", "--effective")
         let plain = try folder.write("plain.yaml", defaults.output)
         #expect(try Lupin.run("check", plain).output == "\(plain): ok, 0 rules\n")

@@ -78,6 +78,11 @@ struct FirstHourTests {
         #expect(status.contains("/.config/lupin/lupin.yaml"))
         #expect(try person.shell("lupin log -n 1").contains("[plain]"))
         #expect(try person.shell("lupin explain last").contains("plain"))
+        // A tool that does not trust the CA yet is refused, and the remedy works at once.
+        let flags = "https://api.acme.example/flags"
+        _ = try person.shell("\(Self.get) \(flags) || true")
+        #expect(try person.shell("\(Self.get) -i \(flags) 2>&1 || true").contains("403"))
+        #expect(try person.shell("lupin explain last").contains("run it by `lupin exec`"))
         let inside = "lupin exec -- curl -sS https://api.acme.example/flags"
         #expect(try person.shell(inside) == "{\"beta\": 1}")
         let explained = try person.shell("lupin explain https://api.acme.example/flags")
@@ -87,6 +92,16 @@ struct FirstHourTests {
         // The rules before it hold, and the mistake is said once more.
         let after = try person.shell("\(Self.get) http://api.acme.example/")
         #expect(after.contains("unknown key \"rulez\"") && after.hasSuffix("hello"))
+        let question = "lupin explain http://api.acme.example/"
+        let told = try person.shell(question)
+        #expect(told.contains("was refused: ") && told.contains("✓ plain"))
+        #expect(try person.shell("lupin rules").contains("plain"))
+        let refused = "the file has changed and was refused (see lupin check): "
+        #expect(try person.shell("lupin status").contains(refused))
+        try person.write(Self.rules)
+        try eventually("the file is taken again") {
+            (try? person.shell("lupin status"))?.contains(refused) == false
+        }
     }
 
     @Test func `a phone finds the page, the certificate and the configuration`() throws {

@@ -49,6 +49,7 @@ struct OwnPageTests {
                 try client.send(head("GET /x HTTP/1.1", "Host: \(proxy.address)"))
                 #expect(try client.response().status == 404)
             }
+            #expect(try proxy.record()["url.full"] == "http://\(proxy.address)/x")
         }
     }
 

@@ -21,6 +21,8 @@ struct RespondTests {
             #expect(try client.response(to: "HEAD")["content-length"] == "5")
             let records = try proxy.records(3)
             #expect(records[0].list("rules.matched") == ["canned"])
+            let step = records[0].list("rules.steps").first
+            #expect(step?.hasPrefix("respond 418 by the rule \"canned\" (line ") == true)
             #expect(records[0]["outcome"] == "ok")
             #expect(records[0].count("attempts") == 0)
             #expect(records[2]["http.response.body.size"] == "0")

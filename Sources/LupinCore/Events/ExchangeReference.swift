@@ -62,7 +62,7 @@ package enum ExchangeReferenceProblem: Error, Sendable, Equatable {
     package var sentence: String {
         switch self {
         case .unknown: "no exchange of this id is under way or remembered"
-        case .unfit: "not so many remembered exchanges fit"
+        case .unfit: "lupin remembers no exchange that fits"
         case .ambiguous(let ids):
             "the digits begin more than one id: \(ids.joined(separator: ", "))"
         }

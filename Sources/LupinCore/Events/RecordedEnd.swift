@@ -22,11 +22,18 @@ package struct RecordedEnd: Sendable {
         }
         let attempts = record[field: .attempts]?.list ?? []
         for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
+        if let answer { lines.append("lupin itself answered: \(answer)") }
         lines += token
         lines += trust
         lines += validation
         lines += reason
         return lines
+    }
+
+    /// The answer of a rule's `respond`, as the record has it among the steps.
+    package var answer: String? {
+        record[field: .steps]?.list?.compactMap(\.string)
+            .first { $0.hasPrefix(CannedResponse.stepName) }
     }
 
     // MARK: Parts
@@ -59,7 +66,7 @@ package struct RecordedEnd: Sendable {
         let until = record[field: .bypassUntil]?.string ?? ""
         return [
             "rules bypassed until \(until): the client had refused lupin's certificate (\(cause))",
-            "  let it trust the authority (lupin ca install), or run it with lupin exec",
+            "  let it trust the CA (lupin ca install), or run it by lupin exec",
         ]
     }
 
@@ -78,7 +85,7 @@ package struct RecordedEnd: Sendable {
         if let time = attempt[attempt: .total]?.microseconds {
             facts.append(SummaryText.duration(time))
         }
-        var lines = ["\(start): \(facts.joined(separator: ", "))"]
+        var lines = [facts.isEmpty ? start : "\(start): \(facts.joined(separator: ", "))"]
         let decision = attempt[attempt: .decision]?.string ?? ""
         let reason = attempt[attempt: .reason]?.string ?? ""
         if decision != "deliver" || !reason.isEmpty {
@@ -107,8 +114,16 @@ package struct RecordedEnd: Sendable {
         }
         if let pin = record[field: .trustLeaf]?.string {
             lines.append("  the server showed \(pin); if it is the right one, add that to `pins`")
+            lines.append("  `lupin pin \(place)` prints the pins of all its certificates")
         }
         return lines
+    }
+
+    /// The host, with a port that is not that of https.
+    private var place: String {
+        let host = record[field: .domain]?.string ?? "HOST"
+        guard let port = record[field: .port]?.count, port != 443 else { return host }
+        return host.contains(":") ? "'[\(host)]:\(port)'" : "\(host):\(port)"
     }
 
     private var validation: [String] {
@@ -120,6 +135,9 @@ package struct RecordedEnd: Sendable {
 
     private var reason: [String] {
         guard let error else { return [] }
+        if record[field: .outcome]?.string == "aborted" {
+            return ["why: \(record[field: .errorDetail]?.string ?? "The client left.")"]
+        }
         let host = record[field: .domain]?.string ?? "the server"
         let status = record[field: .status]?.count.flatMap { UInt16(exactly: $0) }
         var lines = ["why: \(error.sentence(host: host, status: status ?? error.defaultStatus))"]

@@ -25,6 +25,20 @@ package struct CannedResponse: Sendable, Equatable {
         content == .none && (status == 403 || status == 407 || status >= 500)
     }
 
+    /// How the record's steps begin that stand for a `respond`.
+    package static let stepName = "respond "
+
+    /// What the record says of it among the steps, with the rule that it is from.
+    package func step(of rule: String, answering method: Method) -> String {
+        let what =
+            switch content {
+            case .file: "file"
+            case .folder: "folder"
+            case .none, .text: "\(status(answering: method))"
+            }
+        return "\(Self.stepName)\(what) by the \(rule)"
+    }
+
     /// Whether a file must be read for it.
     package var readsFile: Bool {
         switch content {

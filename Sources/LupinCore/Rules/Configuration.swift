@@ -9,6 +9,9 @@ package struct Configuration: Sendable {
     package var version: String
     /// The same for the text of the file alone.
     package var textVersion: String
+    /// The text of the file, so that commands can show the rules in force after the file changed;
+    /// nil without a file.
+    package var text: String?
     /// The paths of the host lists that the rules name, whose content counts as part of the rules.
     package var files: [String] = []
     /// The values of `${env}`, `${file}` or `${secret}` in secret places, to be redacted.

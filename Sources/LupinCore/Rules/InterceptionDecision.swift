@@ -127,6 +127,13 @@ extension Rule {
         needsClearText && matches.contains(where: \.mayHoldInsideTLS)
     }
 
+    /// Whether its `respond` answers https inside the CONNECT, which needs decryption, rather than
+    /// the CONNECT itself; nil when it has none, or none for https.
+    package func answersInside(by settings: InterceptSettings) -> Bool? {
+        guard let respond, matches.contains(where: \.mayHoldInsideTLS) else { return nil }
+        return !(answersConnect && respond.isRefusal) && settings.mode != .none
+    }
+
     /// The reason for which the rule has no effect on one of its hosts; nil when it has.
     ///
     /// An exception only contradicts a pattern when it covers all of it.

@@ -58,7 +58,7 @@ package final class AccessPolicy: Sendable {
             return LupinError(
                 .proxyLoopDetected,
                 host: host.text,
-                detail: "\(address.text):\(port) is lupin itself."
+                detail: "\(address.text):\(port) is lupin itself; its page is http://lupin/."
             )
         }
         for target in settings.denyTargets

@@ -2,7 +2,7 @@
 
 /// The settings of one snapshot.
 ///
-/// Values are checked: whoever holds one need not check again.
+/// The values are checked already, so users of it need not check them again.
 package struct Settings: Sendable, Equatable {
     /// Event loops; nil is `auto`: cores, at most 4.
     package var workers: Int?

@@ -62,11 +62,11 @@ package struct TLSOverrides: Sendable, Hashable {
     package var ciphers: String?
     package var closeNotify: CloseNotify?
 
-    /// What the end of a connection means that came without the alert close_notify (RFC 8446 §6.1).
+    /// How to read the end of a connection without the alert close_notify (RFC 8446 §6.1).
     package enum CloseNotify: String, Sendable, Hashable, CaseIterable {
-        /// Somebody may have cut it: a body that ends with the connection is broken.
+        /// An attacker may have cut it: a body that ends with the connection is incomplete.
         case required
-        /// It is the end, as origins mean it that never send the alert.
+        /// It is the end of the body: some origins never send the alert.
         case optional
     }
 

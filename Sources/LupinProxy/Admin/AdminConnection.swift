@@ -86,7 +86,8 @@ final class AdminConnection {
         let bytesMax = isProven ? Self.bodyBytesMax : Self.unprovenBodyBytesMax
         if let length = request.framing.knownLength, length > UInt64(bytesMax) { throw .longBody }
         let body = try await receiveBody(upTo: bytesMax)
-        try await send(await answer(AdminRequest(head, body: body)))
+        let isBySocket = if case .local = guarded { true } else { false }
+        try await send(await answer(AdminRequest(head, body: body, isBySocket: isBySocket)))
         guard http1.mayPersist else { return false }
         http1.recycle(head.fields)
         return true

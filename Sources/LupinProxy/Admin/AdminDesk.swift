@@ -25,6 +25,8 @@ struct AdminDesk {
     let about: ProxyDescription
     /// The rules file in force; nil without one.
     let rulesFile: () -> String?
+    /// The errors for which the last reload was refused; empty when it was taken.
+    let refusedBecause: () -> [String]
     /// When the proxy was started, by the loop's clock.
     let begun: UInt64
     let reload: () async -> ReloadResult
@@ -59,6 +61,8 @@ struct AdminDesk {
             return isReading ? await metrics() : .notAllowed("GET, HEAD")
         case "/v1/reload":
             return request.method == .post ? await reloaded() : .notAllowed("POST")
+        case "/v1/rules":
+            return isReading ? try rules(request) : .notAllowed("GET, HEAD")
         case "/v1/bypasses":
             if request.method == .delete {
                 shared.rejections.clear()
@@ -104,6 +108,22 @@ struct AdminDesk {
         }
     }
 
+    /// The text of the rules file in force, which the file itself may not have any more.
+    ///
+    /// It may hold secrets, so only the socket gives it.
+    private func rules(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
+        guard request.isBySocket else {
+            throw AdminAnswer(403, sentence: "only the socket gives the text of the rules file")
+        }
+        let configuration = shared.snapshot.configuration
+        let file = rulesFile()
+        return AdminAnswer { line in
+            if let file { line.add("file", text: file) }
+            line.add("version", text: configuration.version)
+            if let text = configuration.text { line.add("text", text: text) }
+        }
+    }
+
     private func loaded(_ version: String, _ warnings: [String]) -> AdminAnswer {
         AdminAnswer { line in
             line.add("version", text: version)
@@ -121,7 +141,7 @@ struct AdminDesk {
             line.openList("bypasses")
             for (key, bypass) in all {
                 let place = redactor.cleaned(key.origin.hostAndPort)
-                line.add(bypass, of: key.who.name(redactor), at: place)
+                line.add(bypass, of: key.who.name(redactor, own: SystemUsers.own), at: place)
             }
             line.closeList()
         }
@@ -152,6 +172,8 @@ struct AdminDesk {
             line.openObject("rules")
             if let file = rulesFile() { line.add("file", text: file) }
             line.add("version", text: snapshot.version)
+            let errors = refusedBecause()
+            if !errors.isEmpty { line.add("refused", list: errors.map(clean)) }
             line.closeObject()
             line.add("connections", UInt64(max(0, shared.connections.count)))
             line.add("live", UInt64(live))

@@ -11,8 +11,11 @@ struct AdminRequest: Sendable {
     let target: String
     let contentType: String
     let body: [UInt8]
+    /// Whether it came by the socket, so that its client may read the rules file.
+    let isBySocket: Bool
 
-    init(_ head: RequestHead, body: [UInt8]) {
+    init(_ head: RequestHead, body: [UInt8], isBySocket: Bool = false) {
+        self.isBySocket = isBySocket
         method = head.method
         target = head.pathText
         path = String(target.prefix { $0 != "?" })

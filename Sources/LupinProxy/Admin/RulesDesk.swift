@@ -21,10 +21,10 @@ struct RulesDesk {
         var reading: RulesSource.Reading
     }
 
-    /// Answers a request; nil for a path outside `/v1/rules`.
+    /// Answers a request; nil for a path that is not below `/v1/rules`.
     func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
         switch request.path {
-        case "/v1/rules": return request.isReading ? list() : .notAllowed("GET, HEAD")
+        case "/v1/rules/list": return request.isReading ? list() : .notAllowed("GET, HEAD")
         case "/v1/rules/preview":
             guard request.method == .post else { return .notAllowed("POST") }
             return try preview(request.json())

@@ -27,6 +27,8 @@ final class Control {
     private var watches: [String: FileWatch] = [:]
     /// The rules file in force; nil without one.
     private var rulesFile: String?
+    /// The errors for which the last reload was refused; empty when it was taken.
+    private var refusedBecause: [String] = []
     /// What the file says, without the hosts that are captured besides.
     private var written: Configuration
     /// Where the inspector's page is served.
@@ -61,6 +63,7 @@ final class Control {
             workers: workers,
             about: surroundings.about,
             rulesFile: { [weak self] in self?.rulesFile },
+            refusedBecause: { [weak self] in self?.refusedBecause ?? [] },
             begun: loop.clock.now(),
             reload: { [weak self] in
                 await self?.reload(.asked) ?? .rejected(errors: [Control.isOver])
@@ -123,6 +126,7 @@ final class Control {
             return tell(.rejected(errors: reading.errors))
         }
         if occasion == .changed, configuration.version == shared.snapshot.version {
+            refusedBecause = []
             return .unchanged(version: configuration.version)
         }
         do throws(ReloadFailure) {
@@ -222,12 +226,14 @@ final class Control {
         let logger = shared.logger
         switch result {
         case .loaded(let version, let warnings):
+            refusedBecause = []
             shared.reloads.noteLoaded()
             logger.notice("rules \(version) loaded")
             for warning in warnings.prefix(Self.linesMax) {
                 logger.warning("\(ConfigurationEvent.sentence(warning))")
             }
         case .rejected(let errors):
+            refusedBecause = errors
             shared.reloads.noteRejected()
             logger.error("the new rules are not taken; those of \(snapshot.version) stay")
             for error in errors.prefix(Self.linesMax) {

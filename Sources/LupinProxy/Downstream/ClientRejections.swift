@@ -27,13 +27,18 @@ package final class ClientRejections: Sendable {
             self.agent = agent
         }
 
-        /// What people know it by: its program, or what it calls itself, and its address.
+        /// What people know it by: its program, or what it calls itself, its address, and its user
+        /// unless that is `own`.
         ///
         /// Cleaned before it is cut: a secret that lost its end would not be recognised.
-        package func name(_ redactor: Redactor) -> String {
-            guard let name = program ?? agent else { return client.text }
+        package func name(_ redactor: Redactor, own: UInt32? = nil) -> String {
+            var owner = ""
+            if let own, case .number(let number) = user, number != own {
+                owner = " of user \(number)"
+            }
+            guard let name = program ?? agent else { return "\(client.text)\(owner)" }
             let cleaned = redactor.cleaned(name).prefix(60)
-            return "\(LogText.plain(String(cleaned))) at \(client.text)"
+            return "\(LogText.plain(String(cleaned)))\(owner) at \(client.text)"
         }
     }
 

@@ -352,7 +352,7 @@ extension WorkerResources {
             interception.mayTunnel
             ? "for \(seconds) s it gets a tunnel to \(host), past the rules"
             : "its CONNECTs to \(host) get 403, since the rules allow no tunnel"
-        let name = interception.client.who.name(redactor)
+        let name = interception.client.who.name(redactor, own: SystemUsers.own)
         let remedy = LupinError.trustRemedy
         shared.logger.warning(
             "\(name) refuses lupin's certificate (\(alert.name)): \(next); \(remedy)"

@@ -148,6 +148,16 @@ extension Exchange {
         return String(request.pathText.prefix { $0 != "?" })
     }
 
+    /// The origin of a request to lupin itself: what the client calls it.
+    var ownOrigin: Origin? {
+        if let origin = requestedOrigin { return origin }
+        guard let line = request.fields.first(.host) else { return nil }
+        let storage = request.fields.storage
+        let bytes = storage.span.extracting(line.value.range)
+        guard let (host, port) = AuthorityText.parse(bytes) else { return nil }
+        return Origin(scheme: .http, host: host, port: port ?? 80)
+    }
+
     private func isOwnName(_ value: ByteRange) -> Bool {
         let storage = request.fields.storage
         let bytes = storage.span.extracting(value.range)

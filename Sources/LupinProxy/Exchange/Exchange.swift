@@ -172,6 +172,7 @@ final class Exchange: Rostered {
 
     private func serve(_ target: Target) async throws(LupinError) -> Ending {
         guard case .elsewhere(let known) = target else {
+            if case .own = target { record.origin = ownOrigin }
             try await answerItself(target)
             return .keep
         }

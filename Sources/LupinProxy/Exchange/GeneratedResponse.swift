@@ -89,6 +89,7 @@ extension Exchange {
 
     /// The response of a rule's `respond` that reads no file.
     func response(_ canned: CannedResponse) -> GeneratedResponse {
+        note(canned)
         var response = GeneratedResponse(status: canned.status(answering: request.method))
         switch canned.content {
         case .text(let template):
@@ -113,6 +114,12 @@ extension Exchange {
         response.head.fields.add(name: FieldName.proxyStatus.spelling, value: cannedStatus)
         name(&response)
         return response
+    }
+
+    /// Notes in the record which rule answers, and by what.
+    func note(_ canned: CannedResponse) {
+        let rule = plan?.respondingRule ?? "rule"
+        record.rules.steps.append(canned.step(of: rule, answering: request.method))
     }
 
     /// Whose words a rule's `respond` are.

@@ -187,6 +187,7 @@ extension Exchange {
         )
         served.head.fields.remove(name: "Age")
         served.head.fields.remove(name: "Content-Length")
+        note(canned)
         let sink = begin(served.head, length: served.contentLength)
         let isBodiless = ResponseParser.hasNoBody(
             status: served.head.status,

@@ -76,8 +76,8 @@ package enum OwnPages {
             export http_proxy=\(facts.url) https_proxy=\(facts.url)
 
         (`lupin env` prints this for sh, fish and PowerShell, upper-case names included.)
-        A browser can be pointed to the proxy configuration at \(facts.url)/proxy.pac
-        The authority for https: \
+        Automatic proxy configuration for browsers: \(facts.url)/proxy.pac
+        The CA certificate for https: \
         \(facts.authority == nil ? "not made yet" : "\(facts.url)/ca.pem")
         Rules: \(facts.rules), version \(facts.rulesVersion)
 

@@ -27,10 +27,10 @@ struct SetupPage {
     private var authority: String {
         guard let authority = facts.authority else {
             return
-                "<p>lupin has made no certificate authority yet: no rule needs https in clear.</p>"
+                "<p>lupin has made no CA yet, because no rule needs to decrypt https.</p>"
         }
         return """
-            <p>Rules act inside https only where a device trusts lupin's certificate authority
+            <p>Rules act inside https only if the device trusts lupin's CA
             (SHA-256 <code>\(HexText.colons(authority.fingerprint))</code>):</p>
             <ul>
             <li><a href="/ca.pem">ca.pem</a> for browsers and Android: install it as a CA
@@ -61,7 +61,7 @@ struct MobileProfile {
             <dict>
               <key>PayloadCertificateFileName</key><string>lupin.cer</string>
               <key>PayloadContent</key><data>\(Base64Text.encode(authority.der))</data>
-              <key>PayloadDescription</key><string>The certificate authority of lupin.</string>
+              <key>PayloadDescription</key><string>lupin's CA certificate.</string>
               <key>PayloadDisplayName</key><string>lupin</string>
               <key>PayloadIdentifier</key><string>lupin.ca.\(identifier(0)).root</string>
               <key>PayloadType</key><string>com.apple.security.root</string>

@@ -51,8 +51,8 @@ final class SiblingDesk {
             shared.logger.warning(
                 """
                 no socket for other lupins of this user can be made in \
-                \(shared.siblingFolders.joined(separator: " or ")): whoever comes to them through \
-                this one comes as this user, and gets this user's credentials there
+                \(shared.siblingFolders.joined(separator: " or ")): they take all \
+                clients of this one for this user, and attach this user's credentials
                 """
             )
             return []

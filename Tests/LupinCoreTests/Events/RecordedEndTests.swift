@@ -230,13 +230,46 @@ struct RecordedEndTests {
         }
         #expect(validated.last == "validate: /ok is missing (then: fail)")
         let untrusted = """
-            {"outcome":"error","trust":{"policy":"acme","verdict":"fail","leaf":"sha256/AAAA",\
+            {"outcome":"error","url":{"domain":"h.example","port":8443},\
+            "trust":{"policy":"acme","verdict":"fail","leaf":"sha256/AAAA",\
             "checks":[{"is":"pins","ok":false,"note":"no pin matches"}]}}
             """
         #expect(
-            RecordedEnd(try #require(parseJSON(untrusted))).lines.suffix(3) == [
+            RecordedEnd(try #require(parseJSON(untrusted))).lines.suffix(4) == [
                 "the server's certificate failed trust policy acme", "  ✗ pins: no pin matches",
                 "  the server showed sha256/AAAA; if it is the right one, add that to `pins`",
+                "  `lupin pin h.example:8443` prints the pins of all its certificates",
+            ]
+        )
+    }
+
+    @Test func `a client that left is told as such, not as a wrong request`() throws {
+        let left = try lines { record in
+            record.outcome = .aborted
+            record.error = LupinError(.httpRequestError, detail: "The client closed it.")
+            var attempt = AttemptRecord()
+            attempt.peer = .v4(0x7F00_0001)
+            attempt.peerPort = 443
+            record.attempts = [attempt]
+        }
+        #expect(
+            left == [
+                "the client left after 743ms", "attempt 1 to 127.0.0.1:443",
+                "why: The client closed it.",
+            ]
+        )
+    }
+
+    @Test func `an answer of a rule is told with the rule and its line`() throws {
+        let answered = try lines { record in
+            record.rules.steps = [
+                CannedResponse(status: 204).step(of: "rule \"no\" (line 9)", answering: .connect)
+            ]
+        }
+        #expect(
+            answered == [
+                "delivered whole, status 200 after 743ms",
+                "lupin itself answered: respond 403 by the rule \"no\" (line 9)",
             ]
         )
     }

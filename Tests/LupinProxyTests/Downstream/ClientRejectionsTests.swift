@@ -120,6 +120,12 @@ struct ClientRejectionsTests {
         #expect(client.name(redactor) == "127.0.0.1")
     }
 
+    @Test func `a client of another user is told from the same program of lupin's own user`() {
+        let redactor = redactor()
+        #expect(who(.number(7), "curl").name(redactor, own: 7) == "curl at 127.0.0.1")
+        #expect(who(.number(8), "curl").name(redactor, own: 7) == "curl of user 8 at 127.0.0.1")
+    }
+
     @Test func `a secret in its name is gone even where the name is cut within it`() {
         let secret = "s3cret-" + String(repeating: "k", count: 40)
         let client = who(.unknown, String(repeating: "x", count: 40) + secret)

@@ -35,6 +35,32 @@ struct AdminHTTPTests {
         }
     }
 
+    @Test func `only the socket gives the text of the rules file, which may hold secrets`()
+        async throws
+    {
+        let reserved = try ReservedPort()
+        let port = reserved.number
+        let rules = """
+            admin: {socket: DIR/s, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}
+            """
+        try await ProxyFixture.run(rules) { proxy in
+            let remote = try ScriptedClient(to: .loopback(port: port))
+            let head = "GET /v1/rules HTTP/1.1\r\nHost: localhost:\(port)\r\n"
+            try remote.send(head + "Authorization: Bearer \(Self.token)\r\n\r\n")
+            let refusal = try remote.response()
+            #expect(refusal.status == 403)
+            #expect(!refusal.bodyText.contains("admin:"))
+            let local = ScriptedClient(
+                over: try PlainSocket.connect(toPath: "\(proxy.directory)/s")
+            )
+            try local.send("GET /v1/rules HTTP/1.1\r\nHost: lupin\r\n\r\n")
+            let answer = try local.response()
+            #expect(answer.status == 200)
+            #expect(RecordLine(answer.bodyText)?["text"]?.contains("admin:") == true)
+            for client in [remote, local] { client.close() }
+        }
+    }
+
     @Test func `silent connections keep out nobody who knows the token`() async throws {
         let reserved = try ReservedPort()
         let port = reserved.number

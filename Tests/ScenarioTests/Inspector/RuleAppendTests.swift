@@ -55,7 +55,7 @@ struct RuleAppendTests {
             let after = try file(proxy)
             #expect(after.contains("  # The first one.\n"))
             #expect(after.hasSuffix("no b\"}\n\nlog: {level: exchange}\n"))
-            let listed = try proxy.adminJSON("/v1/rules")
+            let listed = try proxy.adminJSON("/v1/rules/list")
             #expect(listed.count("rules") == 2)
             #expect(listed["rules.1.line"] == "7")
         }

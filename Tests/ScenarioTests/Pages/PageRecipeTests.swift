@@ -64,7 +64,7 @@ struct PageRecipeTests {
     }
 
     @Test func `a host leads to localhost, and one path of it to a mock`() async throws {
-        let recipe = try Self.recipe("Redirect a host to localhost, or answer by a mock")
+        let recipe = try Self.recipe("Send a host to localhost, or answer with a mock")
         let origin = try PlayedOrigin()
         let rules = recipe.replacing("3000", with: "\(origin.address.port)")
         try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
