@@ -13,6 +13,8 @@ public struct Hooks: Sendable {
     public var cachedResponseHandler: (any CachedResponseHandler & Sendable)?
     /// Notified of every exchange, stage by stage, in this order.
     public var eventMonitors: [any EventMonitor] = []
+    /// Answers every request; nothing is connected to.
+    package var tape: TapeDeck?
 
     /// Creates hooks without any code.
     public init() {}

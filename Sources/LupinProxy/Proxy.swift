@@ -40,7 +40,6 @@ public final class Proxy: Sendable {
     ///   - logsSecrets: Nothing is redacted; only for debugging credentials.
     ///   - siblingFolders: The folders in which this user's lupin processes find each other; for
     ///     tests.
-    ///   - tape: What answers every request; nothing is connected to.
     ///   - hooks: The code that an embedding program adds.
     ///   - source: How the rules are read again at run time.
     ///   - about: What the admin interface reports about the program.
@@ -58,7 +57,6 @@ public final class Proxy: Sendable {
         allowsColour: Bool = true,
         logsSecrets: Bool = false,
         siblingFolders: [String] = SiblingFolder.ofThisUser,
-        tape: TapeDeck? = nil,
         hooks: Hooks = Hooks(),
         source: RulesSource? = nil,
         about: ProxyDescription = ProxyDescription()
@@ -95,7 +93,6 @@ public final class Proxy: Sendable {
                 threads: try HelperThreads(),
                 environment: environment,
                 siblingFolders: siblingFolders,
-                tape: tape,
                 hooks: hooks
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)

@@ -98,10 +98,9 @@ final class Shared: Sendable {
         threads: HelperThreads,
         environment: [String: String],
         siblingFolders: [String],
-        tape: TapeDeck?,
         hooks: Hooks
     ) {
-        self.tape = tape
+        tape = hooks.tape
         self.siblingFolders = siblingFolders
         isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock

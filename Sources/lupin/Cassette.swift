@@ -20,7 +20,7 @@ final class Cassette: Sendable {
         deck = nil
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         // Known before the command has run, which may take long.
-        guard PublicFile.mayWrite(to: parent) else {
+        guard PublicFile.exists(parent), PublicFile.mayWrite(to: parent) else {
             throw Self.failure("cannot write a tape to \(parent)")
         }
         do throws(SystemError) {

@@ -48,6 +48,8 @@ struct ChildRun: Sendable {
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: .warning, hasTime: false)
         }
+        var hooks = Hooks()
+        hooks.tape = cassette?.deck
         let proxy: Proxy
         do throws(Proxy.StartFailure) {
             proxy = try await Proxy(
@@ -55,7 +57,7 @@ struct ChildRun: Sendable {
                 logger: logger,
                 environment: environment,
                 allowsColour: false,
-                tape: cassette?.deck
+                hooks: hooks
             )
         } catch {
             return failure(error.message)

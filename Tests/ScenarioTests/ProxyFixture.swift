@@ -57,7 +57,6 @@ final class ProxyFixture: Sendable {
     ///   - verify: Says whether a password is right; without it libcrypt is asked.
     ///   - identify: Says whose a client is; without it the kernel is asked.
     ///   - siblings: The folder in which it and others of the test find each other.
-    ///   - tape: What answers everything.
     ///   - hooks: What an embedding program adds.
     ///   - body: The test.
     /// - Throws: What `body` throws, or why there is no proxy.
@@ -74,7 +73,6 @@ final class ProxyFixture: Sendable {
         },
         identify: ProcessLookup.Ask? = nil,
         siblings: String? = nil,
-        tape: TapeDeck? = nil,
         hooks: Hooks = Hooks(),
         _ body: @Sendable @escaping (ProxyFixture) async throws -> Void
     ) async throws {
@@ -90,7 +88,6 @@ final class ProxyFixture: Sendable {
                 verify: verify,
                 identify: identify,
                 siblings: siblings,
-                tape: tape,
                 hooks: hooks
             )
             let result: Result<Void, any Error>
@@ -115,7 +112,6 @@ final class ProxyFixture: Sendable {
         verify: @escaping @Sendable ([UInt8], String) -> Bool,
         identify: ProcessLookup.Ask?,
         siblings: String?,
-        tape: TapeDeck?,
         hooks: Hooks
     ) async throws {
         self.clock = clock
@@ -152,7 +148,6 @@ final class ProxyFixture: Sendable {
             logger: diagnostics.logger,
             environment: environment,
             siblingFolders: siblings.map { [$0] } ?? [],
-            tape: tape,
             hooks: hooks,
             source: source,
             about: ProxyDescription(version: "test")

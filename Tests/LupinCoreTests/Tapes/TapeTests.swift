@@ -71,7 +71,7 @@ struct TapeTests {
             entry("CONNECT", "https://a:443"), entry("nonsense"),
         ])
         #expect(tape.entries.isEmpty)
-        #expect(tape.miss(of: try request("http://a/x")).text.contains("no requests"))
+        #expect(try tape.miss(of: request("http://a/x")).text.contains("no requests"))
     }
 
     private static let parts: [(recorded: [String], asked: [String], difference: String)] = [
@@ -134,9 +134,9 @@ struct TapeTests {
             entry("http://b/v1/users?a=1"), entry("DELETE", "http://a/v1/users"),
             entry("http://a/v1/users?a=2"), entry("http://a/v1/groups?a=1"),
         ])
-        let nearest = tape.miss(of: try request("http://a/v1/users?a=1")).nearest
+        let nearest = try tape.miss(of: request("http://a/v1/users?a=1")).nearest
         #expect(nearest == "GET http://a/v1/users?a=2")
-        let other = tape.miss(of: try request("http://a/v1/groups/7")).nearest
+        let other = try tape.miss(of: request("http://a/v1/groups/7")).nearest
         #expect(other == "GET http://a/v1/groups?a=1")
     }
 
@@ -148,9 +148,8 @@ struct TapeTests {
             let asked = try request("POST", url, body: "2")
             #expect(tape.entry(for: asked, played: []) == 0, "\(url)")
         }
-        #expect(
-            tape.entry(for: try request("POST", "http://a/x?ts=1", body: "1"), played: []) == nil
-        )
+        let fewer = try request("POST", "http://a/x?ts=1", body: "1")
+        #expect(tape.entry(for: fewer, played: []) == nil)
     }
 
     @Test func `fields count where the settings say so`() throws {
@@ -184,7 +183,7 @@ struct TapeTests {
             "response":{"status":200}}
             """#
         let tape = try tape([text])
-        #expect(tape.entry(for: try request("PUT", "http://a/", body: "abc"), played: []) == 0)
+        #expect(try tape.entry(for: request("PUT", "http://a/", body: "abc"), played: []) == 0)
     }
 
     @Test(

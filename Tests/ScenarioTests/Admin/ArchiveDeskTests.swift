@@ -1,5 +1,4 @@
 // Archives by the admin interface: with captured bodies, and those that the inspector is to show.
-import Foundation
 import LupinTestKit
 import Testing
 
@@ -12,15 +11,6 @@ struct ArchiveDeskTests {
               - {match: {path: /kept/**}, capture: true}
 
             """
-
-    private func json(_ text: String) throws -> [String: Any] {
-        let json = try JSONSerialization.jsonObject(with: Data(text.utf8))
-        return try #require((json as? [String: Any])?["log"] as? [String: Any])
-    }
-
-    private func entries(_ log: [String: Any]) throws -> [[String: Any]] {
-        try #require(log["entries"] as? [[String: Any]])
-    }
 
     private func post(_ proxy: ProxyFixture, _ body: String, type: String = "application/json")
         throws -> ScriptedMessage
@@ -50,30 +40,29 @@ struct ArchiveDeskTests {
             try client.get(origin.url("/kept/long"))
             try client.get(origin.url("/other"))
             try proxy.settle()
-            var all: [[String: Any]] = []
+            var all: RecordLine?
             // The thread that writes is a little behind.
             try eventually("captured bodies") {
-                all = try entries(try json(try proxy.admin("GET", "/v1/har").bodyText))
-                return all.filter {
-                    ($0["response"] as? NSDictionary)?
-                        .value(forKeyPath: "content.text") != nil
-                }.count == 2
+                all = try? proxy.adminJSON("/v1/har")
+                return all?["log.entries.0.response.content.text"] != nil
+                    && all?["log.entries.1.response.content.text"] != nil
             }
-            #expect(all.count == 3)
-            let first = try #require(all.first as NSDictionary?)
-            #expect(first.value(forKeyPath: "request.postData.text") as? String == "//4A")
-            #expect(first.value(forKeyPath: "request.postData._encoding") as? String == "base64")
-            #expect(first.value(forKeyPath: "request.postData.mimeType") as? String == "a/b")
-            #expect(first.value(forKeyPath: "response.content.text") as? String == "äää")
-            let second = all[1] as NSDictionary
-            #expect(second.value(forKeyPath: "response.content._truncated") as? String == "limit")
-            let third = all[2] as NSDictionary
-            #expect(third.value(forKeyPath: "response.content.text") == nil)
-            let some = try json(try proxy.admin("GET", "/v1/har?filter=path:/other").bodyText)
-            #expect(try entries(some).count == 1 && some["comment"] == nil)
-            let last = try json(try proxy.admin("GET", "/v1/har?limit=1").bodyText)
-            #expect(try entries(last).count == 1)
-            #expect(last["comment"] as? String == "these are the last 1 exchanges")
+            func value(_ entry: Int, _ path: String) -> String? {
+                all?["log.entries.\(entry).\(path)"]
+            }
+            #expect(value(2, "request.method") == "GET" && value(3, "request.method") == nil)
+            #expect(value(0, "request.postData.text") == "//4A")
+            #expect(value(0, "request.postData._encoding") == "base64")
+            #expect(value(0, "request.postData.mimeType") == "a/b")
+            #expect(value(0, "response.content.text") == "äää")
+            #expect(value(1, "response.content._truncated") == "limit")
+            #expect(value(2, "response.content.text") == nil)
+            let some = try proxy.adminJSON("/v1/har?filter=path:/other")
+            #expect(some["log.entries.0.request.url"] == origin.url("/other"))
+            #expect(some["log.entries.1.request.url"] == nil && some["log.comment"] == nil)
+            let last = try proxy.adminJSON("/v1/har?limit=1")
+            #expect(last["log.entries.1.request.url"] == nil)
+            #expect(last["log.comment"] == "these are the last 1 exchanges")
             #expect(try proxy.admin("GET", "/v1/har?filter=hots:a").status == 400)
             #expect(try proxy.admin("POST", "/v1/har").status == 405)
         }
@@ -97,7 +86,8 @@ struct ArchiveDeskTests {
 
     @Test func `what is no archive, or too long, is refused`() async throws {
         try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
-            #expect(try post(proxy, #"{"log":{}}"#).status == 400)
+            let broken = try post(proxy, #"{"log":{}}"#)
+            #expect(broken.status == 400)
             #expect(try post(proxy, #"{"log":{"entries":[]}}"#, type: "text/plain").status == 415)
             #expect(try post(proxy, String(repeating: " ", count: 17 << 20)).status == 413)
             #expect(try proxy.admin("GET", "/v1/archives/1").status == 404)

@@ -28,6 +28,12 @@ struct ReplayingTests {
         return TapeDeck(try Tape(Array(text.utf8).span, TapeSettings()))
     }
 
+    private static func hooks(_ deck: TapeDeck) -> Hooks {
+        var hooks = Hooks()
+        hooks.tape = deck
+        return hooks
+    }
+
     /// Names that were asked for.
     private final class Inquiries: Sendable {
         private let names = Mutex<[String]>([])
@@ -74,7 +80,7 @@ struct ReplayingTests {
         try await ProxyFixture.run(
             rules,
             resolve: { inquiries.ask($0) },
-            tape: deck
+            hooks: Self.hooks(deck)
         ) { proxy in
             let client = try proxy.client()
             for _ in 1...2 {
@@ -96,7 +102,7 @@ struct ReplayingTests {
     @Test func `what speaks neither TLS nor HTTP in a CONNECT gets no tunnel`() async throws {
         let origin = try PlayedOrigin()
         defer { origin.close() }
-        try await ProxyFixture.run(tape: try Self.deck()) { proxy in
+        try await ProxyFixture.run(hooks: Self.hooks(try Self.deck())) { proxy in
             let client = try proxy.client()
             try client.send("CONNECT \(origin.authority) HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try client.response(to: "CONNECT").status == 200)
@@ -109,7 +115,7 @@ struct ReplayingTests {
 
     @Test func `a miss is an error of the record, with a kind of its own`() async throws {
         let deck = try Self.deck(Self.entry("POST", url: "http://a.test/x?token=REDACTED.0000"))
-        try await ProxyFixture.run(tape: deck) { proxy in
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
             let response = try proxy.client().get("http://a.test/x?token=planted")
             #expect(response.status == 502)
             #expect(response["Content-Type"] == "text/plain; charset=utf-8")
@@ -138,7 +144,7 @@ struct ReplayingTests {
             Self.entry("HEAD", url: "http://a.test/y", fields: fields),
             Self.entry(url: "http://a.test/none", status: 204, fields: [("ETag", "b")])
         )
-        try await ProxyFixture.run(tape: deck) { proxy in
+        try await ProxyFixture.run(hooks: Self.hooks(deck)) { proxy in
             let client = try proxy.client()
             let response = try client.get("http://a.test/x")
             #expect(response.body == [0xFF, 0, 1, 0xFF])
@@ -161,7 +167,7 @@ struct ReplayingTests {
             {"request":{"method":"POST","url":"http://a.test/p","headers":[],"postData":\(body)},\
             "response":{"status":201}}
             """
-        try await ProxyFixture.run(tape: try Self.deck(recorded)) { proxy in
+        try await ProxyFixture.run(hooks: Self.hooks(try Self.deck(recorded))) { proxy in
             let client = try proxy.client()
             let start = "POST http://a.test/p HTTP/1.1\r\nHost: a.test\r\n"
             try client.send("\(start)Content-Length: 7\r\n\r\none two")

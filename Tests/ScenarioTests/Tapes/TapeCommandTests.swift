@@ -69,9 +69,15 @@ struct TapeCommandTests {
             }
         }
 
-        func exec(_ option: String, _ script: String, _ more: String...) throws -> Lupin.Result {
+        func exec(
+            _ option: String,
+            _ script: String,
+            _ more: String...,
+            tape other: String? = nil
+        ) throws -> Lupin.Result {
             try Lupin.run(
-                ["exec", "--all", option, tape, "--rules", "\(folder.path)/lupin.yaml"] + more
+                ["exec", "--all", option, other ?? tape, "--rules", "\(folder.path)/lupin.yaml"]
+                    + more
                     + ["--", "sh", "-c", script],
                 environment: [
                     "PATH": "/usr/bin:/bin", "HOME": folder.path, "TMPDIR": folder.path,
@@ -200,8 +206,8 @@ struct TapeCommandTests {
         let broken = try studio.exec("--replay", "echo ran")
         #expect(broken.code == 1 && broken.output == "")
         #expect(broken.errors.contains("cannot play \(studio.tape): "))
-        let place = ["--record", "/nonexistent/x.har", "--", "echo", "ran"]
-        let nowhere = try Lupin.run(["exec"] + place)
+        let missing = "\(studio.folder.path)/missing/x.har"
+        let nowhere = try studio.exec("--record", "echo ran", tape: missing)
         #expect(nowhere.code == 1 && nowhere.output == "")
         #expect(try studio.exec("--replay", "true", "--record", "x").code == 64)
         #expect(try studio.exec("--replay", "true", "--proxy", "http://a:1").code == 64)
