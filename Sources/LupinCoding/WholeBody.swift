@@ -5,7 +5,7 @@ import LupinCore
 package enum WholeBody {
     /// Why a body can't be decoded or encoded.
     package enum Problem: Error, Sendable, Equatable {
-        /// A coding that lupin doesn't know.
+        /// A coding that lupin can't undo, or can't apply.
         case unknown(coding: String)
         case tooLong
         case coding(CodingProblem)
@@ -22,7 +22,7 @@ package enum WholeBody {
     ) throws(Problem) -> [UInt8] {
         var body = body
         for name in codings.reversed() {
-            guard let coding = ContentCoding(name) else { throw .unknown(coding: name) }
+            guard let coding = DecodableCoding(name) else { throw .unknown(coding: name) }
             var plain: [UInt8] = []
             var decoder = ContentDecoder(coding, bytesMax: bytesMax)
             do throws(CodingProblem) {
@@ -37,7 +37,7 @@ package enum WholeBody {
         return body
     }
 
-    /// A body with the codings that ``decoded(_:from:bytesMax:)`` took off.
+    /// A body with codings, in the order of Content-Encoding.
     package static func encoded(
         _ body: [UInt8],
         with codings: [String]

@@ -24,7 +24,7 @@ final class BodyDraft {
         private var decoder: ContentDecoder
 
         /// The ratio does no harm here: what is kept is bounded.
-        init(_ coding: ContentCoding, bytesMax: Int) {
+        init(_ coding: DecodableCoding, bytesMax: Int) {
             decoder = ContentDecoder(coding, bytesMax: bytesMax, ratioMax: .max)
         }
 
@@ -50,7 +50,7 @@ final class BodyDraft {
         mask = BodyMask(surroundings.redactor, surroundings.members)
         isEventStream = content.type.lowercased().hasPrefix("text/event-stream")
         for name in content.codings.reversed() {
-            guard let coding = ContentCoding(name) else {
+            guard let coding = DecodableCoding(name) else {
                 row.withheld =
                     "lupin can't undo the content coding \(name), so it could not mask secrets"
                 break
