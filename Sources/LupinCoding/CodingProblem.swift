@@ -1,5 +1,7 @@
 // Why bytes can't be encoded or decoded, with messages.
 
+import LupinCore
+
 /// A failure of a content coding; the sentence completes "the body can't be decoded: …".
 package enum CodingProblem: Error, Sendable, Equatable {
     /// The library got no memory.
@@ -14,6 +16,8 @@ package enum CodingProblem: Error, Sendable, Equatable {
     case tooDense(ratioMax: Int)
     /// zstd's window is longer than the 8 MiB of RFC 9659.
     case tooWide
+    /// There are more codings than are undone.
+    case tooManyCodings
 
     package var sentence: String {
         switch self {
@@ -23,6 +27,7 @@ package enum CodingProblem: Error, Sendable, Equatable {
         case .tooLong(let bytesMax): "it has more than \(bytesMax) bytes once decoded"
         case .tooDense(let ratioMax): "it decodes to more than \(ratioMax) times its length"
         case .tooWide: "its window is longer than the 8 MiB of RFC 9659"
+        case .tooManyCodings: "it has more than \(DecodableCoding.layersMax) codings"
         }
     }
 }

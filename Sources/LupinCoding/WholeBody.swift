@@ -21,6 +21,7 @@ package enum WholeBody {
         bytesMax: Int
     ) throws(Problem) -> [UInt8] {
         var body = body
+        guard codings.count <= DecodableCoding.layersMax else { throw .coding(.tooManyCodings) }
         for name in codings.reversed() {
             guard let coding = DecodableCoding(name) else { throw .unknown(coding: name) }
             var plain: [UInt8] = []

@@ -12,6 +12,9 @@ package enum DecodableCoding: Sendable, Hashable, CaseIterable {
     /// RFC 8878, with windows of up to 8 MiB (RFC 9659).
     case zstd
 
+    /// How many codings of one body are undone: each has a decoder of its own.
+    package static let layersMax = 5
+
     package init(_ coding: ContentCoding) {
         switch coding {
         case .gzip: self = .gzip

@@ -16,7 +16,9 @@ final class MessageDraft {
     private final class Inflater {
         private var stream: MessageInflater
 
-        init(bytesMax: Int) throws(CodingProblem) { stream = try MessageInflater(bytesMax: bytesMax) }
+        init(bytesMax: Int) throws(CodingProblem) {
+            stream = try MessageInflater(bytesMax: bytesMax)
+        }
 
         func inflate(_ payload: [UInt8]) throws(CodingProblem) -> (text: [UInt8], bytes: Int) {
             try stream.inflate(payload.span)
@@ -66,7 +68,7 @@ final class MessageDraft {
         if content.count > bytesMax { content.removeLast(content.count - bytesMax) }
         var mask = BodyMask(surroundings.redactor, surroundings.members)
         var masked: [UInt8] = []
-        mask.mask(content.span, isLast: true, into: &masked)
+        mask.mask(content.span, isLast: true, isCut: isTruncated, into: &masked)
         return CapturedMessage(
             number: 0,
             time: SystemCall.wallMicroseconds(),
