@@ -83,7 +83,11 @@ let package = Package(
         .target(name: "LupinIO", dependencies: ["LupinCore", "CLinux"], swiftSettings: strict),
         .target(name: "LupinTLS", dependencies: ["LupinCore", "COpenSSL"], swiftSettings: strict),
         .target(name: "LupinWire", dependencies: ["LupinCore", "CNghttp2"], swiftSettings: strict),
-        .target(name: "LupinCoding", dependencies: ["LupinCore", "CZlib"], swiftSettings: strict),
+        .target(
+            name: "LupinCoding",
+            dependencies: ["LupinCore", "CZlib", "CBrotli", "CZstd"],
+            swiftSettings: strict
+        ),
         .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
         .target(
             name: "LupinStore",
@@ -104,14 +108,28 @@ let package = Package(
             providers: [.apt(["libnghttp2-dev"])]
         ),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CBrotli",
+            pkgConfig: "libbrotlidec",
+            providers: [.apt(["libbrotli-dev"])]
+        ),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         // Floor 1
         .target(name: "LupinCore", swiftSettings: strict),
 
         // Tests
+        .systemLibrary(
+            name: "CBrotliEncoder",
+            path: "Tests/CBrotliEncoder",
+            pkgConfig: "libbrotlienc",
+            providers: [.apt(["libbrotli-dev"])]
+        ),
         .target(
             name: "LupinTestKit",
-            dependencies: ["LupinIO", "LupinTLS", "LupinCore", "CLinux", "COpenSSL"],
+            dependencies: [
+                "LupinIO", "LupinTLS", "LupinCore", "CLinux", "COpenSSL", "CBrotliEncoder", "CZstd",
+            ],
             path: "Tests/LupinTestKit",
             swiftSettings: strict
         ),
@@ -137,7 +155,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinCodingTests",
-            dependencies: ["LupinCoding", "LupinCore"],
+            dependencies: ["LupinCoding", "LupinCore", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(

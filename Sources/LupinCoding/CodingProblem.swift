@@ -1,8 +1,10 @@
 // Why bytes can't be encoded or decoded, with messages.
 
+import LupinCore
+
 /// A failure of a content coding; the sentence completes "the body can't be decoded: …".
 package enum CodingProblem: Error, Sendable, Equatable {
-    /// zlib got no memory.
+    /// The library got no memory.
     case memory
     /// The bytes are not valid for the coding, or continue after its end.
     case corrupt
@@ -12,6 +14,10 @@ package enum CodingProblem: Error, Sendable, Equatable {
     case tooLong(bytesMax: Int)
     /// The ratio of output to input exceeds the limit.
     case tooDense(ratioMax: Int)
+    /// zstd's window is longer than the 8 MiB of RFC 9659.
+    case tooWide
+    /// There are more codings than are undone.
+    case tooManyCodings
 
     package var sentence: String {
         switch self {
@@ -20,6 +26,8 @@ package enum CodingProblem: Error, Sendable, Equatable {
         case .truncated: "it ends too early"
         case .tooLong(let bytesMax): "it has more than \(bytesMax) bytes once decoded"
         case .tooDense(let ratioMax): "it decodes to more than \(ratioMax) times its length"
+        case .tooWide: "its window is longer than the 8 MiB of RFC 9659"
+        case .tooManyCodings: "it has more than \(DecodableCoding.layersMax) codings"
         }
     }
 }

@@ -1,25 +1,24 @@
 // Decompresses a body for inspection, with limits against decompression bombs.
 
-import CZlib
 package import LupinCore
 
 /// A body being decompressed, with limits on its output.
 ///
 /// It reads `deflate` in zlib's format and as raw deflate, which many servers send under that name.
-/// Several gzip members in a row are one body (RFC 1952 §2.2). An error is final.
+/// Several gzip members or zstd frames in a row are one body. An error is final.
 package struct ContentDecoder: ~Copyable {
     /// The ratio is checked from this many bytes of output on: short bodies may have any ratio.
     package static let freeBytes = 64 << 10
     private static let stepBytes = 16 << 10
 
-    /// untouched → inside → ended; ended → inside when another gzip member follows.
+    /// untouched → inside → ended; ended → inside when another member or frame follows.
     private enum State { case untouched, inside, ended }
 
-    private let coding: ContentCoding
+    private let coding: DecodableCoding
     private let bytesMax: Int
     private let ratioMax: Int
-    private var stream: ZlibStream?
-    /// The first bytes, until two have arrived to distinguish the two kinds of deflate.
+    private var stream: DecodingStream?
+    /// The first bytes, until there are enough to distinguish the two kinds of deflate.
     private var beginning: [UInt8] = []
     private var state = State.untouched
     private var failure: CodingProblem?
@@ -30,7 +29,7 @@ package struct ContentDecoder: ~Copyable {
     ///   - coding: The coding named in the head.
     ///   - bytesMax: The limit on the output.
     ///   - ratioMax: The limit on the ratio of output to input.
-    package init(_ coding: ContentCoding, bytesMax: Int, ratioMax: Int = 200) {
+    package init(_ coding: DecodableCoding, bytesMax: Int, ratioMax: Int = 200) {
         self.coding = coding
         self.bytesMax = max(0, bytesMax)
         self.ratioMax = max(1, ratioMax)
@@ -63,31 +62,23 @@ package struct ContentDecoder: ~Copyable {
         let (total, isOverflow) = bytesIn.addingReportingOverflow(input.count)
         bytesIn = isOverflow ? .max : total
         if stream != nil {
-            try inflate(input, into: &output)
+            try run(input, into: &output)
         } else if !input.isEmpty {
-            let first = input.extracting(first: 2 - beginning.count)
+            let wanted = DecodingStream.beginningBytes(of: coding)
+            let first = input.extracting(first: wanted - beginning.count)
             state = .inside
             beginning.append(copying: first)
-            if beginning.count == 2 {
-                stream = try ZlibStream(.inflate, windowBits: windowBits)
+            if beginning.count == wanted {
+                stream = try DecodingStream(coding, beginning: beginning)
                 let start = beginning
-                try inflate(start.span, into: &output)
-                try inflate(input.extracting(droppingFirst: first.count), into: &output)
+                try run(start.span, into: &output)
+                try run(input.extracting(droppingFirst: first.count), into: &output)
             }
         }
         if isLast, state == .inside { throw .truncated }
     }
 
-    /// RFC 1950 §2.2: the first two bytes of zlib's format encode the method deflate and a window,
-    /// and are a multiple of 31.
-    private var windowBits: Int32 {
-        if coding == .gzip { return 31 }
-        let (method, flags) = (UInt16(beginning[0]), UInt16(beginning[1]))
-        let isZlib = method & 0x0F == 8 && method >> 4 <= 7 && (method << 8 | flags) % 31 == 0
-        return isZlib ? 15 : -15
-    }
-
-    private mutating func inflate(
+    private mutating func run(
         _ input: Span<UInt8>,
         into output: inout [UInt8]
     ) throws(CodingProblem) {
@@ -95,8 +86,8 @@ package struct ContentDecoder: ~Copyable {
         var isFull = false
         while done < input.count || isFull {
             if state == .ended {
-                guard coding == .gzip else { throw .corrupt }
-                stream?.reset()
+                guard DecodingStream.mayRepeat(coding) else { throw .corrupt }
+                stream?.restart()
             }
             state = .inside
             // One byte beyond the limit shows that there is more.
@@ -104,26 +95,23 @@ package struct ContentDecoder: ~Copyable {
             let before = output.count
             let step = stream?.run(
                 input.extracting(droppingFirst: done),
-                flush: Z_NO_FLUSH,
                 into: &output,
                 room: room
             )
             guard let step else { throw .memory }
             done += step.consumed
-            bytesOut += output.count - before
+            let written = output.count - before
+            bytesOut += written
             try check(trimming: &output)
-            switch step.status {
-            case Z_STREAM_END:
+            isFull = step.isFull
+            switch step.outcome {
+            case .more:
+                // No coding leaves input and takes nothing.
+                if step.consumed == 0, written == 0, done < input.count { throw .corrupt }
+            case .ended:
                 state = .ended
                 isFull = false
-            case Z_OK:
-                isFull = step.isFull
-            case Z_BUF_ERROR:
-                // The input is used up for now.
-                isFull = false
-                if done < input.count { throw .corrupt }
-            case Z_MEM_ERROR: throw .memory
-            default: throw .corrupt
+            case .failed(let problem): throw problem
             }
         }
     }

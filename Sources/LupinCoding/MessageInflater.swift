@@ -19,28 +19,25 @@ package struct MessageInflater: ~Copyable {
 
     /// Decompresses a whole message.
     /// - Returns: At most `bytesMax` bytes of it, and its length.
-    /// - Throws: `corrupt`, or `tooDense` beyond 1,000 times its size; the stream can't be read on.
+    /// - Throws: `corrupt`, or `tooLong` beyond 64 MiB; the stream can't be read on.
     package mutating func inflate(
         _ payload: Span<UInt8>
     ) throws(CodingProblem) -> (text: [UInt8], bytes: Int) {
         var text: [UInt8] = []
         var bytes = 0
-        let (product, isOverflow) = payload.count.multipliedReportingOverflow(by: Self.ratioMax)
-        let bound = isOverflow ? Int.max : max(product, ContentDecoder.freeBytes)
         // RFC 7692 §7.2.2: the sender took these four bytes off.
         let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
-        try run(payload, bound, &text, &bytes)
-        try run(tail.span, bound, &text, &bytes)
+        try run(payload, &text, &bytes)
+        try run(tail.span, &text, &bytes)
         return (text, bytes)
     }
 
-    /// The greatest ratio that deflate reaches is 1,032.
-    private static let ratioMax = 1000
+    /// The text is read to its end for the window's sake, which takes its time.
+    private static let messageBytesMax = 64 << 20
     private static let stepBytes = 16 << 10
 
     private mutating func run(
         _ input: Span<UInt8>,
-        _ bound: Int,
         _ text: inout [UInt8],
         _ bytes: inout Int
     ) throws(CodingProblem) {
@@ -56,7 +53,9 @@ package struct MessageInflater: ~Copyable {
             )
             done += step.consumed
             bytes += output.count
-            guard bytes <= bound else { throw .tooDense(ratioMax: Self.ratioMax) }
+            guard bytes <= Self.messageBytesMax else {
+                throw .tooLong(bytesMax: Self.messageBytesMax)
+            }
             text.append(contentsOf: output.prefix(bytesMax - text.count))
             isFull = step.isFull
             switch step.status {

@@ -5,7 +5,7 @@ import LupinCore
 package enum WholeBody {
     /// Why a body can't be decoded or encoded.
     package enum Problem: Error, Sendable, Equatable {
-        /// A coding that lupin doesn't know.
+        /// A coding that lupin can't undo, or can't apply.
         case unknown(coding: String)
         case tooLong
         case coding(CodingProblem)
@@ -21,8 +21,9 @@ package enum WholeBody {
         bytesMax: Int
     ) throws(Problem) -> [UInt8] {
         var body = body
+        guard codings.count <= DecodableCoding.layersMax else { throw .coding(.tooManyCodings) }
         for name in codings.reversed() {
-            guard let coding = ContentCoding(name) else { throw .unknown(coding: name) }
+            guard let coding = DecodableCoding(name) else { throw .unknown(coding: name) }
             var plain: [UInt8] = []
             var decoder = ContentDecoder(coding, bytesMax: bytesMax)
             do throws(CodingProblem) {
@@ -37,7 +38,7 @@ package enum WholeBody {
         return body
     }
 
-    /// A body with the codings that ``decoded(_:from:bytesMax:)`` took off.
+    /// A body with codings, in the order of Content-Encoding.
     package static func encoded(
         _ body: [UInt8],
         with codings: [String]

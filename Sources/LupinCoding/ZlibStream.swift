@@ -1,4 +1,4 @@
-// Calls zlib with its input and its room for output: the only unsafe code of this module.
+// Calls zlib with its input and its room for output.
 
 import CZlib
 

@@ -32,7 +32,6 @@ package final class CaptureFile: Sendable {
             }
             pool = try Self.open(path, folder)
         }
-        try write { db in try Self.dropUnended(db) }
     }
 
     /// Whether there is a file in a folder.
@@ -41,8 +40,11 @@ package final class CaptureFile: Sendable {
         unsafe access("\(folder)/\(name)", F_OK) == 0
     }
 
-    /// Closes the file.
-    package func close() { try? pool.close() }
+    /// Closes the file, and lets others have the folder.
+    package func close() {
+        try? pool.close()
+        _ = flock(lock.raw, LOCK_UN)
+    }
 
     private static func open(
         _ path: String,
@@ -58,7 +60,7 @@ package final class CaptureFile: Sendable {
             let pool = try DatabasePool(path: "\(path)/\(name)", configuration: configuration)
             try pool.write { db in
                 let found = try Int.fetchOne(db, sql: "PRAGMA user_version")
-                if found == version { return }
+                if found == version { return try dropUnended(db) }
                 let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
                 guard found == 0, tables == 0 else { throw DiskProblem.damaged }
                 try db.execute(sql: schema)

@@ -104,7 +104,8 @@ extension CaptureFile {
             )
             var content: [UInt8]?
             while let row = try rows.next() {
-                content = (content ?? []) + (try row.decode(Data.self, atIndex: 0))
+                content = content ?? []
+                content?.append(contentsOf: try row.decode(Data.self, atIndex: 0))
             }
             return content
         }

@@ -110,12 +110,14 @@ package struct CaptureBatch: Sendable {
     package var restarts: [(exchange: Int64, side: Int)] = []
     package var pieces: [Piece] = []
     package var messages: [(exchange: Int64, message: CapturedMessage)] = []
+    /// Exchanges that are dropped with all that belongs to them.
+    package var forgotten: [Int64] = []
 
     package init() {}
 
     package var isEmpty: Bool {
         exchanges.isEmpty && bodies.isEmpty && restarts.isEmpty && pieces.isEmpty
-            && messages.isEmpty
+            && messages.isEmpty && forgotten.isEmpty
     }
 }
 

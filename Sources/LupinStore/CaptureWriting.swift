@@ -24,6 +24,7 @@ extension CaptureFile {
             for (exchange, message) in batch.messages {
                 try Self.put(message, of: exchange, in: db)
             }
+            for exchange in batch.forgotten { try Self.delete(exchange, in: db) }
         }
     }
 
@@ -140,12 +141,20 @@ extension CaptureFile {
         return (pages - free) * size
     }
 
-    /// Deletes every exchange.
+    /// Deletes every exchange, and all that is left of it in the files.
     package func clear() throws(DiskProblem) {
         try write { db in
             for table in ["piece", "message", "body", "note", "exchange"] {
                 try db.execute(sql: "DELETE FROM \(table)")
             }
         }
+        do {
+            // Free pages keep what stood in them.
+            try pool.vacuum()
+        } catch {
+            throw DiskProblem(index: error)
+        }
+        // So does the journal; where a reader is busy, the next checkpoint overwrites it.
+        try? pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
     }
 }

@@ -1,4 +1,4 @@
-// What servers send under gzip and deflate, what is refused, and that a bomb stays small.
+// What servers send under a coding, what is refused, and that a bomb stays small.
 
 import LupinCoding
 import LupinCore
@@ -7,7 +7,7 @@ import Testing
 struct ContentDecoderTests {
     private func problem(
         _ bytes: [UInt8],
-        _ coding: ContentCoding = .gzip,
+        _ coding: DecodableCoding = .gzip,
         bytesMax: Int = 1 << 20,
         ratioMax: Int = 2000,
         piece: Int = .max
@@ -20,10 +20,10 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test(arguments: ContentCoding.allCases, [1, 2, 3, 1000])
-    func `pieces of any length decode to the same`(coding: ContentCoding, piece: Int) throws {
+    @Test(arguments: DecodableCoding.allCases, [1, 2, 3, 1000])
+    func `pieces of any length decode to the same`(coding: DecodableCoding, piece: Int) throws {
         let bytes = sampleBytes(20_000)
-        #expect(try decoded(try encoded(bytes, coding), coding, piece: piece) == bytes)
+        #expect(try decoded(try coded(bytes, coding), coding, piece: piece) == bytes)
     }
 
     @Test(arguments: [1, 2, 100])
@@ -46,12 +46,12 @@ struct ContentDecoderTests {
         #expect(problem(twice, .deflate, piece: piece) == .corrupt)
     }
 
-    @Test(arguments: ContentCoding.allCases)
+    @Test(arguments: DecodableCoding.allCases)
     func `a body of no bytes is nothing, and one cut off is truncated`(
-        coding: ContentCoding
+        coding: DecodableCoding
     ) throws {
         #expect(try decoded([], coding) == [])
-        let whole = try encoded(sampleBytes(300), coding)
+        let whole = try coded(sampleBytes(300), coding)
         for count in 1..<whole.count {
             #expect(problem(Array(whole.prefix(count)), coding) == .truncated)
         }
@@ -70,8 +70,8 @@ struct ContentDecoderTests {
     }
 
     @Test func `no byte in any place traps, and the output keeps its bound`() throws {
-        for coding in ContentCoding.allCases {
-            let whole = try encoded(sampleBytes(60), coding)
+        for coding in DecodableCoding.allCases {
+            let whole = try coded(sampleBytes(60), coding)
             for place in whole.indices {
                 for bit in 0..<8 {
                     var bytes = whole
@@ -83,18 +83,20 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test func `a body may be as long as the bound and no longer`() throws {
-        let whole = try encoded(sampleBytes(40_000), .gzip)
-        #expect(problem(whole, bytesMax: 40_000) == nil)
-        #expect(problem(whole, bytesMax: 39_999) == .tooLong(bytesMax: 39_999))
-        #expect(problem(whole, bytesMax: 0) == .tooLong(bytesMax: 0))
-        #expect(problem(try encoded([], .gzip), bytesMax: 0) == nil)
-        #expect(problem(whole, bytesMax: .max, ratioMax: .max) == nil)
+    @Test(arguments: DecodableCoding.allCases)
+    func `a body may be as long as the bound and no longer`(coding: DecodableCoding) throws {
+        let whole = try coded(sampleBytes(40_000), coding)
+        #expect(problem(whole, coding, bytesMax: 40_000) == nil)
+        #expect(problem(whole, coding, bytesMax: 39_999) == .tooLong(bytesMax: 39_999))
+        #expect(problem(whole, coding, bytesMax: 0) == .tooLong(bytesMax: 0))
+        #expect(problem(try coded([], coding), coding, bytesMax: 0) == nil)
+        #expect(problem(whole, coding, bytesMax: .max, ratioMax: .max) == nil)
     }
 
-    @Test func `a bomb fails with no more than the bound in memory`() throws {
-        let bomb = try encoded([UInt8](repeating: 0, count: 4 << 20), .gzip)
-        var decoder = ContentDecoder(.gzip, bytesMax: 256 << 10, ratioMax: 2000)
+    @Test(arguments: DecodableCoding.allCases)
+    func `a bomb fails with no more than the bound in memory`(coding: DecodableCoding) throws {
+        let bomb = try coded([UInt8](repeating: 0, count: 4 << 20), coding)
+        var decoder = ContentDecoder(coding, bytesMax: 256 << 10, ratioMax: .max)
         var output: [UInt8] = []
         #expect(throws: CodingProblem.tooLong(bytesMax: 256 << 10)) {
             try decoder.decode(bomb.span, isLast: true, into: &output)
@@ -107,17 +109,18 @@ struct ContentDecoderTests {
         #expect(output.count == 256 << 10)
     }
 
-    @Test func `the ratio counts beyond 64 KiB`() throws {
-        let short = try encoded([UInt8](repeating: 0, count: ContentDecoder.freeBytes), .gzip)
-        #expect(problem(short, ratioMax: 10) == nil)
-        let long = try encoded([UInt8](repeating: 0, count: ContentDecoder.freeBytes + 1), .gzip)
-        #expect(problem(long, ratioMax: 10) == .tooDense(ratioMax: 10))
-        #expect(problem(long, ratioMax: 1100) == nil)
+    @Test(arguments: DecodableCoding.allCases)
+    func `the ratio counts beyond 64 KiB`(coding: DecodableCoding) throws {
+        let short = try coded([UInt8](repeating: 0, count: ContentDecoder.freeBytes), coding)
+        #expect(problem(short, coding, ratioMax: 10) == nil)
+        let long = try coded([UInt8](repeating: 0, count: ContentDecoder.freeBytes + 1), coding)
+        #expect(problem(long, coding, ratioMax: 10) == .tooDense(ratioMax: 10))
+        #expect(problem(long, coding, ratioMax: 10_000) == nil)
     }
 
     @Test func `every problem has its sentence`() {
         let problems: [CodingProblem] = [
-            .memory, .corrupt, .truncated, .tooLong(bytesMax: 7), .tooDense(ratioMax: 7),
+            .memory, .corrupt, .truncated, .tooLong(bytesMax: 7), .tooDense(ratioMax: 7), .tooWide,
         ]
         #expect(Set(problems.map(\.sentence)).count == problems.count)
     }

@@ -25,16 +25,27 @@ package struct BodyMask {
     }
 
     /// Takes the next bytes, and appends to `output` what is certain now; with `isLast`, all of it.
+    ///
+    /// With `isCut` the body went on: what may be the beginning of a secret is masked at its end.
     package mutating func mask(
         _ bytes: Span<UInt8>,
         isLast: Bool,
+        isCut: Bool = false,
         into output: inout [UInt8]
     ) {
         if isGivenUp { return }
         held.append(copying: bytes)
+        if isCut { dropCutEscape() }
         if isLast || held.count >= Self.stepBytes + reach {
-            pass(upTo: isLast ? held.count : held.count - reach, isLast: isLast, &output)
+            pass(upTo: isLast ? held.count : held.count - reach, isLast: isLast, isCut: isCut, &output)
         }
+    }
+
+    /// Drops an escape (`%XX`, `\uXXXX`) at the end that may not be whole.
+    private mutating func dropCutEscape() {
+        let end = held.suffix(5)
+        let mark = end.lastIndex { $0 == 0x5C } ?? held.suffix(2).lastIndex { $0 == 0x25 }
+        if let mark { held.removeSubrange(mark...) }
     }
 
     /// Appends what is certain now, for a reader who watches a body under way: for a stream of
@@ -43,16 +54,17 @@ package struct BodyMask {
         if isGivenUp || held.isEmpty { return }
         var cut = held.count - reach
         if isEventStream, let end = held.lastIndex(of: 0x0A) { cut = max(cut, end + 1) }
-        if cut > 0 { pass(upTo: cut, isLast: false, &output) }
+        if cut > 0 { pass(upTo: cut, isLast: false, isCut: false, &output) }
     }
 
-    private mutating func pass(upTo cut: Int, isLast: Bool, _ output: inout [UInt8]) {
+    private mutating func pass(upTo cut: Int, isLast: Bool, isCut: Bool, _ output: inout [UInt8]) {
         let (clean, taken) = redactor.masked(
             held.span,
             members,
             upTo: cut,
             isStart: isStart,
-            isLast: isLast
+            isLast: isLast,
+            isCut: isCut
         )
         output.append(contentsOf: clean)
         held.removeFirst(taken)

@@ -95,7 +95,8 @@ package struct MemberRedaction: Sendable {
         let value = i + 1
         var end = value
         while end < text.count, text[end] != 0x26, text[end] > 0x20, text[end] != 0x22 { end += 1 }
-        return Finding(anchor: start, value: value..<end, isBare: false)
+        // With its separator: a field is only found behind one, or at the start.
+        return Finding(anchor: max(0, start - 1), value: value..<end, isBare: false)
     }
 
     /// The closing quote of the string that opens at `quote`; nil when it is not there, or longer

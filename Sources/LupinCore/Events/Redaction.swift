@@ -106,6 +106,7 @@ package struct Redactor: Sendable {
     ///   - cut: How much of `bytes` to mask; the rest shows what follows.
     ///   - isStart: The body begins with `bytes`.
     ///   - isLast: The body ends with `bytes`.
+    ///   - isCut: It went on, so that a secret may have begun.
     /// - Returns: The masked text, and how many bytes it stands for: fewer than `cut` if something
     ///   to hide begins before it and may end behind it.
     package func masked(
@@ -113,12 +114,13 @@ package struct Redactor: Sendable {
         _ members: MemberRedaction,
         upTo cut: Int,
         isStart: Bool,
-        isLast: Bool
+        isLast: Bool,
+        isCut: Bool
     ) -> (text: [UInt8], taken: Int) {
         if isOff { return ([UInt8](copying: bytes.extracting(0..<cut)), cut) }
         let named = members.findings(in: bytes, isStart: isStart).map(Loss.init)
         let places = urls.findings(in: bytes).filter { $0.isLikely(in: bytes) }.map(Loss.init)
-        let hits = matcher.find(in: bytes).map(Loss.init)
+        let hits = matcher.find(in: bytes, endsOpen: isCut).map(Loss.init)
         let losses = Redactor.joined(named + places + hits)
         var taken = cut
         if !isLast {

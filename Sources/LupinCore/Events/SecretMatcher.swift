@@ -65,12 +65,13 @@ package struct SecretMatcher: Sendable {
 
     /// Returns all secrets in `bytes`, in order, without overlaps.
     ///
-    /// Usually there is none, which takes no allocation.
-    package func find(in bytes: Span<UInt8>) -> [Hit] {
+    /// Usually there is none, which takes no allocation. With `endsOpen` four bytes or more that a
+    /// secret begins with are a match at the end.
+    package func find(in bytes: Span<UInt8>, endsOpen: Bool = false) -> [Hit] {
         if count == 0 { return [] }
         var hits: [Hit] = []
-        search(bytes, &hits) { $0 }
-        searchUnescaped(bytes, layer: 1, &hits) { $0 }
+        search(bytes, endsOpen, &hits) { $0 }
+        searchUnescaped(bytes, endsOpen, layer: 1, &hits) { $0 }
         return SecretMatcher.merged(hits)
     }
 
@@ -118,6 +119,7 @@ package struct SecretMatcher: Sendable {
     /// Undoes the escapes of each kind and searches the result, up to two layers deep.
     private func searchUnescaped(
         _ bytes: Span<UInt8>,
+        _ endsOpen: Bool,
         layer: Int,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
@@ -126,9 +128,9 @@ package struct SecretMatcher: Sendable {
         if present == 0 { return }
         for escaping in Escaping.allCases where present >> escaping.rawValue & 1 == 1 {
             guard let text = Unescaped(bytes, undoing: escaping) else { continue }
-            search(text.bytes.span, &hits) { origin(text.origin(of: $0)) }
+            search(text.bytes.span, endsOpen, &hits) { origin(text.origin(of: $0)) }
             guard layer < SecretMatcher.layersMax else { continue }
-            searchUnescaped(text.bytes.span, layer: layer + 1, &hits) {
+            searchUnescaped(text.bytes.span, endsOpen, layer: layer + 1, &hits) {
                 origin(text.origin(of: $0))
             }
         }
@@ -136,6 +138,7 @@ package struct SecretMatcher: Sendable {
 
     private func search(
         _ bytes: Span<UInt8>,
+        _ endsOpen: Bool,
         _ hits: inout [Hit],
         _ origin: (Range<Int>) -> Range<Int>
     ) {
@@ -149,22 +152,25 @@ package struct SecretMatcher: Sendable {
             let hash = SecretMatcher.hash(word)
             i &+= 1
             guard filter[hash &>> 6] &>> UInt64(hash & 63) & 1 == 1 else { continue }
-            guard let hit = match(bytes, at: i - 4, word, &runEnd) else { continue }
+            guard let hit = match(bytes, endsOpen, at: i - 4, word, &runEnd) else { continue }
             hits.append(Hit(range: origin(hit.range), secret: hit.secret))
         }
     }
 
     private func match(
         _ bytes: Span<UInt8>,
+        _ endsOpen: Bool,
         at place: Int,
         _ word: UInt32,
         _ runEnd: inout Int
     ) -> Hit? {
         for entry in byBeginning[word] ?? [] {
             let text = texts[entry.text]
-            guard entry.pattern.matches(text.span, in: bytes, at: place) else { continue }
+            guard entry.pattern.matches(text.span, in: bytes, at: place, endsOpen: endsOpen) else {
+                continue
+            }
             var start = place
-            var end = place + entry.pattern.length(count: text.count)
+            var end = min(bytes.count, place + entry.pattern.length(count: text.count))
             guard entry.pattern.isBase64 else {
                 return Hit(range: start..<end, secret: entry.secret)
             }

@@ -65,9 +65,15 @@ enum SecretPattern: Sendable {
         }
     }
 
-    /// Whether `text` has all certain characters at `start`.
-    func matches(_ secret: Span<UInt8>, in text: Span<UInt8>, at start: Int) -> Bool {
-        let length = length(count: secret.count)
+    /// Whether `text` has all certain characters at `start`, or with `endsOpen` as many as fit.
+    func matches(
+        _ secret: Span<UInt8>,
+        in text: Span<UInt8>,
+        at start: Int,
+        endsOpen: Bool
+    ) -> Bool {
+        var length = length(count: secret.count)
+        if endsOpen { length = min(length, text.count - start) }
         guard start + length <= text.count else { return false }
         for i in 0..<length where !accepts(text[start + i], as: character(at: i, of: secret)) {
             return false

@@ -56,7 +56,7 @@ package struct StepAdapter: RequestAdapter {
 }
 
 extension FieldSection {
-    /// Leaves in Accept-Encoding (RFC 9110 §12.5.3) only what lupin can undo.
+    /// Leaves in Accept-Encoding (RFC 9110 §12.5.3) only what lupin can undo and apply again.
     ///
     /// Without the field it stays absent; where nothing is left it becomes `identity`.
     mutating func keepKnownCodings() {

@@ -1,6 +1,7 @@
-// The content codings that lupin can encode and decode, and their names.
+// The content codings that lupin applies, and their names.
 
-/// A content coding (RFC 9110 §8.4.1).
+/// A content coding (RFC 9110 §8.4.1) that lupin can apply; ``DecodableCoding`` has those that it
+/// can undo.
 package enum ContentCoding: Sendable, Hashable, CaseIterable {
     /// RFC 1952.
     case gzip

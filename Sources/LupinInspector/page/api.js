@@ -125,7 +125,7 @@ export const api = {
   preview: (snippet) => json("rules/preview", { method: "POST", body: { snippet } }),
   append: (snippet, digest) =>
     json("rules/append", { method: "POST", body: { snippet, digest } }),
-  rules: () => json("rules"),
+  rules: () => json("rules/list"),
   capture: () => json("capture"),
   setCapture: (hosts) => json("capture", { method: "PUT", body: { hosts } }),
   status: () => json("status"),

@@ -24,7 +24,7 @@ final class BodyDraft {
         private var decoder: ContentDecoder
 
         /// The ratio does no harm here: what is kept is bounded.
-        init(_ coding: ContentCoding, bytesMax: Int) {
+        init(_ coding: DecodableCoding, bytesMax: Int) {
             decoder = ContentDecoder(coding, bytesMax: bytesMax, ratioMax: .max)
         }
 
@@ -46,17 +46,28 @@ final class BodyDraft {
         bytesMax = content.bytesMax
         row = CapturedBody(side: side.rawValue)
         row.type = surroundings.redactor.cleaned(content.type)
-        row.coding = content.codings.joined(separator: ", ").lowercased()
+        let codings = content.codings.map { Self.shown($0, surroundings.redactor) }
+        row.coding = codings.prefix(DecodableCoding.layersMax).joined(separator: ", ")
         mask = BodyMask(surroundings.redactor, surroundings.members)
         isEventStream = content.type.lowercased().hasPrefix("text/event-stream")
+        if codings.count > DecodableCoding.layersMax {
+            row.withheld = "it has more content codings than lupin undoes to mask secrets"
+            return
+        }
         for name in content.codings.reversed() {
-            guard let coding = ContentCoding(name) else {
+            guard let coding = DecodableCoding(name) else {
+                let shown = Self.shown(name, surroundings.redactor)
                 row.withheld =
-                    "lupin can't undo the content coding \(name), so it could not mask secrets"
-                break
+                    "lupin can't undo the content coding \(shown), so it could not mask secrets"
+                return
             }
             decoders.append(Decoder(coding, bytesMax: bytesMax))
         }
+    }
+
+    /// A name of a coding, which may be anything.
+    private static func shown(_ name: String, _ redactor: Redactor) -> String {
+        String(redactor.cleaned(name).lowercased().prefix(40))
     }
 
     /// Whether more bytes change nothing.
@@ -80,7 +91,9 @@ final class BodyDraft {
         if Int64(clamping: count.bytes) > row.bytes { loss = loss ?? .limit }
         row.bytes = Int64(clamping: count.bytes)
         if !count.isWhole { loss = loss ?? .end }
-        if row.withheld.isEmpty { mask.mask([UInt8]().span, isLast: true, into: &text) }
+        if row.withheld.isEmpty {
+            mask.mask([UInt8]().span, isLast: true, isCut: loss != nil, into: &text)
+        }
         if mask.isGivenUp { loss = .mask }
         row.truncated = loss?.rawValue ?? ""
     }

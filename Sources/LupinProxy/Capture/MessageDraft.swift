@@ -68,7 +68,7 @@ final class MessageDraft {
         if content.count > bytesMax { content.removeLast(content.count - bytesMax) }
         var mask = BodyMask(surroundings.redactor, surroundings.members)
         var masked: [UInt8] = []
-        mask.mask(content.span, isLast: true, into: &masked)
+        mask.mask(content.span, isLast: true, isCut: isTruncated, into: &masked)
         return CapturedMessage(
             number: 0,
             time: SystemCall.wallMicroseconds(),

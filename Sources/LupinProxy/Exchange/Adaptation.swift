@@ -35,10 +35,11 @@ final class AdaptedRequest {
         return AdaptedRequest(partial, hop: hop, known: known)
     }
 
-    /// A copy without digests of content that is sent otherwise.
-    func withoutDigests() -> AdaptedRequest {
+    /// A copy for a body that was edited: without digests, and without the codings that it lost.
+    func withEditedBody(isPlain: Bool) -> AdaptedRequest {
         var changed = request
         changed.head.fields.removeDigests()
+        if isPlain { changed.head.fields.remove(name: "Content-Encoding") }
         return AdaptedRequest(changed, hop: hop, known: known)
     }
 

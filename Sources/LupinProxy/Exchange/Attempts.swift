@@ -175,7 +175,9 @@ extension Exchange {
             adapted = try await adaptInTurn(for: next.target)
         }
         try await editUpload()
-        if editedUpload?.isChanged == true { adapted = adapted.withoutDigests() }
+        if let editedUpload, editedUpload.isChanged {
+            adapted = adapted.withEditedBody(isPlain: editedUpload.isPlain)
+        }
         if let conditions = caching?.conditions, !hasMoved {
             adapted = adapted.with(conditions)
         }

@@ -6,13 +6,17 @@ import LupinIO
 /// What the steps of a plan do to one body; a value, so that another thread can do it.
 struct BodyEditing: Sendable {
     private let edits: [(summary: String, edit: BodyEdit)]
-    /// The codings that come off before, and are put on again.
+    /// The codings that come off before.
     private let codings: [String]
+    /// Whether an edited body goes on without codings: lupin can undo them and not apply them.
+    private let isPlain: Bool
 
     /// The body after the edits.
     struct Outcome: Sendable {
         /// nil where nothing has changed.
         var body: [UInt8]?
+        /// Whether the body has lost its codings.
+        var isPlain = false
         /// What the record says of the steps.
         var notes: [String] = []
     }
@@ -23,6 +27,7 @@ struct BodyEditing: Sendable {
             return (summary: step.summary, edit: edit)
         }
         self.codings = codings
+        isPlain = codings.contains { ContentCoding($0) == nil }
     }
 
     /// Why no body with these properties is waited for; nil where it is.
@@ -34,7 +39,7 @@ struct BodyEditing: Sendable {
         {
             return .stream(type: type)
         }
-        return fields.contentCodings.first { ContentCoding($0) == nil }
+        return fields.contentCodings.first { DecodableCoding($0) == nil }
             .map { .coding(String($0.prefix(40))) }
     }
 
@@ -53,7 +58,10 @@ struct BodyEditing: Sendable {
                     outcome.notes.append(Self.note(summary, error))
                 }
             }
-            if outcome.body != nil { outcome.body = try encoded(body) }
+            if outcome.body != nil {
+                outcome.isPlain = isPlain
+                outcome.body = isPlain ? body : try encoded(body)
+            }
             return outcome
         } catch {
             return dropped(error)

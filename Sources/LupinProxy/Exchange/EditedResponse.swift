@@ -153,6 +153,7 @@ extension Exchange {
             var (head, body) = (untouched, body)
             if let edited = outcome.body {
                 head.fields.noteEditedContent()
+                if outcome.isPlain { head.fields.remove(name: "Content-Encoding") }
                 body.framing = .length(UInt64(edited.count))
                 body.contentLength = UInt64(edited.count)
             }

@@ -8,6 +8,8 @@ struct EditedUpload {
     /// One source for all attempts: a repetition sends what was kept, and then the rest of it.
     let source: any BodySource
     let isChanged: Bool
+    /// Whether it has lost its content codings.
+    var isPlain = false
     /// What the record says of the steps, for every attempt.
     let notes: [String]
     /// What the body takes of the memory of all replays and edited bodies.
@@ -59,6 +61,7 @@ extension Exchange {
         return EditedUpload(
             source: BytesBody(body, trailers: trailers),
             isChanged: outcome.body != nil,
+            isPlain: outcome.isPlain,
             notes: outcome.notes,
             memory: memory
         )

@@ -173,4 +173,15 @@ struct CompressStepTests {
     func `a coding is known in any case`(token: String, coding: ContentCoding?) {
         #expect(ContentCoding(token) == coding)
     }
+
+    @Test(
+        arguments: [
+            ("gzip", .gzip), ("x-gzip", .gzip), ("Deflate", .deflate), ("BR", .brotli),
+            ("zstd", .zstd), ("identity", nil), ("", nil), ("compress", nil), ("dcz", nil),
+        ] as [(String, DecodableCoding?)]
+    )
+    func `more codings can be undone than applied`(token: String, coding: DecodableCoding?) {
+        #expect(DecodableCoding(token) == coding)
+        if let coding { #expect(DecodableCoding(coding.token) == coding) }
+    }
 }

@@ -17,7 +17,7 @@ struct CompressionTests {
 
     private static func decoded(_ request: ScriptedMessage) throws -> [UInt8] {
         guard let token = request["content-encoding"] else { return request.body }
-        let coding = try #require(ContentCoding(token))
+        let coding = try #require(DecodableCoding(token))
         var decoder = ContentDecoder(coding, bytesMax: 10 << 20, ratioMax: 100_000)
         var output: [UInt8] = []
         try decoder.decode(request.body.span, isLast: true, into: &output)

@@ -4,6 +4,7 @@ extension FuzzTarget {
     /// All of them, by group.
     package static let all: [FuzzTarget] =
         CacheTargets.all + FieldTargets.all + AddressTargets.all + PatternTargets.all
-        + TextTargets.all + FileTargets.all + ByteTargets.all + StoreTargets.all
+        + TextTargets.all + FileTargets.all + ByteTargets.all + CodingTargets.all
+        + StoreTargets.all
         + ArchiveTargets.all
 }

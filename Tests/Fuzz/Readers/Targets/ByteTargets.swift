@@ -1,10 +1,9 @@
-// Binary forms: the beginning of TLS, certificates and what is said of them, content codings.
-import LupinCoding
+// Binary forms: the beginning of TLS, certificates and what is said of them.
 import LupinCore
 import LupinTLS
 
 enum ByteTargets {
-    static let all = [clientHello, der, certificate, revocation, coding]
+    static let all = [clientHello, der, certificate, revocation]
 
     private static let hello =
         "\u{16}\u{3}\u{1}\0\u{45}\u{1}\0\0\u{41}\u{3}\u{3}"
@@ -96,43 +95,5 @@ enum ByteTargets {
             }
         }
         return words.joined(separator: " ")
-    }
-
-    /// A content in a coding that its first byte chooses.
-    static let coding = FuzzTarget(
-        "content-coding",
-        seeds: [
-            "g\u{1F}\u{8B}\u{8}\0\0\0\0\0\0\u{3}"
-                + "\u{4B}\u{4C}\u{4}\0\u{43}\u{BE}\u{B7}\u{E8}\u{1}\0\0\0",
-            "d\u{78}\u{9C}\u{4B}\u{4}\0\0\u{62}\0\u{62}", "d\u{4B}\u{4}\0", "g",
-            "g\u{1F}\u{8B}\u{8}\u{1F}\0\0\0\0\0\u{3}\u{2}\0abn\0c\0\0\0",
-        ],
-        words: ["\u{1F}\u{8B}\u{8}", "\u{78}\u{9C}", "\0\0\u{FF}\u{FF}", "\u{3}\0"]
-    ) { input in
-        let coding: ContentCoding = input.first == 0x67 ? .gzip : .deflate
-        let body = Array(input.dropFirst())
-        let whole = decoded(coding, [body[...]])
-        let pieces = decoded(coding, body.indices.map { body[$0...$0] })
-        try hold(whole.problem == pieces.problem, "pieces are decoded as the whole is")
-        if whole.problem == nil { try hold(whole.output == pieces.output, "and to the same") }
-        try hold(whole.output.count <= bytesMax, "no more than allowed comes out")
-        return whole.problem.map { "\($0)" } ?? "decoded \(size(whole.output.count))"
-    }
-
-    private static let bytesMax = 8192
-
-    private static func decoded(
-        _ coding: ContentCoding,
-        _ pieces: [ArraySlice<UInt8>]
-    ) -> (output: [UInt8], problem: CodingProblem?) {
-        var decoder = ContentDecoder(coding, bytesMax: bytesMax)
-        var output: [UInt8] = []
-        do throws(CodingProblem) {
-            for piece in pieces { try decoder.decode(piece.span, isLast: false, into: &output) }
-            try decoder.decode(Span(), isLast: true, into: &output)
-            return (output, nil)
-        } catch {
-            return (output, error)
-        }
     }
 }

@@ -1,0 +1,3 @@
+// What LupinCoding sees of brotli: its decoder.
+#pragma once
+#include <brotli/decode.h>

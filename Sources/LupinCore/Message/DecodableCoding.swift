@@ -1,0 +1,47 @@
+// The content codings that lupin can undo, and their names.
+
+/// A content coding (RFC 9110 §8.4.1) that lupin can undo: each ``ContentCoding``, and those that
+/// it never applies itself, and so never asks for.
+package enum DecodableCoding: Sendable, Hashable, CaseIterable {
+    /// RFC 1952.
+    case gzip
+    /// RFC 1950 or, from many servers, bare RFC 1951.
+    case deflate
+    /// RFC 7932.
+    case brotli
+    /// RFC 8878, with windows of up to 8 MiB (RFC 9659).
+    case zstd
+
+    /// How many codings of one body are undone: each has a decoder of its own.
+    package static let layersMax = 5
+
+    package init(_ coding: ContentCoding) {
+        switch coding {
+        case .gzip: self = .gzip
+        case .deflate: self = .deflate
+        }
+    }
+
+    /// The coding named `token` in any case; nil for all others, including `identity`.
+    package init?(_ token: String) {
+        if let coding = ContentCoding(token) {
+            self.init(coding)
+            return
+        }
+        switch token.lowercased() {
+        case "br": self = .brotli
+        case "zstd": self = .zstd
+        default: return nil
+        }
+    }
+
+    /// The coding's name in fields.
+    package var token: String {
+        switch self {
+        case .gzip: ContentCoding.gzip.token
+        case .deflate: ContentCoding.deflate.token
+        case .brotli: "br"
+        case .zstd: "zstd"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// Which members of JSON and fields of forms are hidden by their names.
+import LupinCore
+import Testing
+
+struct MemberRedactionTests {
+    private let mark = Masks.mark
+
+    @Test(arguments: [
+        (#"{"token":"a"}"#, #"{"token":"*"}"#),
+        (#"{"TOKEN" :"# + "\n\t " + #""a","b":"c"}"#, #"{"TOKEN" :"# + "\n\t " + #""*","b":"c"}"#),
+        (#"{"my_password_2":"a\"b\\","b":1}"#, #"{"my_password_2":"*","b":1}"#),
+        (#"{"to\u006Ben":"a"}"#, #"{"to\u006Ben":"*"}"#),
+        (#"{"\u0074\u006f\u006b\u0065\u006e":"a"}"#, #"{"\u0074\u006f\u006b\u0065\u006e":"*"}"#),
+        (#"{"x_pin":12,"token":-1.5e3 }"#, #"{"x_pin":"*","token":"*" }"#),
+        (
+            #"[{"access_token":"a"},{"csrf-token":"b"}]"#,
+            #"[{"access_token":"*"},{"csrf-token":"*"}]"#
+        ),
+        (
+            #"{"token":null,"api_key":true,"secret":false}"#,
+            #"{"token":null,"api_key":true,"secret":false}"#
+        ),
+        (#"{"token":{"a":"b"},"secret":["c"]}"#, #"{"token":{"a":"b"},"secret":["c"]}"#),
+        (#"{"tokens":"a","a":"token","b":":"}"#, #"{"tokens":"a","a":"token","b":":"}"#),
+        (#"{"token":"a"#, #"{"token":"*"#),
+        (#"{"token":"a\"#, #"{"token":"*"#),
+        (#"{"token":12"#, #"{"token":"*""#),
+        (#"{"token":"#, #"{"token":"#),
+        (#"{"token":""}"#, #"{"token":""}"#),
+        ("token=a&b=c", "token=*&b=c"),
+        ("b=c&refresh_token=a", "b=c&refresh_token=*"),
+        ("b=c&pass%77ord=a%20b&d=", "b=c&pass%77ord=*&d="),
+        ("a.token=b", "a.token=b"),
+        ("password=", "password="),
+        ("GET /?b=c&passwd=d HTTP/1.1", "GET /?b=c&passwd=* HTTP/1.1"),
+    ])
+    func `values are hidden by their names`(body: String, shown: String) {
+        let expected = shown.replacing("*", with: mark)
+        #expect(Masks.kept(body) == expected)
+        #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
+    @Test func `names of any length and bytes of any value are read`() {
+        let long = String(repeating: "n", count: 70_000)
+        #expect(Masks.kept("{\"\(long)\":\"a\"}") == "{\"\(long)\":\"a\"}")
+        let noise = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }
+        let quotes = [UInt8](repeating: 0x22, count: 70_000)
+        let escapes = [UInt8](repeating: 0x5C, count: 70_001)
+        for bytes in [noise, quotes, escapes] { _ = Masks.kept([bytes]) }
+        #expect(Masks.kept([quotes]) == String(decoding: quotes, as: UTF8.self))
+    }
+}
