@@ -81,10 +81,11 @@ struct AdminClient: Sendable {
 
     // MARK: A request
 
-    /// Sends a request without a body and reads the whole answer.
+    /// Sends a request, with a JSON body if any, and reads the whole answer.
     func request(
         _ method: String,
         _ target: String,
+        body: [UInt8]? = nil,
         on loop: EventLoop
     ) async throws(AdminProblem) -> AdminReply {
         let channel: Channel
@@ -98,13 +99,23 @@ struct AdminClient: Sendable {
         defer { slot.retire() }
         channel.slot = slot
         channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
         channel.closedReason = .upstreamReadable
         let head =
-            "\(method) \(target) HTTP/1.1\r\nHost: lupin\r\nContent-Length: 0\r\n"
+            "\(method) \(target) HTTP/1.1\r\nHost: lupin\r\n"
+            + "Content-Length: \(body?.count ?? 0)\r\n"
+            + (body == nil ? "" : "Content-Type: application/json\r\n")
             + "Connection: close\r\n\r\n"
         channel.stage { $0.append(contentsOf: head.utf8) }
-        guard (try? channel.flush()) == true else { throw broken }
-        let answer = try await readToEnd(channel, slot, until: loop.deadline(in: Self.patience))
+        if let body { channel.stage { $0.append(contentsOf: body) } }
+        let deadline = loop.deadline(in: Self.patience)
+        while true {
+            guard let isSent = try? channel.flush() else { throw broken }
+            if isSent { break }
+            let woken = await slot.park(for: .upstreamWritable, until: deadline)
+            if woken.contains(.timedOut) { throw broken }
+        }
+        let answer = try await readToEnd(channel, slot, until: deadline)
         guard let reply = Self.reply(answer) else { throw broken }
         return reply
     }
