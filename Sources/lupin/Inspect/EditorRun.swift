@@ -1,4 +1,5 @@
 // Runs the user's editor on a text in a private file, and reads what was saved.
+import Glibc
 import LupinCore
 import LupinIO
 
@@ -31,10 +32,11 @@ final class EditorRun {
         try WholeFile.write(text.text, to: file)
         written = FileStatus(path: file)
         let named = ["VISUAL", "EDITOR"].compactMap { environment[$0] }.first { !$0.isEmpty }
-        // The variable may have arguments, as in `code --wait`.
+        // The variable may have arguments, as in `code --wait`. The shell becomes the editor, so
+        // that signals reach it.
         let launch = ChildLaunch(
             "/bin/sh",
-            ["-c", "\(named ?? "vi") \"$@\"", "editor", file],
+            ["-c", "exec \(named ?? "vi") \"$@\"", "editor", file],
             environment: environment.map { "\($0.key)=\($0.value)" }
         )
         child = try ChildProcess(launch, signals: signals)
@@ -42,10 +44,10 @@ final class EditorRun {
 
     func state() -> ChildProcess.State { child.state() }
 
-    func goOn() { child.send(signal: 18) }
+    func goOn() { child.send(signal: SIGCONT) }
 
     /// Ends it with lupin.
-    func end() { child.send(signal: 15) }
+    func end() { child.send(signal: SIGTERM) }
 
     func result(code: Int32) -> Result {
         guard code == 0 else {

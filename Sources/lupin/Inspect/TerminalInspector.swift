@@ -104,6 +104,8 @@ final class TerminalInspector {
         }
         while code == nil { _ = await ending.park(for: .answered) }
         editor?.end()
+        // Other tasks still hold this object, and the editor's file must go.
+        editor = nil
         terminal.release(sending: ScreenPainter.closing)
         return code ?? .success
     }
