@@ -100,6 +100,8 @@ package struct FileStatus: Equatable, Sendable {
     package let user: UInt32
     /// Device and inode: they identify the file whatever its name is now.
     package let identity: [UInt64]
+    /// When its content was changed, in seconds since 1970 and nanoseconds.
+    package let modified: [Int]
 
     /// Returns nil when fstat(2) fails.
     package init?(_ descriptor: Int32) {
@@ -122,6 +124,7 @@ package struct FileStatus: Equatable, Sendable {
         size = Int(status.st_size)
         user = status.st_uid
         identity = [UInt64(status.st_dev), UInt64(status.st_ino)]
+        modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 }
 

@@ -2,6 +2,9 @@
 import Glibc
 
 package enum Terminal {
+    /// Whether standard input is a terminal.
+    package static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
+
     /// Whether standard output is a terminal.
     package static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
 

@@ -26,8 +26,8 @@ struct Lupin: ParsableCommand {
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
             TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
-            PrintCurlCommand.self, LogCommand.self, ArchiveCommand.self, CacheCommand.self,
-            SettingsCommand.self, VersionCommand.self, HelpCommand.self,
+            PrintCurlCommand.self, LogCommand.self, InspectCommand.self, ArchiveCommand.self,
+            CacheCommand.self, SettingsCommand.self, VersionCommand.self, HelpCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )
