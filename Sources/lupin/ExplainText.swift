@@ -43,7 +43,7 @@ struct ExplainText {
         guard let request = ExplainedRequest(exchange) else {
             return exchange.end.lines.joined(separator: "\n")
         }
-        let written = configuration.fileName.flatMap { WrittenFile(path: $0, of: configuration) }
+        let written = configuration.fileName.map { _ in WrittenFile(of: configuration) }
         return ExplainText(
             explanation: Explanation(request, configuration, written, record: exchange),
             tellsAll: false,

@@ -129,10 +129,8 @@ package final class Plan: Sendable {
         var demands: Demands = []
         for key in RuleKey.allCases {
             switch key {
-            // They select requests, routes or log options, and require nothing.
-            case .name, .match, .stop, .intercept, .log, .timeouts, .proxy: break
-            // Copies bytes that pass anyway.
-            case .capture: break
+            // They select requests, routes or log options, or copy what passes.
+            case .name, .match, .stop, .intercept, .log, .timeouts, .proxy, .capture: break
             case .trust, .clientCert, .tls: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
