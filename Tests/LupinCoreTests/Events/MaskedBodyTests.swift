@@ -9,7 +9,8 @@ struct MaskedBodyTests {
             MemberRedaction(names: []),
             upTo: bytes.count,
             isStart: true,
-            isLast: true
+            isLast: true,
+            isCut: false
         ).text
     }
 

@@ -145,7 +145,7 @@ struct InspectorKeysTests {
         var fixture = filled(1)
         #expect(fixture.inspector.tick(now: 0) == [.ask(.live)])
         #expect(fixture.inspector.tick(now: 0) == [])
-        _ = fixture.inspector.take(failure: "no lupin answers", of: .live)
+        fixture.inspector.take(failure: "no lupin answers", of: .live)
         #expect(fixture.lines[22] == "no lupin answers; trying again")
         #expect(fixture.inspector.tick(now: 0) == [.ask(.live)])
         fixture.answerLive([])

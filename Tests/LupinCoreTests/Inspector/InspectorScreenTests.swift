@@ -28,7 +28,7 @@ struct InspectorScreenTests {
         #expect(lines[3].contains(" 20ms   5.0K everyone"))
         #expect(lines[4].hasPrefix("22:41:03 502 GET     h/ "))
         #expect(lines[5].hasPrefix("22:41:00 …   GET     slow.example/9 "))
-        #expect(lines[6...22].allSatisfy(\.isEmpty))
+        #expect(lines[6...22].allSatisfy { $0.isEmpty })
         #expect(lines[23].hasPrefix(" Enter open  / filter  Space pause "))
         #expect(lines[23].hasSuffix(" ? keys  q quit "))
         #expect(fixture.inspector.screen().lines[4].isSelected)
