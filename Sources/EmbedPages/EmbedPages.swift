@@ -1,4 +1,4 @@
-// The build plugin that turns text files of a target into Swift, so that the program needs no files.
+// The build plugin that turns text files of a target into Swift: the program needs no files.
 import Foundation
 import PackagePlugin
 

@@ -1,4 +1,4 @@
-// Decodes `capture:` of a rule: whether exchanges are kept with their bodies, and how much of these.
+// Decodes `capture:` of a rule: whether bodies are kept, and how much of them.
 
 import LupinCore
 

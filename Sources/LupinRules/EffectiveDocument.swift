@@ -90,7 +90,8 @@ extension WrittenFile {
     private static let later = "not available yet"
 
     /// An explicit `auth: none` would open lupin to other machines without a password as soon as
-    /// the address is edited; the default places of the CA and of folders depend on the environment.
+    /// the address is edited; the default places of the CA and of folders depend on the
+    /// environment.
     private static func isBetterLeftOut(_ name: String) -> Bool {
         [
             "listen.auth", "intercept.ca.cert", "intercept.ca.key", "cache.store.path",

@@ -73,7 +73,8 @@ struct RuleInsertionTests {
         )
         #expect(
             insertion.text
-                == "lupin: 1\nrules:\n  - match: a.example\n  - match: b.example\n\n    stop: true\n"
+                == "lupin: 1\nrules:\n  - match: a.example\n"
+                + "  - match: b.example\n\n    stop: true\n"
         )
     }
 

@@ -285,8 +285,8 @@ package struct RecordFormat: Sendable {
         }
     }
 
-    /// Appends the rest of a URL, the parts of its origin, and its path, which begins the rest or is
-    /// plain.
+    /// Appends the rest of a URL, the parts of its origin, and its path, which begins the rest or
+    /// is plain.
     private mutating func add(
         _ rest: Span<UInt8>,
         behind origin: Int,

@@ -18,6 +18,8 @@ package struct ExchangeRows: Sendable {
     package var mayHaveOlder = true
     /// Of all rows that are shown.
     package private(set) var selectedIndex = 0
+    /// The selected one, while it is neither under way any more nor among those that ended.
+    private var missingID: String?
     /// The first row on the screen.
     private(set) var top = 0
     /// How many rows the screen has room for.
@@ -141,11 +143,12 @@ package struct ExchangeRows: Sendable {
     package var visible: Range<Int> { top..<min(count, top + height) }
 
     private mutating func keepingSelection(_ change: (inout ExchangeRows) -> Void) {
-        let id = selected?.id
+        let id = missingID ?? selected?.id
+        missingID = nil
         change(&self)
         // Another row may have moved to its place.
-        if !follows, let id, selected?.id != id, let index = index(of: id) {
-            selectedIndex = index
+        if !follows, let id, selected?.id != id {
+            if let index = index(of: id) { selectedIndex = index } else { missingID = id }
         }
         settle()
     }
@@ -155,6 +158,7 @@ package struct ExchangeRows: Sendable {
     }
 
     private mutating func select(_ index: Int) {
+        missingID = nil
         selectedIndex = index
         settle()
     }

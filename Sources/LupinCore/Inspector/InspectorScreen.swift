@@ -50,7 +50,8 @@ extension ExchangeInspector {
                 : filter.isEmpty
                     ? "No exchanges yet. Send a request through lupin, and it appears here."
                     : "No exchange fits the filter. Press / for another one."
-            return ScreenText.wrapped(text, columns: size.columns).map { ScreenLine($0, .dim) }
+            let lines = ScreenText.wrapped(text, columns: size.columns)
+            return lines.prefix(listHeight).map { ScreenLine($0, .dim) }
         }
         var timestamp = TimestampText(utcOffsetSeconds: utcOffsetSeconds)
         return list.visible.map { i in

@@ -81,7 +81,10 @@ package struct ScreenLine: Sendable, Equatable {
         for piece in pieces {
             let room = columns - line.width
             guard room > 0 else { break }
-            line.append(ScreenText.prefix(piece.text, columns: room), piece.style)
+            let shown = ScreenText.prefix(piece.text, columns: room)
+            line.append(shown, piece.style)
+            // A wide character may leave a column free, which is not for the next piece.
+            if shown.utf8.count < piece.text.utf8.count { break }
         }
         return line
     }

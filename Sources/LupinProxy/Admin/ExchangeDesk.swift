@@ -146,8 +146,8 @@ struct ExchangeDesk {
         }
     }
 
-    /// The last `count` exchanges that a filter keeps, the latest first, and the ID of the latest of
-    /// all: those remembered, and then those captured.
+    /// The last `count` exchanges that a filter keeps, the latest first, and the ID of the latest
+    /// of all: those remembered, and then those captured.
     ///
     /// They ended after the one called `after`, and before the one called `before`.
     func latest(

@@ -1,4 +1,4 @@
-// What is captured of an exchange, as the admin interface shows it; and which of them a filter keeps.
+// What is captured of an exchange, for the admin interface; and which of them a filter keeps.
 import LupinCore
 import LupinStore
 

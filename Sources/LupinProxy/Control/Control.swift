@@ -139,8 +139,8 @@ final class Control {
         return tell(.loaded(version: configuration.version, warnings: reading.warnings))
     }
 
-    /// Opens the inspector's listener, which no proxied request may reach, and returns the address of
-    /// the page for one browser.
+    /// Opens the inspector's listener, which no proxied request may reach, and returns the address
+    /// of the page for one browser.
     private func openInspector() async throws(ReloadFailure) -> String {
         await awaitTurn()
         guard !isStopping, let admin else { throw ReloadFailure([Self.isOver]) }

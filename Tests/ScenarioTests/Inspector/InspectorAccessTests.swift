@@ -99,7 +99,7 @@ struct InspectorAccessTests {
         try await ProxyFixture.run(
             """
             \(rules)rules:
-              - {match: {path: /moved}, redirect: follow}
+              - {match: {path: /moved}, redirect: {follow: true}}
 
             """,
             watchesRules: true
