@@ -134,18 +134,20 @@ extension ExchangeInspector {
 
     /// The prompt, or what is to be said; at least one line.
     var bottomLines: [ScreenLine] {
+        // Two lines above, one of the list, and one below have their place in any case.
+        let most = min(Self.noteLinesMax, max(1, size.rows - 4))
         if let prompt {
             let problem = promptProblem.flatMap {
                 ScreenText.wrapped($0, columns: size.columns).map { ScreenLine($0, .red) }
             }
             var line = ScreenLine("/", .bold)
             line.append(prompt.shown(columns: size.columns - 2).text)
-            return problem.prefix(Self.noteLinesMax) + [line]
+            return problem.prefix(most == Self.noteLinesMax ? most : most - 1) + [line]
         }
         if let note {
             let lines = note.text.split(separator: "\n", omittingEmptySubsequences: false)
                 .flatMap { ScreenText.wrapped(String($0), columns: size.columns) }
-            return lines.prefix(Self.noteLinesMax).map {
+            return lines.prefix(most).map {
                 ScreenLine($0, note.isBad ? .red : .bold)
             }
         }
