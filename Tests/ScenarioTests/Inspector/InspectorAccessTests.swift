@@ -123,14 +123,21 @@ struct InspectorAccessTests {
                 #expect(answer.status == 502, "\(host)")
                 #expect(answer["Proxy-Status"]?.contains("proxy_loop_detected") == true)
             }
-            let connect = try proxy.client()
-            #expect(try connect.connect("localhost:\(port)").status == 502)
             let origin = try proxy.origin(
                 answering: "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:\(port)/\r\n"
                     + "Content-Length: 0\r\n\r\n"
             )
             #expect(try proxy.client().get(origin.url("/moved")).status == 502)
             #expect(try proxy.client().get(origin.url("/step")).status == 502)
+        }
+    }
+
+    @Test func `no tunnel leads there`() async throws {
+        try await ProxyFixture.run(rules) { proxy in
+            let port = try InspectorFixture(proxy).address.port
+            for host in ["localhost", "127.0.0.1"] {
+                #expect(try proxy.client().connect("\(host):\(port)").status == 502)
+            }
         }
     }
 }
