@@ -37,7 +37,8 @@ package struct BodyMask {
         held.append(copying: bytes)
         if isCut { dropCutEscape() }
         if isLast || held.count >= Self.stepBytes + reach {
-            pass(upTo: isLast ? held.count : held.count - reach, isLast: isLast, isCut: isCut, &output)
+            let cut = isLast ? held.count : held.count - reach
+            pass(upTo: cut, isLast: isLast, isCut: isCut, &output)
         }
     }
 

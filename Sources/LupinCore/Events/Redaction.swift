@@ -101,6 +101,8 @@ package struct Redactor: Sendable {
     /// Masks a part of a body: known secrets, those in URLs, and members by their names.
     ///
     /// - Parameters:
+    ///   - bytes: The part.
+    ///   - members: Which members of JSON and fields of forms to hide.
     ///   - cut: How much of `bytes` to mask; the rest shows what follows.
     ///   - isStart: The body begins with `bytes`.
     ///   - isLast: The body ends with `bytes`.

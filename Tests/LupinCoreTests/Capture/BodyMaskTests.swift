@@ -125,7 +125,8 @@ struct BodyMaskTests {
     }
 
     @Test(arguments: [
-        Masks.bearer, "b3arer%2fS3cret%2Bone", "YjNhcmVyL1MzY3JldCtvbmU", "b3arer\\/S3cret\\u002bone",
+        Masks.bearer, "b3arer%2fS3cret%2Bone", "YjNhcmVyL1MzY3JldCtvbmU",
+        "b3arer\\/S3cret\\u002bone",
         "6233617265722f5333637265742b6f6e65",
     ])
     func `where a body was cut, no beginning of a secret is left`(secret: String) {
