@@ -25,10 +25,24 @@ extension CaptureFile {
     }
 
     /// Passes the ended exchanges of a query to `take`, the latest first, until it returns false.
+    ///
+    /// They are read some at a time, so that `take` may read as well.
     package func forEachLatest(
         _ query: CaptureQuery,
         _ take: (CapturedExchange) -> Bool
     ) throws(DiskProblem) {
+        var query = query
+        while true {
+            let page = try latest(query)
+            for exchange in page where !take(exchange) { return }
+            guard page.count == Self.pageCount, let last = page.last else { return }
+            query.before = last.number
+        }
+    }
+
+    private static let pageCount = 64
+
+    private func latest(_ query: CaptureQuery) throws(DiskProblem) -> [CapturedExchange] {
         var conditions = ["ended = 1"]
         var values: [(any DatabaseValueConvertible)?] = []
         func demand(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
@@ -43,14 +57,13 @@ extension CaptureFile {
         demand("method = ?", query.method)
         demand("status >= ?", query.statuses?.lowerBound)
         demand("status <= ?", query.statuses?.upperBound)
+        values.append(Self.pageCount)
         let sql =
             "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) "
-            + "ORDER BY number DESC"
-        try read { db in
-            let rows = try Row.fetchCursor(db, sql: sql, arguments: StatementArguments(values))
-            while let row = try rows.next() {
-                guard take(try Self.exchange(row)) else { return }
-            }
+            + "ORDER BY number DESC LIMIT ?"
+        return try read { db in
+            try Row.fetchAll(db, sql: sql, arguments: StatementArguments(values))
+                .map(Self.exchange)
         }
     }
 

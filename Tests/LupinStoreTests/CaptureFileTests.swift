@@ -202,6 +202,23 @@ struct CaptureFileTests {
         #expect(first == 6)
     }
 
+    @Test func `many are passed in their order, and may be read while they are`() throws {
+        let file = try folder.open()
+        var batch = CaptureBatch()
+        batch.exchanges = (1...200).map { exchange($0) }
+        batch.pieces = (1...200).map { piece($0, 1, [UInt8($0)]) }
+        try file.write(batch)
+        var found: [Int64] = []
+        var contents: [[UInt8]?] = []
+        try file.forEachLatest(CaptureQuery()) { exchange in
+            found.append(exchange.number)
+            contents.append((try? file.content(of: exchange.number, side: 3)) ?? nil)
+            return exchange.number > 2
+        }
+        #expect(found == (2...200).reversed().map { $0 })
+        #expect(contents == (2...200).reversed().map { [UInt8($0)] })
+    }
+
     @Test func `a note stays until it is emptied or its exchange goes`() throws {
         let file = try folder.open()
         let id = exchange(1).id

@@ -41,6 +41,12 @@ extension FilterTest.Comparison {
             return
         }
         switch (comparator, row.kind) {
+        case (.contains, .body): self = .inBody(Array(value.utf8))
+        case (_, .body):
+            throw FilterValueProblem(
+                message: "body can't be compared so: write \(row.example)",
+                isAboutComparator: true
+            )
         case (.equals, .address), (.isExactly, .address):
             guard let network = CIDR(value) else {
                 throw FilterValueProblem(
@@ -64,12 +70,6 @@ extension FilterTest.Comparison {
             self = .whole(NameSet([value]))
         case (.equals, _): self = .whole(NameSet([value]))
         case (.isExactly, _): self = .exact(value)
-        case (.contains, .body): self = .inBody(Array(value.utf8))
-        case (_, .body):
-            throw FilterValueProblem(
-                message: "body can't be compared so: write \(row.example)",
-                isAboutComparator: true
-            )
         case (.contains, .text), (.contains, .word), (.contains, .cache):
             self = .part(value.utf8.map(\.asciiLowercased))
         default:

@@ -50,6 +50,8 @@ final class CaptureDesk: Sendable {
     private let current: Mutex<Surroundings>
     private let keys = Atomic<UInt64>(0)
     private let queuedBytes = Atomic(0)
+    /// Exchanges whose end the thread could not take.
+    private let forgotten = Mutex<[UInt64]>([])
     /// The hosts that are captured because somebody asked for it at run time.
     private let asked = Mutex<[String]>([])
 
@@ -86,12 +88,25 @@ final class CaptureDesk: Sendable {
         guard case .success(let opened) = open() else { return }
         let queued = queuedBytes.add(bytes, ordering: .relaxed).newValue
         let isTooMuch = queued > settings.queueBytes
-        let events = isTooMuch ? events.map(\.withoutBytes) : events
+        var events = isTooMuch ? events.map(\.withoutBytes) : events
+        events += takeForgotten().map { .forget(key: $0) }
+        let handed = events
         let isTaken = opened.writer.submit { [self] in
-            opened.scribe.take(events, current.withLock { $0 })
+            opened.scribe.take(handed, current.withLock { $0 })
             queuedBytes.subtract(bytes, ordering: .releasing)
         }
-        if !isTaken { queuedBytes.subtract(bytes, ordering: .relaxed) }
+        if isTaken { return }
+        queuedBytes.subtract(bytes, ordering: .relaxed)
+        // What belongs to exchanges that have ended must not stay in memory for ever.
+        let ended = handed.compactMap(\.endedKey)
+        forgotten.withLock { $0 += ended }
+    }
+
+    private func takeForgotten() -> [UInt64] {
+        forgotten.withLock { forgotten in
+            defer { forgotten = [] }
+            return forgotten
+        }
     }
 
     /// Writes all that was handed over and closes the file.

@@ -17,12 +17,14 @@ enum CaptureEvent: Sendable {
     /// Frames are missing from here on.
     case lostFrames(key: UInt64, isFromClient: Bool)
     case end(key: UInt64, CapturedEnd)
+    /// It ended when the queue was full: nothing of it is kept.
+    case forget(key: UInt64)
 
     /// The bytes that it carries.
     var size: Int {
         switch self {
         case .bytes(_, _, let bytes), .frames(_, _, let bytes): bytes.count
-        case .begin, .body, .lost, .lostFrames, .end: 0
+        case .begin, .body, .lost, .lostFrames, .end, .forget: 0
         }
     }
 
@@ -32,7 +34,15 @@ enum CaptureEvent: Sendable {
         case .bytes(let key, let side, _): .lost(key: key, side)
         case .frames(let key, let isFromClient, _):
             .lostFrames(key: key, isFromClient: isFromClient)
-        case .begin, .body, .lost, .lostFrames, .end: self
+        case .begin, .body, .lost, .lostFrames, .end, .forget: self
+        }
+    }
+
+    /// The exchange that ends with this; nil for all that is no end.
+    var endedKey: UInt64? {
+        switch self {
+        case .end(let key, _), .forget(let key): key
+        case .begin, .body, .bytes, .lost, .frames, .lostFrames: nil
         }
     }
 }

@@ -84,6 +84,9 @@ final class CaptureScribe: Sendable {
                 draft.read(bytes, isFromClient: isFromClient, surroundings, &batch)
             case .lostFrames(let key, let isFromClient):
                 open[key]?.direction(isFromClient, surroundings).lose()
+            case .forget(let key):
+                touched.remove(key)
+                if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
             case .end(let key, let end):
                 touched.remove(key)
                 guard let draft = open.removeValue(forKey: key) else { return }
@@ -158,6 +161,9 @@ private final class ExchangeDraft {
             batch.messages.append((row.number, message))
         }
     }
+
+    /// Drops what is written of it.
+    func forget(in batch: inout CaptureBatch) { batch.forgotten.append(row.number) }
 
     /// Adds what is certain of its bodies, for those who watch.
     func flush(into batch: inout CaptureBatch) {

@@ -134,6 +134,7 @@ struct ExchangeFilterTests {
         ("duration>5", 9, 1, "\"5\" has no unit; write 5s"),
         ("duration~5", 0, 9, "duration is a number: write duration>1s"),
         ("host>a", 0, 5, "host can't be compared so: write host:*.acme.dev"),
+        ("body:a", 0, 5, "body can't be compared so: write body~\"out of stock\""),
         ("host:", 5, 0, "a value is missing behind host, as in host:*.acme.dev"),
         ("(status:200", 0, 1, "this parenthesis is not closed"),
         ("status:200)", 10, 1, "this parenthesis closes nothing"),

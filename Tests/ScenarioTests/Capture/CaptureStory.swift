@@ -1,0 +1,98 @@
+// How a test lets exchanges be captured, and looks at what was kept.
+import Foundation
+import LupinTestKit
+import Testing
+
+extension ProxyFixture {
+    /// The capture's folder is `DIR/capture`.
+    static let captureFolder = adminSocket + "capture: {path: DIR/capture}\n"
+    /// Every exchange is captured.
+    static let capturing = captureFolder + "rules: [{match: {path: /**}, capture: true}]\n"
+
+    var capturePath: String { "\(directory)/capture" }
+
+    /// Sends JSON to the admin interface.
+    @discardableResult
+    func admin(_ method: String, _ path: String, json: String) throws -> ScriptedMessage {
+        let client = try adminClient()
+        defer { client.close() }
+        let lines = head(
+            "\(method) \(path) HTTP/1.1",
+            "Host: lupin",
+            "Content-Type: application/json",
+            "Content-Length: \(json.utf8.count)"
+        )
+        try client.send(lines + json)
+        return try client.response(to: method)
+    }
+
+    /// The detail of an exchange that has ended, once all of it is written.
+    func captured(_ id: String) throws -> RecordLine {
+        // What a worker has is handed over at the end of its turn; a note is written behind it.
+        for _ in 0..<3 { try settle() }
+        let note = try admin("PUT", "/v1/exchanges/\(id)/note", json: "{\"marked\":true}")
+        #expect(note.status == 200)
+        return try adminJSON("/v1/exchanges/\(id)")
+    }
+
+    /// The detail of the exchange with this place in the log.
+    func captured(_ place: Int = 0) throws -> RecordLine {
+        var id: String?
+        try eventually("record \(place) of an exchange") {
+            let records = recordsSoFar().filter { $0["event"] == "exchange" }
+            id = records.count > place ? records[place]["id"] : nil
+            return id != nil
+        }
+        return try captured(try #require(id))
+    }
+
+    /// The kept content of a body; nil for none.
+    func body(_ side: String, of detail: RecordLine) throws -> String? {
+        let id = try #require(detail["record.id"] ?? detail["live.id"])
+        let answer = try admin("GET", "/v1/exchanges/\(id)/bodies/\(side)")
+        return answer.status == 200 ? answer.bodyText : nil
+    }
+
+    /// The messages of a WebSocket: direction, kind and text of each.
+    func messages(of detail: RecordLine) throws -> [String] {
+        let id = try #require(detail["record.id"])
+        let answer = try adminJSON("/v1/exchanges/\(id)/messages")
+        return (0..<answer.count("messages")).map { i in
+            let parts = ["from", "kind", "text"].map { answer["messages.\(i).\($0)"] ?? "-" }
+            return parts.joined(separator: " ")
+        }
+    }
+
+    /// What `lupin har export` makes of all exchanges; too long for a pipe.
+    func archive() throws -> Data {
+        let file = "\(directory)/all.har"
+        let script = "\"$0\" har export --socket \"$1\" > \"$2\""
+        let arguments = ["-c", script, Lupin.path, adminPath, file]
+        let result = try Lupin.run(program: "/bin/sh", arguments)
+        #expect(result.code == 0, "\(result.errors)")
+        return try Data(contentsOf: URL(filePath: file))
+    }
+
+    /// Every byte of every file of the capture.
+    func capturedBytes() throws -> Data {
+        var all = Data()
+        for name in try FileManager.default.contentsOfDirectory(atPath: capturePath) {
+            all += try Data(contentsOf: URL(filePath: "\(capturePath)/\(name)"))
+        }
+        return all
+    }
+}
+
+extension RecordLine {
+    /// What is said of a captured body.
+    func side(_ word: String) -> [String: String] {
+        for i in 0..<count("bodies") where self["bodies.\(i).side"] == word {
+            var facts: [String: String] = [:]
+            for key in ["bytes", "kept", "truncated", "type", "coding", "withheld"] {
+                facts[key] = self["bodies.\(i).\(key)"]
+            }
+            return facts
+        }
+        return [:]
+    }
+}
