@@ -11,21 +11,6 @@ extension ProxyFixture {
 
     var capturePath: String { "\(directory)/capture" }
 
-    /// Sends JSON to the admin interface.
-    @discardableResult
-    func admin(_ method: String, _ path: String, json: String) throws -> ScriptedMessage {
-        let client = try adminClient()
-        defer { client.close() }
-        let lines = head(
-            "\(method) \(path) HTTP/1.1",
-            "Host: lupin",
-            "Content-Type: application/json",
-            "Content-Length: \(json.utf8.count)"
-        )
-        try client.send(lines + json)
-        return try client.response(to: method)
-    }
-
     /// The detail of an exchange that has ended, once all of it is written.
     func captured(_ id: String) throws -> RecordLine {
         // What a worker has is handed over at the end of its turn; a note is written behind it.

@@ -50,6 +50,7 @@ struct InspectorFixture {
 
 extension ProxyFixture {
     /// Sends a request with a JSON body to the admin socket.
+    @discardableResult
     func admin(_ method: String, _ path: String, json: String) throws -> ScriptedMessage {
         let client = try adminClient()
         defer { client.close() }
