@@ -207,6 +207,8 @@ final class Snapshot: Sendable {
     let credentialUsers: CredentialUsers
     /// The client certificate for origins where no rule sets one.
     let clientCertificate: CertificateFiles?
+    /// Whether there is one; asked for every request, and cheaper than a look at it.
+    let hasClientCertificate: Bool
     /// The TLS contexts for origins, as rules demand them.
     let securities: OriginSecurities
     /// No parent proxy is configured, so none is looked up.
@@ -259,6 +261,7 @@ final class Snapshot: Sendable {
         self.secrets = secrets
         credentialUsers = CredentialUsers(configuration.settings.access.credentials)
         clientCertificate = configuration.settings.upstream.tls.clientCertificate
+        hasClientCertificate = clientCertificate != nil
         securities = OriginSecurities(configuration.settings.upstream.tls, anchors: anchors)
         waits = Waits(configuration.settings.timeouts)
         limits = configuration.settings.limits

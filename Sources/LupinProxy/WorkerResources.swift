@@ -8,6 +8,8 @@ import LupinWire
 final class WorkerResources {
     let loop: EventLoop
     let shared: Shared
+    // That of `shared`, stored here: one reference less to count for every exchange.
+    let history: ExchangeHistory
     let pool: UpstreamPool
     let windowGrowth = WindowGrowth()
     let resolver: Resolver
@@ -50,6 +52,8 @@ final class WorkerResources {
     init(loop: EventLoop, shared: Shared, workerCount: Int) {
         self.loop = loop
         self.shared = shared
+        history = shared.history
+        keepsHistory = shared.history.isOn
         wall = (loop.now, SystemCall.wallMicroseconds() &- Int64(loop.now))
         self.workerCount = workerCount
         snapshot = shared.snapshot
@@ -91,7 +95,7 @@ final class WorkerResources {
     }
 
     /// Whether ended exchanges are kept in memory.
-    var keepsHistory: Bool { shared.history.isOn }
+    let keepsHistory: Bool
 
     /// A random number, for decisions that must differ between processes.
     func chance() -> UInt64 { random.next() }

@@ -39,11 +39,13 @@ package struct LineFieldRow: Sendable, Equatable {
 /// ends with the latter's key, and a quotation mark when the value is a text.
 final class LineTexts: Sendable {
     private let count: Int
-    /// By field, and by the number of its objects that are already open; the last one is for the
-    /// first field of a line.
+    /// By field, by the number of its objects that are already open, and by the number of other
+    /// objects to close before it; the last of the second ones is for the first field of a line.
     private let openings: [Fragment]
-    /// The number of openings per field.
+    /// The number of openings per field and number of objects to close.
     private static let room = 5
+    /// The numbers of objects that may have to be closed, 0 among them.
+    private static let closings = 4
     /// By former and latter field: the number of objects that both are in.
     private let shared: [UInt8]
     /// The number of objects that each field is in.
@@ -58,27 +60,37 @@ final class LineTexts: Sendable {
         shared = groups.flatMap { former in
             groups.map { UInt8(zip(former, $0).prefix { $0 == $1 }.count) }
         }
+        precondition(groups.allSatisfy { $0.count < Self.closings }, "a field lies too deep")
         openings = Field.allCases.enumerated().flatMap { i, field in
-            (0..<Self.room).map { open in
+            (0..<Self.room).flatMap { open in
                 let isFirst = open == Self.room - 1
                 let begun = groups[i].dropFirst(isFirst ? 0 : open).map { #""\#($0)":{"# }
-                return Fragment(
+                let text =
                     (isFirst ? "{" : ",") + begun.joined() + #""\#(paths[i][groups[i].count])":"#
-                        + (field.row.isText ? "\"" : "")
-                )
+                    + (field.row.isText ? "\"" : "")
+                return (0..<Self.closings).map {
+                    Fragment(String(repeating: "}", count: $0) + text)
+                }
             }
         }
+    }
+
+    /// The place of an opening.
+    @inline(__always)
+    private func place(_ field: Int, open: Int, closing: Int) -> Int {
+        (field &* Self.room &+ open) &* Self.closings &+ closing
     }
 
     /// Appends the text before the value of a field, given the preceding field.
     @inline(__always)
     fileprivate func open(_ field: Int, behind last: Int?, to output: inout TextCursor) {
         guard let last else {
-            return output.append(openings[field &* Self.room &+ Self.room &- 1])
+            return output.append(openings[place(field, open: Self.room &- 1, closing: 0)])
         }
         let open = Int(shared[last &* count &+ field])
-        output.close(Int(depths[last]) &- open)
-        output.append(openings[field &* Self.room &+ open])
+        output.append(
+            openings[place(field, open: open, closing: Int(depths[last]) &- open)]
+        )
     }
 
     /// Closes the objects of `last` that `field` isn't in.

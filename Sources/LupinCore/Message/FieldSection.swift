@@ -76,8 +76,12 @@ extension FieldSection {
         String(copying: storage.span.extracting(range.range))
     }
 
-    package func first(_ known: FieldName) -> Line? {
-        guard names.contains(known) else { return nil }
+    /// The first line of a known field; nil if there is none, which costs a look at `names`.
+    @inlinable @inline(__always) package func first(_ known: FieldName) -> Line? {
+        names.contains(known) ? find(known) : nil
+    }
+
+    @usableFromInline func find(_ known: FieldName) -> Line? {
         for line in lines where line.known == known { return line }
         return nil
     }

@@ -23,15 +23,10 @@ package enum HopByHop {
     ) -> Wishes {
         var wishes = Wishes()
         if fields.lists("upgrade", in: .connection) { wishes.upgrade = upgrade(in: fields) }
-        mark(&fields) { known in
-            switch known {
-            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings,
-                .transferEncoding, .proxyAuthenticate, .proxyAuthenticationInfo:
-                true
-            case .proxyAuthorization: !keepsProxyAuthorization
-            default: false
-            }
-        }
+        mark(
+            &fields,
+            keepsProxyAuthorization ? ofRequests : ofRequests.with(.proxyAuthorization)
+        )
         return wishes
     }
 
@@ -45,17 +40,19 @@ package enum HopByHop {
         keepsProxyAuthenticate: Bool = false,
         keepsAltSvc: Bool
     ) {
-        mark(&fields) { known in
-            switch known {
-            case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .transferEncoding,
-                .proxyAuthorization, .proxyAuthenticationInfo:
-                true
-            case .proxyAuthenticate: !keepsProxyAuthenticate
-            case .altSvc: !keepsAltSvc
-            default: false
-            }
-        }
+        var names = ofResponses
+        if !keepsProxyAuthenticate { names.insert(.proxyAuthenticate) }
+        if !keepsAltSvc { names.insert(.altSvc) }
+        mark(&fields, names)
     }
+
+    /// The fields of a request's connection, whatever else is asked for.
+    private static let ofRequests = ofBoth.with(.http2Settings).with(.proxyAuthenticate)
+    /// The same for responses.
+    private static let ofResponses = ofBoth.with(.proxyAuthorization)
+    private static let ofBoth = FieldNameSet().with(.connection).with(.keepAlive)
+        .with(.proxyConnection).with(.te).with(.upgrade).with(.transferEncoding)
+        .with(.proxyAuthenticationInfo)
 
     /// Marks hop-by-hop fields that adapters added, which must not control a connection.
     ///
@@ -73,18 +70,16 @@ package enum HopByHop {
 
     /// Marks the field that was kept for a parent proxy, when the request does not go to one.
     package static func dropProxyAuthorization(_ fields: inout FieldSection) {
-        mark(&fields) { $0 == .proxyAuthorization }
+        mark(&fields, FieldNameSet().with(.proxyAuthorization))
     }
 
-    private static func mark(_ fields: inout FieldSection, _ isHopByHop: (FieldName) -> Bool) {
-        var namesOthers = false
-        for i in fields.lines.indices {
-            let known = fields.lines[i].known
-            guard known != .other, isHopByHop(known) else { continue }
+    private static func mark(_ fields: inout FieldSection, _ names: FieldNameSet) {
+        // Most messages have none of them.
+        guard fields.names.meets(names) else { return }
+        for i in fields.lines.indices where names.contains(fields.lines[i].known) {
             fields.lines[i].isHopByHop = true
-            if known == .connection { namesOthers = true }
         }
-        if namesOthers { markNominated(&fields) }
+        if names.contains(.connection), fields.first(.connection) != nil { markNominated(&fields) }
     }
 
     /// RFC 9110 §7.6.1: "Intermediaries MUST parse a received Connection header field […] and, for

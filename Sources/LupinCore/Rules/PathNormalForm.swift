@@ -44,8 +44,17 @@ package struct NormalPath: Sendable, Equatable {
     ///
     /// Looks at eight bytes at a time, and at the query, too.
     package static func mayHaveDotSegments(_ pathAndQuery: Span<UInt8>) -> Bool {
-        pathAndQuery.place(of: 0x2E) < pathAndQuery.count
-            || pathAndQuery.place(of: 0x25) < pathAndQuery.count
+        var i = 0
+        while pathAndQuery.count &- i >= 8 {
+            let word = pathAndQuery.word(at: i)
+            if word.marks(of: 0x2E) | word.marks(of: 0x25) != 0 { return true }
+            i &+= 8
+        }
+        while i < pathAndQuery.count {
+            if pathAndQuery[i] == 0x2E || pathAndQuery[i] == 0x25 { return true }
+            i &+= 1
+        }
+        return false
     }
 
     /// Whether nothing must change at the `%` or `/` at `i`.

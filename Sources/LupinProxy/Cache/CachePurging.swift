@@ -6,9 +6,12 @@ import LupinStore
 extension Exchange {
     /// The policy of the cache that a PURGE addresses; nil when the request isn't for the cache:
     /// without a policy a PURGE goes to the origin like any method.
-    var purgedCache: CachePolicy? {
-        guard let plan, request.method == .purge, plan.respond == nil else { return nil }
-        return plan.cache
+    var purgedCache: CachePolicy? { isPurge ? plan?.cache : nil }
+
+    /// Whether the request is for the cache.
+    var isPurge: Bool {
+        guard let plan, request.method == .purge else { return false }
+        return plan.respond == nil && plan.cache != nil
     }
 
     /// Answers a PURGE: drops the stored responses of its URL, and of the URL that the steps of

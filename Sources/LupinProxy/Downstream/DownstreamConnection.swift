@@ -273,6 +273,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
     private func rest() {
         isResting = true
         restsSince = resources.loop.now
+        let http1 = http1
         http1.expectRequest()
         channel.pump = self
         if channel.isReadableNow || http1.holdsBytes {

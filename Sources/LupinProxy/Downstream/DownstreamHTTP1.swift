@@ -6,6 +6,8 @@ import LupinWire
 /// The client's side of one HTTP/1.1 connection, exchange after exchange.
 final class DownstreamHTTP1: Downstream {
     private let channel: Channel
+    // The channel's, stored here: access through the channel costs a retain and a release.
+    private let input: InputBuffer
     private let slot: ParkingSlot
     private let reader: HTTP1BodyReader
     private let writer: HTTP1BodyWriter
@@ -47,6 +49,7 @@ final class DownstreamHTTP1: Downstream {
     ) {
         self.gate = gate
         self.channel = channel
+        input = channel.input
         self.clientEnds = clientEnds
         self.slot = slot
         reader = HTTP1BodyReader(channel, side: .downstream, limits: limits)
@@ -77,7 +80,7 @@ final class DownstreamHTTP1: Downstream {
     /// Whether a byte of the next head has come.
     var hasBegun: Bool { parser.hasBegun }
 
-    var bytesReceived: UInt64 { channel.bytesReceived - UInt64(channel.input.count) }
+    var bytesReceived: UInt64 { channel.bytesReceived - UInt64(input.count) }
     var bytesSent: UInt64 { channel.bytesSent }
 
     /// Prepares for the next request.
@@ -98,17 +101,17 @@ final class DownstreamHTTP1: Downstream {
     }
 
     /// Whether bytes have come that were not parsed yet.
-    var holdsBytes: Bool { !channel.input.isEmpty }
+    var holdsBytes: Bool { !input.isEmpty }
 
     /// Leaves the channel to another user.
     func leave() { channel.pump = nil }
 
     /// The next request, if its head is complete.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
+        let parser = parser
         while true {
-            if !channel.input.isEmpty {
-                let consumed = try feed()
-                channel.input.discard(consumed)
+            if !input.isEmpty {
+                input.discard(try feed(parser))
                 if parser.isComplete { return begin(parser.take()) }
             }
             switch try receive() {
@@ -144,8 +147,8 @@ final class DownstreamHTTP1: Downstream {
         return request
     }
 
-    private func feed() throws(LupinError) -> Int {
-        let input = channel.input
+    private func feed(_ parser: RequestParser) throws(LupinError) -> Int {
+        let input = input
         do throws(MessageProblem) {
             return try parser.feed(input.bytes)
         } catch {
@@ -176,7 +179,7 @@ final class DownstreamHTTP1: Downstream {
     }
 
     var hasBodyWaiting: Bool {
-        if !channel.input.isEmpty { return true }
+        if !input.isEmpty { return true }
         return (try? channel.receive()) == .bytes
     }
 

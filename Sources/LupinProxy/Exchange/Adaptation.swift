@@ -21,6 +21,11 @@ final class AdaptedRequest {
     /// The target whose shelf in the pool belongs to the request's way.
     var target: KnownTarget? { known?.directHop == hop ? known : nil }
 
+    /// Sends the head; here, where no copy of it is needed.
+    func begin(on upstream: any Upstream, _ options: RequestOptions) throws(LupinError) {
+        try upstream.begin(request.head, options)
+    }
+
     /// A copy with conditions of the cache instead of the client's.
     func with(_ conditions: ValidationConditions) -> AdaptedRequest {
         var conditional = request

@@ -127,8 +127,11 @@ extension Exchange {
 
     /// Whether Max-Forwards of TRACE or OPTIONS is 0; else decrements it (RFC 9110 §7.6.2).
     private func isAtLastHop() -> Bool {
-        guard request.method == .trace || request.method == .options,
-            let text = request.fields.value(of: .maxForwards),
+        switch request.method {
+        case .trace, .options: break
+        default: return false
+        }
+        guard let text = request.fields.value(of: .maxForwards),
             let hops = NumberReader.unsigned(text, max: UInt64(UInt32.max))
         else { return false }
         if hops == 0 { return true }

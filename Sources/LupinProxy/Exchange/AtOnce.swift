@@ -53,7 +53,7 @@ extension Exchange {
         let cause = Promotion.atMatch(
             plan,
             isPatient: waits.isPatient,
-            isPurge: purgedCache != nil,
+            isPurge: isPurge,
             asksForOwner: mustAskForOwner(at: known.origin)
         )
         if let cause { return cause }

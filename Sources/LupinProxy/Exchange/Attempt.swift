@@ -87,7 +87,7 @@ final class Attempt {
             facts.tls = secured.filter.session.version
             exchange.record.trust = secured.trust
         }
-        try upstream.begin(adapted.request.head, options())
+        try adapted.begin(on: upstream, options())
         try startUpload(to: upstream)
         exchange.note(.sent(upstream))
     }
@@ -164,7 +164,17 @@ final class Attempt {
 
     /// Notes the wait before the attempt began, in microseconds.
     func noteWait(_ microseconds: UInt64) {
-        if microseconds > 0 { facts.timing.blocked = Int64(clamping: microseconds) }
+        guard microseconds > 0 else { return }
+        var timing = facts.timing
+        timing.blocked = Int64(clamping: microseconds)
+        facts.timing = timing
+    }
+
+    /// Notes how the connection was made.
+    func note(_ connection: ConnectionNotes) {
+        var changed = facts
+        changed.take(connection)
+        facts = changed
     }
 
     /// Notes the state of the connection before it is released.
@@ -374,8 +384,11 @@ final class Attempt {
         // The body may break off while it is inspected.
         hasSentBytes = true
         let now = exchange.slot.loop.now
-        facts.timing.wait = Int64(now &- max(sentAt, lastUpload))
-        facts.timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
+        // Changed aside: a change in place is checked for exclusive access.
+        var timing = facts.timing
+        timing.wait = Int64(now &- max(sentAt, lastUpload))
+        timing.send = Int64(max(sentAt, lastUpload) &- sentAt)
+        facts.timing = timing
         if let upstream = exchange.upstream { observe(upstream) }
         exchange.note(.response(response.head.status))
         return response

@@ -29,7 +29,7 @@ extension Attempt {
                 protocols: protocols,
                 noting: notes
             )
-            facts.take(notes)
+            note(notes)
             isConnected = true
             switch connected {
             case .http1(let connection):
@@ -42,7 +42,7 @@ extension Attempt {
                 return connection.lease()
             }
         } catch {
-            facts.take(notes)
+            note(notes)
             isEveryAddressRefused = error.isEveryAddressRefused
             throw error.error
         }

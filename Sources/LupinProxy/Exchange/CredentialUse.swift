@@ -78,6 +78,7 @@ extension Exchange {
 
     /// Whether something is attached only to the owner's requests.
     func isForOwner(at origin: Origin) -> Bool {
+        if plan == nil, !snapshot.hasClientCertificate { return false }
         let isConnect = request.method == .connect
         let certificate = snapshot.clientCertificate
         guard let plan else {

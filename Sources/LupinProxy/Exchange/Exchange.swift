@@ -35,7 +35,12 @@ final class Exchange: Rostered {
 
     /// nil when no rule matches.
     var plan: Plan?
-    var waits: Waits
+    /// The timeouts that the plan sets; nil for those of the settings.
+    private var ownWaits: Waits?
+    var waits: Waits {
+        get { ownWaits ?? snapshot.waits }
+        set { ownWaits = newValue }
+    }
     /// When `timeouts.total` expires, in microseconds of the loop's clock.
     var totalDeadline = UInt64.max
     /// When `retry.per_try` expires for the attempt under way.
@@ -112,19 +117,30 @@ final class Exchange: Rostered {
         self.resources = resources
         self.snapshot = snapshot
         self.enclosure = enclosure
-        self.request = request?.takeHead() ?? RequestHead()
-        framing = request?.framing ?? .none
-        expectsContinue = request?.expectsContinue ?? false
-        acceptsTrailers = request?.acceptsTrailers ?? false
-        waits = snapshot.waits
+        if let request {
+            self.request = request.takeHead()
+            framing = request.framing
+            expectsContinue = request.expectsContinue
+            acceptsTrailers = request.acceptsTrailers
+        } else {
+            self.request = RequestHead()
+            framing = .none
+            expectsContinue = false
+            acceptsTrailers = false
+        }
         logLevel = snapshot.logLevel
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
-        record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
+        // Completed before it is stored: every change of the stored one would be checked.
+        var record = ExchangeRecord(
+            id: resources.nextID(),
+            startMicroseconds: resources.wallNow
+        )
         record.rules.version = snapshot.version
         record.headers = snapshot.headers
-        hasRequest = request != nil
         if enclosure != nil { record.mode = .intercept }
+        self.record = record
+        hasRequest = request != nil
     }
 
     /// The point where a task takes the exchange over.

@@ -25,7 +25,7 @@ extension Exchange {
         let isDue = finished.isDue
         var fields = finished.takeFields()
         if resources.keepsHistory, isDue {
-            resources.shared.history.append(&finished, &fields, changed: sent)
+            resources.history.append(&finished, &fields, changed: sent)
         }
         // This memory, or what came back for it, serves the connection's next request.
         swap(&fields.request, &request.fields)

@@ -82,11 +82,12 @@ final class UpstreamHTTP1: Upstream {
     }
 
     func nextHead() throws(LupinError) -> ParsedResponse? {
+        let parser = parser
         while true {
             if !input.isEmpty {
                 responseHasBegun = true
-                input.discard(try feed())
-                if parser.isComplete { return take() }
+                input.discard(try feed(parser))
+                if parser.isComplete { return take(from: parser) }
             }
             switch try receive() {
             case .bytes: continue
@@ -112,7 +113,6 @@ final class UpstreamHTTP1: Upstream {
     }
 
     func release(to pool: UpstreamPool) {
-        channel.pump = nil
         // Above all for connections that close: the next request needs a new one.
         if let secured { pool.keepTicket(of: secured, for: hop) }
         if mayPersist, reader.isComplete, input.isEmpty, !channel.hasStaged,
@@ -130,7 +130,7 @@ final class UpstreamHTTP1: Upstream {
     /// other end of a tunnel would take it for a regular end.
     func abort() { channel.close(reset: true) }
 
-    private func feed() throws(LupinError) -> Int {
+    private func feed(_ parser: ResponseParser) throws(LupinError) -> Int {
         let input = input
         do throws(MessageProblem) {
             return try parser.feed(input.bytes, requestMethod: method)
@@ -151,7 +151,7 @@ final class UpstreamHTTP1: Upstream {
         }
     }
 
-    private func take() -> ParsedResponse {
+    private func take(from parser: ResponseParser) -> ParsedResponse {
         let response = parser.take()
         if !response.isInterim {
             mayPersist = response.keepAlive
