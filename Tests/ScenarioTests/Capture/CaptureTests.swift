@@ -115,7 +115,8 @@ struct CaptureTests {
     @Test func `a body is cut at the rule's limit, and no secret shows at the cut`() async throws {
         let rules =
             ProxyFixture.captureFolder + """
-                tokens: {api: {bearer: "planted-s3cret-token", header: {name: X-T}, plain_http: true}}
+                tokens:
+                  api: {bearer: "planted-s3cret-token", header: {name: X-T}, plain_http: true}
                 rules: [{match: {path: /**}, capture: {bodies: 64B}, request: [{auth: api}]}]
 
                 """
