@@ -94,9 +94,14 @@ struct RepeatedClientTests {
         try await ProxyFixture.run { proxy in
             let equal = try EqualRequests(proxy)
             if farewell == .finWithRequest {
-                // Both are there before lupin looks.
+                // Both are there before lupin looks: its worker is held meanwhile.
+                let isHeld = Bell()
                 let isSent = Bell()
-                proxy.proxy.executors[0].mailbox.post { _ = isSent.wait() }
+                proxy.proxy.executors[0].mailbox.post {
+                    isHeld.ring()
+                    _ = isSent.wait()
+                }
+                #expect(isHeld.wait())
                 try equal.client.send(equal.request)
                 equal.client.shutdownWrite()
                 isSent.ring()
