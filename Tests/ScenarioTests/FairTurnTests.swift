@@ -21,7 +21,12 @@ struct FairTurnTests {
                 #expect(try client.get("http://a.test/first").status == 204)
             }
             let isSent = Bell()
-            proxy.proxy.executors[0].mailbox.post { _ = isSent.wait() }
+            let isHeld = Bell()
+            proxy.proxy.executors[0].mailbox.post {
+                isHeld.ring()
+                _ = isSent.wait()
+            }
+            #expect(isHeld.wait())
             let request = head("GET http://a.test/many HTTP/1.1", "Host: a.test")
             try greedy.send(String(repeating: request, count: count))
             try modest.send("GET", "http://a.test/one")
