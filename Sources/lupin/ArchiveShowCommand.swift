@@ -50,7 +50,9 @@ struct ArchiveShowCommand: ParsableCommand {
             throw ExitCode.failure
         }
         print(url)
-        if !isPrinted { BrowserOpening.open(url, before) }
+        if isPrinted { return }
+        guard let socket = try? place.client().path else { return }
+        BrowserOpening.open(url, beside: socket, before)
     }
 
     private func content() throws(RecordProblem) -> [UInt8] {

@@ -60,7 +60,9 @@ struct InspectCommand: ParsableCommand {
             throw failure(reply.sentence)
         }
         print(url)
-        if !isPrinted { BrowserOpening.open(url, before) }
+        if isPrinted { return }
+        guard let socket = try? place.client().path else { return }
+        BrowserOpening.open(url, beside: socket, before)
     }
 
     /// Adds the hosts to those that are captured.

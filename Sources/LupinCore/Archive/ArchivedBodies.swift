@@ -78,7 +78,7 @@ extension JSONLine {
     /// Appends a text as it is: neither shortened nor made harmless for a terminal.
     ///
     /// `text` is valid UTF-8.
-    mutating func add(_ key: String, exact text: Span<UInt8>) {
+    package mutating func add(_ key: String, exact text: Span<UInt8>) {
         add(key)
         bytes.append(0x22)
         var start = 0

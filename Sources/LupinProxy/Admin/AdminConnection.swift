@@ -86,8 +86,7 @@ final class AdminConnection {
         let bytesMax = isProven ? Self.bodyBytesMax : Self.unprovenBodyBytesMax
         if let length = request.framing.knownLength, length > UInt64(bytesMax) { throw .longBody }
         let body = try await receiveBody(upTo: bytesMax)
-        let isBySocket = if case .local = guarded { true } else { false }
-        try await send(await answer(AdminRequest(head, body: body, isBySocket: isBySocket)))
+        try await send(await answer(AdminRequest(head, body: body, by: guarded.entry)))
         guard http1.mayPersist else { return false }
         http1.recycle(head.fields)
         return true

@@ -112,7 +112,7 @@ struct AdminDesk {
     ///
     /// It may hold secrets, so only the socket gives it.
     private func rules(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
-        guard request.isBySocket else {
+        guard request.entry == .socket else {
             throw AdminAnswer(403, sentence: "only the socket gives the text of the rules file")
         }
         let configuration = shared.snapshot.configuration

@@ -13,6 +13,14 @@ enum AdminGuard {
     /// The connection came to the inspector's listener, which is on loopback.
     case inspector(InspectorSessions, listener: SocketAddress)
 
+    var entry: AdminRequest.Entry {
+        switch self {
+        case .local: .socket
+        case .remote: .http
+        case .inspector: .page
+        }
+    }
+
     /// Whether anybody who can reach the listener may make this request.
     func isOpen(_ request: RequestHead) -> Bool {
         guard case .inspector = self else { return false }
@@ -37,6 +45,7 @@ enum AdminGuard {
             guard Self.isNamed([listener], by: request) else {
                 return refused(421, "ask for it by its address or as localhost")
             }
+            if Self.isNavigation(to: "/", request) { return nil }
             // Fetch standard: a browser says where a request comes from.
             let site = request.fields.value(of: "Sec-Fetch-Site") ?? "none"
             guard site == "none" || site == "same-origin" else {
@@ -52,6 +61,15 @@ enum AdminGuard {
             let word = Self.bearer(of: request)
             return word.map(sessions.admits) == true ? nil : unauthorized
         }
+    }
+
+    /// Whether a browser's window is led to this path, by whatever page or file.
+    ///
+    /// Nobody but the person sees the response, and it is the same for everybody.
+    private static func isNavigation(to path: String, _ request: RequestHead) -> Bool {
+        request.method == .get && request.pathText == path
+            && request.fields.value(of: "Sec-Fetch-Mode") == "navigate"
+            && request.fields.value(of: "Sec-Fetch-Dest") == "document"
     }
 
     private var unauthorized: AdminAnswer {

@@ -11,11 +11,20 @@ struct AdminRequest: Sendable {
     let target: String
     let contentType: String
     let body: [UInt8]
-    /// Whether it came by the socket, so that its client may read the rules file.
-    let isBySocket: Bool
+    /// Where it came from.
+    let entry: Entry
 
-    init(_ head: RequestHead, body: [UInt8], isBySocket: Bool = false) {
-        self.isBySocket = isBySocket
+    enum Entry: Sendable {
+        /// This user, or root.
+        case socket
+        /// The browser that has the inspector's page.
+        case page
+        /// Whoever has the token of `admin.http`, such as a program that watches.
+        case http
+    }
+
+    init(_ head: RequestHead, body: [UInt8], by entry: Entry) {
+        self.entry = entry
         method = head.method
         target = head.pathText
         path = String(target.prefix { $0 != "?" })
@@ -40,6 +49,17 @@ struct AdminRequest: Sendable {
             throw AdminAnswer(400, sentence: "\(name) is a number")
         }
         return number
+    }
+
+    /// Demands that it came from the owner: what acts in the owner's name, with the owner's
+    /// credentials, is not for the token of `admin.http`.
+    /// - Throws: The refusal of a request by `admin.http`.
+    func demandOwner() throws(AdminAnswer) {
+        switch entry {
+        case .socket, .page: return
+        case .http:
+            throw AdminAnswer(403, sentence: "only the socket and the inspector may do this")
+        }
     }
 
     /// Demands that the body says to be JSON.
@@ -116,8 +136,8 @@ struct AdminAnswer: Error {
     /// Scripts and styles of the page alone; images and previews only from memory.
     private static let pagePolicy = """
         default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-        connect-src 'self'; frame-src blob:; base-uri 'none'; form-action 'none'; \
-        frame-ancestors 'none'; require-trusted-types-for 'script'
+        connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+        require-trusted-types-for 'script'
         """
 
     static func notAllowed(_ methods: String) -> AdminAnswer {

@@ -117,6 +117,7 @@ struct ArchiveDesk {
     // MARK: What is to be shown
 
     private func taken(_ request: AdminRequest) throws(AdminAnswer) -> AdminAnswer {
+        try request.demandOwner()
         try request.demandJSON()
         do throws(ArchiveProblem) {
             try ArchiveReader.check(request.body.span)

@@ -18,7 +18,9 @@ struct InspectorDesk {
     func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
         switch request.path {
         case "/v1/inspector":
-            return request.method == .post ? try await opened() : .notAllowed("POST")
+            guard request.method == .post else { return .notAllowed("POST") }
+            try request.demandOwner()
+            return try await opened()
         case "/v1/capture":
             return try await capture(request)
         default: break
@@ -171,10 +173,14 @@ struct InspectorDesk {
     private func capture(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
         switch request.method {
         case .get, .head: break
+        case .put, .delete: try request.demandOwner()
+        default: return .notAllowed("GET, HEAD, PUT, DELETE")
+        }
+        switch request.method {
         case .put: try await capture(hosts: request.json())
         case .delete:
             try await write { file throws(DiskProblem) in try file.clear() }
-        default: return .notAllowed("GET, HEAD, PUT, DELETE")
+        default: break
         }
         let settings = shared.captures.settings
         var size: (exchanges: Int, bytes: Int) = (0, 0)
@@ -228,7 +234,7 @@ extension JSONLine {
         add("bytes", UInt64(max(0, message.bytes)))
         add("truncated", message.isTruncated)
         if let text = String(validating: message.content, as: UTF8.self), message.kind != "binary" {
-            add("text", text: text)
+            add("text", exact: text.utf8Span.span)
         } else {
             add("base64", text: Base64Text.encode(message.content))
         }

@@ -27,9 +27,11 @@ struct RulesDesk {
         case "/v1/rules/list": return request.isReading ? list() : .notAllowed("GET, HEAD")
         case "/v1/rules/preview":
             guard request.method == .post else { return .notAllowed("POST") }
+            try request.demandOwner()
             return try preview(request.json())
         case "/v1/rules/append":
             guard request.method == .post else { return .notAllowed("POST") }
+            try request.demandOwner()
             return try await append(request.json())
         default: return nil
         }

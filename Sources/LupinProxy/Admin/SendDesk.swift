@@ -23,8 +23,9 @@ struct SendDesk {
         /// As it is shown: values to hide are marked.
         let shown: RecordedExchange.Head
         let shownURL: String
-        /// As it was; nil when only the masked form is kept.
+        /// As it was, for the same origin; nil when only the masked form is kept.
         var fields: [(name: String, value: String)]?
+        var origin: Origin?
         var url: String?
         let id: String
         let bodyBytes: UInt64
@@ -43,6 +44,7 @@ struct SendDesk {
     func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
         guard request.path == "/v1/send" else { return nil }
         guard request.method == .post else { return .notAllowed("POST") }
+        try request.demandOwner()
         let wish = try request.json()
         var original: Original?
         if let id = wish["of"]?.string { original = try await self.original(id) }
@@ -75,6 +77,7 @@ struct SendDesk {
         if case .remembered(let entry) = found {
             let record = entry.record
             if let head = record.request, let origin = record.origin {
+                original.origin = origin
                 original.url = "\(origin.scheme.name)://\(origin.authority)\(head.pathText)"
                 original.fields = head.fields.lines.map {
                     (head.fields.text($0.name), head.fields.text($0.value))
@@ -127,7 +130,7 @@ struct SendDesk {
         guard let target = HTTPURL(url) else {
             throw AdminAnswer(400, sentence: "url is no http or https URL")
         }
-        var fields = try fields(wish, original)
+        var fields = try fields(wish, original, for: target.origin)
         let body: [UInt8]
         if let written = try writtenBody(wish) {
             body = written
@@ -162,7 +165,8 @@ struct SendDesk {
 
     private func fields(
         _ wish: JSONValue,
-        _ original: Original?
+        _ original: Original?,
+        for origin: Origin
     ) throws(AdminAnswer) -> [(name: String, value: String)] {
         let wished: [[String]]
         if let list = wish["fields"] {
@@ -175,15 +179,21 @@ struct SendDesk {
         }
         var fields: [(name: String, value: String)] = []
         for pair in wished where !Self.ownFields.contains(pair[0].lowercased()) {
-            fields.append((pair[0], try value(pair, of: original)))
+            fields.append((pair[0], try value(pair, of: original, for: origin)))
         }
         return fields
     }
 
     /// The value of a field: that of the recorded request, where its mark stands for it.
-    private func value(_ pair: [String], of original: Original?) throws(AdminAnswer) -> String {
+    ///
+    /// A hidden value goes to no other origin than before.
+    private func value(
+        _ pair: [String],
+        of original: Original?,
+        for origin: Origin
+    ) throws(AdminAnswer) -> String {
         guard pair[1].contains(Self.mark) else { return pair[1] }
-        if let original, let fields = original.fields,
+        if let original, let fields = original.fields, original.origin == origin,
             let place = original.shown.fields.firstIndex(of: pair), place < fields.count,
             fields[place].name.lowercased() == pair[0].lowercased()
         {

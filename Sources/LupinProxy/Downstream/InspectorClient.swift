@@ -3,35 +3,19 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// A client's side that sends a body from memory, discards the response and never leaves.
+/// A client's side that sends a body from memory.
 ///
 /// The response is looked at in the history and in the capture.
-final class InspectorClient: Downstream {
+final class InspectorClient: AbsentClient {
     let requestBody: any BodySource
-    private let none = NoClient()
     private(set) var isCommitted = false
 
     init(body: [UInt8]) { requestBody = BytesBody(body) }
 
-    var isClientGone: Bool { false }
-    var hasBodyWaiting: Bool { false }
-    var isRequestComplete: Bool { true }
-    var mayPersist: Bool { false }
-    var localAddress: IPAddress? { nil }
-    var ends: (peer: SocketAddress, local: SocketAddress)? { nil }
-    var bytesReceived: UInt64 { 0 }
-    var bytesSent: UInt64 { 0 }
-
-    func attach(_ pump: (any ChannelPump)?) {}
-    func sendInterim(_ head: ResponseHead) throws(LupinError) {}
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
-        return none.begin(head, body)
+        return DiscardedBody()
     }
-    func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {}
-    func openTunnel() -> (source: any BodySource, sink: any BodySink) { none.openTunnel() }
-    func cutShort(atOnce: Bool) {}
-    func abort() {}
 }
 
 extension Client {

@@ -3,12 +3,12 @@ import LupinCore
 import LupinIO
 import LupinWire
 
-/// A client's side that sends nothing, discards everything and never leaves.
-final class NoClient: Downstream {
-    var requestBody: any BodySource { BytesBody([]) }
+/// A client's side without a connection: it discards everything and never leaves.
+protocol AbsentClient: Downstream {}
+
+extension AbsentClient {
     var isClientGone: Bool { false }
     var hasBodyWaiting: Bool { false }
-    var isCommitted: Bool { false }
     var isRequestComplete: Bool { true }
     var mayPersist: Bool { false }
     var localAddress: IPAddress? { nil }
@@ -18,13 +18,20 @@ final class NoClient: Downstream {
 
     func attach(_ pump: (any ChannelPump)?) {}
     func sendInterim(_ head: ResponseHead) throws(LupinError) {}
-    func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink { nobody }
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {}
-    func openTunnel() -> (source: any BodySource, sink: any BodySink) { (BytesBody([]), nobody) }
+    func openTunnel() -> (source: any BodySource, sink: any BodySink) {
+        (BytesBody([]), DiscardedBody())
+    }
     func cutShort(atOnce: Bool) {}
     func abort() {}
+}
 
-    private var nobody: any BodySink { DiscardedBody() }
+/// A client's side that sends nothing.
+final class NoClient: AbsentClient {
+    var requestBody: any BodySource { BytesBody([]) }
+    var isCommitted: Bool { false }
+
+    func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink { DiscardedBody() }
 }
 
 extension Client {

@@ -61,6 +61,38 @@ struct AdminHTTPTests {
         }
     }
 
+    /// The token is for programs that watch; what acts as the owner wants the owner.
+    @Test func `over TCP nothing is sent, no rule is written and no inspector opened`() async throws
+    {
+        let reserved = try ReservedPort()
+        let port = reserved.number
+        let rules = """
+            admin: {socket: DIR/s, http: {address: 127.0.0.1:\(port), token: \(Self.token)}}
+            """
+        try await ProxyFixture.run(rules, watchesRules: true) { _ in
+            for (method, path) in [
+                ("POST", "/v1/send"), ("POST", "/v1/rules/preview"), ("POST", "/v1/rules/append"),
+                ("POST", "/v1/inspector"), ("PUT", "/v1/capture"), ("DELETE", "/v1/capture"),
+                ("POST", "/v1/archives"),
+            ] {
+                let client = try ScriptedClient(to: .loopback(port: port))
+                defer { client.close() }
+                try client.send(
+                    head(
+                        "\(method) \(path) HTTP/1.1",
+                        "Host: localhost:\(port)",
+                        "Authorization: Bearer \(Self.token)",
+                        "Content-Type: application/json",
+                        "Content-Length: 2"
+                    ) + "{}"
+                )
+                let answer = try client.response(to: method)
+                #expect(answer.status == 403, "\(path)")
+                #expect(answer.bodyText.contains("socket"), "\(answer.bodyText)")
+            }
+        }
+    }
+
     @Test func `silent connections keep out nobody who knows the token`() async throws {
         let reserved = try ReservedPort()
         let port = reserved.number

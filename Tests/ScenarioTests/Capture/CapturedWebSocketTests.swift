@@ -49,4 +49,27 @@ struct CapturedWebSocketTests {
             )
         }
     }
+
+    /// A line of the log is bounded; what a person captured is not.
+    @Test func `a long message is given as it is`() async throws {
+        try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
+            let origin = try PlayedOrigin()
+            let client = try proxy.client()
+            try client.send("GET", origin.url("/chat"), Self.wish)
+            let far = try origin.accept()
+            try far.request()
+            try far.send(Self.consent)
+            #expect(try client.response().status == 101)
+            let text = String(repeating: "a\tbc\u{2028}", count: 2000)
+            let length = text.utf8.count
+            try far.send([0x81, 126, UInt8(length >> 8), UInt8(length & 0xFF)] + Array(text.utf8))
+            _ = try client.stream.text(4 + length)
+            client.shutdownWrite()
+            far.close()
+            #expect(try client.waitForEnd() == .finished)
+            let id = try #require(try proxy.captured()["record.id"])
+            let answer = try proxy.adminJSON("/v1/exchanges/\(id)/messages")
+            #expect(answer["messages.0.text"] == text)
+        }
+    }
 }

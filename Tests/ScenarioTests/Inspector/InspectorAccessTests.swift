@@ -42,7 +42,7 @@ struct InspectorAccessTests {
             #expect(page["Content-Type"] == "text/html; charset=utf-8")
             let policy = try #require(page["Content-Security-Policy"])
             #expect(policy.hasPrefix("default-src 'none'; script-src 'self'"))
-            #expect(!policy.contains("unsafe"))
+            #expect(!policy.contains("unsafe") && !policy.contains("frame-src"))
             #expect(page["X-Content-Type-Options"] == "nosniff")
             #expect(page["X-Frame-Options"] == "DENY")
             #expect(page["Cache-Control"] == "no-store")
@@ -70,6 +70,30 @@ struct InspectorAccessTests {
             for (fields, status) in rows {
                 #expect(try inspector.ask("GET", "/v1/status", fields + [bearer]).status == status)
                 #expect(try inspector.ask("GET", "/", fields).status == status, "\(fields)")
+            }
+        }
+    }
+
+    /// `lupin inspect` opens a file of the user's, which leads there.
+    @Test func `the page itself may be navigated to, and nothing else of it`() async throws {
+        try await ProxyFixture.run(rules) { proxy in
+            let inspector = try InspectorFixture(proxy)
+            let bearer = "Authorization: Bearer \(try inspector.token())"
+            func from(_ site: String, _ mode: String, _ place: String) -> [String] {
+                [
+                    "Sec-Fetch-Site: \(site)", "Sec-Fetch-Mode: \(mode)",
+                    "Sec-Fetch-Dest: \(place)",
+                ]
+            }
+            let top = from("cross-site", "navigate", "document")
+            #expect(try inspector.ask("GET", "/", top).status == 200)
+            #expect(try inspector.ask("GET", "/v1/status", top + [bearer]).status == 403)
+            #expect(try inspector.ask("GET", "/page/main.js", top).status == 403)
+            #expect(try inspector.ask("POST", "/", top).status == 403)
+            for fields in [
+                from("cross-site", "navigate", "iframe"), from("cross-site", "no-cors", "script"),
+            ] {
+                #expect(try inspector.ask("GET", "/", fields).status == 403)
             }
         }
     }

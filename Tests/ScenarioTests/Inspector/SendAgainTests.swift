@@ -68,6 +68,7 @@ struct SendAgainTests {
                 "X-Note: plain"
             )
             #expect(first.bodyText.contains("|sid=planted-cookie|plain|"))
+            _ = try proxy.records(1)
             let id = try #require(try proxy.adminJSON("/v1/exchanges/last")["record.id"])
             let again = try self.id(proxy.admin("POST", "/v1/send", json: "{\"of\":\"\(id)\"}"))
             let found = try proxy.exchange(again)
@@ -96,6 +97,27 @@ struct SendAgainTests {
             #expect(count("Cookie: sid=planted-cookie\r\n", in: origin) == 3)
             #expect(count("X-Note: edited\r\n", in: origin) == 1)
             #expect(origin.receivedText.hasSuffix("\r\n\r\nnew"))
+        }
+    }
+
+    @Test func `what is hidden goes to the origin that it was for, and to no other`() async throws {
+        try await ProxyFixture.run(rules) { proxy in
+            let (origin, other) = (try origin(proxy), try origin(proxy))
+            try proxy.client().get(origin.url("/a"), "Cookie: sid=planted-cookie")
+            _ = try proxy.records(1)
+            let shown = try proxy.adminJSON("/v1/exchanges/last")
+            let id = try #require(shown["record.id"])
+            for fields in ["", ",\"fields\":[[\"X-A\",\"b\"]]"] {
+                let json = "{\"of\":\"\(id)\",\"url\":\"\(other.url("/a"))\"\(fields)}"
+                let answer = try proxy.admin("POST", "/v1/send", json: json)
+                #expect(answer.status == (fields.isEmpty ? 409 : 202))
+                if fields.isEmpty {
+                    #expect(answer.bodyText.contains("the value of Cookie is hidden"))
+                }
+                if answer.status == 202 { _ = try proxy.exchange(try self.id(answer)) }
+            }
+            #expect(!other.receivedText.contains("planted-cookie"))
+            #expect(count("GET /a HTTP/1.1\r\n", in: other) == 1)
         }
     }
 

@@ -1,0 +1,74 @@
+// `lupin inspect`: opens the page in a browser, of a running lupin or of one that it starts.
+import Foundation
+import LupinTestKit
+import Testing
+
+struct InspectCommandTests {
+    /// A browser that says what it was started with, and keeps the file that it was given.
+    private func place() throws -> CommandPlace {
+        let place = try CommandPlace()
+        try place.install(
+            "xdg-open",
+            #"cp "${1#file://}" "$place/page"; printf '%s' "$*" > "$place/half"; "#
+                + #"mv "$place/half" "$place/arguments""#
+        )
+        return place
+    }
+
+    private func run(_ place: CommandPlace, _ arguments: String...) throws -> Lupin.Result {
+        try Lupin.run(
+            arguments,
+            environment: [
+                "HOME": place.home, "XDG_CONFIG_HOME": "\(place.home)/.config",
+                "XDG_RUNTIME_DIR": place.home, "TMPDIR": place.folder.path, "DISPLAY": ":0",
+                "PATH": "\(place.programs):/usr/bin:/bin",
+            ]
+        )
+    }
+
+    @Test func `the browser gets the address by a file, and no list of processes shows its code`()
+        async throws
+    {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let place = try place()
+            let result = try run(place, "inspect", "--socket", proxy.adminPath)
+            #expect(result.code == 0, "\(result.errors)")
+            let url = result.output.split(separator: "\n").first.map(String.init) ?? ""
+            #expect(url.contains("/#code="))
+            try eventually("the browser has started") {
+                place.content("\(place.folder.path)/arguments") != nil
+            }
+            let arguments = try #require(place.content("\(place.folder.path)/arguments"))
+            #expect(!arguments.contains("code="), "\(arguments)")
+            let file = try #require(arguments.split(separator: "file://").last.map(String.init))
+            let modes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect(modes[.posixPermissions] as? Int == 0o600)
+            #expect(place.content("\(place.folder.path)/page")?.contains(url) == true)
+        }
+    }
+
+    @Test func `with --print nothing is opened`() async throws {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let place = try place()
+            let result = try run(place, "inspect", "--print", "--socket", proxy.adminPath)
+            #expect(result.code == 0)
+            #expect(place.names(place.home) == [])
+        }
+    }
+
+    @Test func `a host is captured from then on, beside those before`() async throws {
+        try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
+            let place = try place()
+            for host in ["a.example", "b.example"] {
+                let arguments = ["inspect", "--print", "--capture", host, "--socket"]
+                let result = try Lupin.run(
+                    arguments + [proxy.adminPath],
+                    environment: ["HOME": place.home, "PATH": place.programs]
+                )
+                #expect(result.code == 0, "\(result.errors)")
+            }
+            let capture = try proxy.adminJSON("/v1/capture")
+            #expect(capture.list("hosts") == ["a.example", "b.example"])
+        }
+    }
+}
