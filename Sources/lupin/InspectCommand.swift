@@ -9,9 +9,12 @@ struct InspectCommand: ParsableCommand {
         abstract: "Look at exchanges and their bodies, and send requests again.",
         discussion: """
             Prints the address of the running lupin's inspector, and opens it by xdg-open where \
-            there is a display. The address works once. With --terminal, the exchanges are \
-            shown in the terminal: ? lists the keys. --capture keeps the exchanges of a host \
-            with their bodies, until lupin ends.
+            there is a display. The address works once. If no lupin runs, it starts one, which \
+            serves until you end it, and prints the address on standard error.
+
+            With --terminal, the exchanges of the running lupin are shown in the terminal: ? \
+            lists the keys. --capture keeps the exchanges of a host with their bodies, until \
+            lupin ends.
 
               lupin inspect
               lupin inspect --capture api.example
@@ -37,7 +40,6 @@ struct InspectCommand: ParsableCommand {
     @OptionGroup var place: AdminPlace
 
     func run() throws {
-        if !hosts.isEmpty { try capture() }
         guard terminal else { return try openPage() }
         guard Terminal.isStandardInput, Terminal.isStandardOutput else {
             throw ValidationError(
@@ -49,50 +51,64 @@ struct InspectCommand: ParsableCommand {
                 "this terminal (TERM) can't show a screen; lupin log --follow prints lines"
             )
         }
+        if !hosts.isEmpty {
+            try ask { inspector, loop async throws(AdminProblem) in
+                try await inspector.capture(on: loop)
+            }
+        }
         let code = try TerminalInspector.run(at: place)
         if code != .success { throw code }
     }
 
     private func openPage() throws {
         let before = ChildSignals.block()
-        let reply = try answer("POST", "/v1/inspector", body: nil)
-        guard let url = JSONValue(parsing: reply.body.span)?["url"]?.string else {
-            throw failure(reply.sentence)
+        // Who names a socket means a lupin that runs.
+        if place.socket == nil, !isServed { return try serve(before) }
+        let isPrinted = isPrinted
+        try ask { inspector, loop async throws(AdminProblem) in
+            let url = try await inspector.address(on: loop)
+            print(url)
+            if !isPrinted { BrowserOpening.open(url, beside: inspector.client.path, before) }
         }
-        print(url)
-        if isPrinted { return }
-        guard let socket = try? place.client().path else { return }
-        BrowserOpening.open(url, beside: socket, before)
     }
 
-    /// Adds the hosts to those that are captured.
-    private func capture() throws {
-        let reply = try answer("GET", "/v1/capture", body: nil)
-        let captured = JSONValue(parsing: reply.body.span)?["hosts"]?.list?.compactMap(\.string)
-        var line = JSONLine()
-        line.openObject()
-        line.add("hosts", list: (captured ?? []) + hosts)
-        line.closeObject()
-        let changed = try answer("PUT", "/v1/capture", body: line.bytes)
-        if !changed.isSuccess { throw failure(changed.sentence) }
+    private var isServed: Bool {
+        AdminClient.answer("GET", "/v1/status", socket: nil, rulesFile: place.rulesFile) != nil
     }
 
-    private func answer(_ method: String, _ path: String, body: [UInt8]?) throws -> AdminReply {
-        do throws(AdminProblem) {
-            return try AdminClient.ask(
-                method,
-                path,
-                body: body,
-                socket: place.socket,
-                rulesFile: place.rulesFile
+    /// Asks the running lupin.
+    private func ask(
+        _ body:
+            @escaping @Sendable (
+                RunningInspector, EventLoop
+            ) async throws(AdminProblem) -> Void
+    ) throws {
+        let (place, hosts) = (place, hosts)
+        let code = try ControlLoop.run { executor in
+            await RunningInspector.ask(at: place, capturing: hosts, on: executor.loop, body)
+        }
+        if code != .success { throw code }
+    }
+
+    /// Serves in this process until a signal ends it, and opens the page of that.
+    private func serve(_ before: SignalsBefore) throws {
+        let (place, hosts, isPrinted) = (place, hosts, isPrinted)
+        let arguments = place.rulesFile.map { ["--rules", $0] } ?? []
+        let open: @Sendable (RunningInspector, EventLoop) async throws(AdminProblem) -> Void = {
+            inspector,
+            loop async throws(AdminProblem) in
+            let url = try await inspector.address(on: loop)
+            // Standard output has the records.
+            StandardError.print("lupin: inspector at \(url)")
+            if !isPrinted { BrowserOpening.open(url, beside: inspector.client.path, before) }
+        }
+        try ServeCommand.parse(arguments).serve { executor in
+            _ = await RunningInspector.ask(
+                at: place,
+                capturing: hosts,
+                on: executor.loop,
+                open
             )
-        } catch {
-            throw failure(error.message)
         }
-    }
-
-    private func failure(_ sentence: String) -> ExitCode {
-        StandardError.print("lupin: \(sentence)")
-        return .failure
     }
 }

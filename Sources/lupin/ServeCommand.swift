@@ -59,7 +59,10 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() throws { try serve() }
+
+    /// Serves until a signal ends it; `started` runs once requests are served.
+    func serve(started: (@Sendable (LoopExecutor) async -> Void)? = nil) throws {
         let rules = try LocatedRules(explicit: rulesFile)
         let overrides = Overrides(listeners: listen.map(\.settings), workers: workers)
         let configuration = overrides.applied(to: rules.configuration)
@@ -79,7 +82,8 @@ struct ServeCommand: ParsableCommand {
             logger: logger,
             environment: LocatedRules.environment,
             allowsColour: !LocatedLog.isColourRefused,
-            logsSecrets: unsafeLogSecrets
+            logsSecrets: unsafeLogSecrets,
+            started: started
         )
         let code = service.run()
         if code != .success { throw code }

@@ -19,6 +19,8 @@ struct Service: Sendable {
     /// Whether records on a terminal may be coloured.
     let allowsColour: Bool
     let logsSecrets: Bool
+    /// Runs beside the proxy once that serves; nil for nothing.
+    let started: (@Sendable (LoopExecutor) async -> Void)?
 
     /// The exit code of the process, confined to the control loop.
     private final class Ending {
@@ -76,6 +78,7 @@ struct Service: Sendable {
             return .cannotBind
         }
         logger.notice("\(greeting(proxy))")
+        if let started { Task(executorPreference: executor) { await started(executor) } }
         await answer(signals, for: proxy, on: executor, isForTerminal)
         return nil
     }

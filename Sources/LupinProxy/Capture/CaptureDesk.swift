@@ -102,6 +102,28 @@ final class CaptureDesk: Sendable {
         forgotten.withLock { $0 += ended }
     }
 
+    /// Drops what is too old, also where nothing is captured any more.
+    func sweep() {
+        guard let opened = openedToSweep else { return }
+        opened.writer.submit { [self] in opened.scribe.drop(by: settings) }
+    }
+
+    /// The file, if there is one; another lupin that has it sweeps it, which is no problem.
+    private var openedToSweep: Opened? {
+        state.withLock { state in
+            switch state {
+            case .opened(let opened): return opened
+            case .failed, .closed: return nil
+            case .untouched:
+                guard let folder, CaptureFile.exists(in: folder), let opened = try? openNow() else {
+                    return nil
+                }
+                state = .opened(opened)
+                return opened
+            }
+        }
+    }
+
     private func takeForgotten() -> [UInt64] {
         forgotten.withLock { forgotten in
             defer { forgotten = [] }

@@ -21,15 +21,25 @@ final class CaptureScribe: Sendable {
 
     /// Takes the events of a worker, in their order.
     func take(_ events: [CaptureEvent], _ surroundings: CaptureDesk.Surroundings) {
-        let settings = surroundings.settings
         let batch = drafts.withLock { drafts in
             for event in events { drafts.take(event, surroundings) }
             return drafts.takeBatch()
         }
+        attempt { file throws(DiskProblem) in try file.write(batch) }
+        drop(by: surroundings.settings)
+    }
+
+    /// Drops exchanges that are older than `capture.keep`, or beyond `capture.disk`.
+    func drop(by settings: CaptureSettings) {
         let oldest = SystemCall.wallMicroseconds() - settings.keep.milliseconds * 1000
-        do throws(DiskProblem) {
-            try file.write(batch)
+        attempt { file throws(DiskProblem) in
             try file.drop(startedBefore: oldest, bytesMax: settings.diskBytes)
+        }
+    }
+
+    private func attempt(_ change: (CaptureFile) throws(DiskProblem) -> Void) {
+        do throws(DiskProblem) {
+            try change(file)
         } catch {
             let isNews = drafts.withLock { $0.noteFailure() }
             if isNews { logger.warning("the capture can't be written: \(error)") }

@@ -33,6 +33,8 @@ final class Control {
     private var written: Configuration
     /// Where the inspector's page is served.
     private(set) var inspectorAddress: SocketAddress?
+    /// The slot in which the sweeping of captures waits.
+    private let sweeping: ParkingSlot
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
@@ -43,6 +45,7 @@ final class Control {
         self.shared = shared
         self.workers = workers
         self.surroundings = surroundings
+        sweeping = ParkingSlot(on: loop)
         rulesFile = surroundings.source?.file
         written = shared.snapshot.configuration
     }
@@ -81,11 +84,26 @@ final class Control {
         admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
         self.admin = admin
         watch(shared.snapshot.configuration.files)
+        let local = LoopLocal(self, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) { await local.value.sweepCaptures() }
+    }
+
+    /// How often captured exchanges that are too old are dropped; `capture.keep` is no shorter.
+    private static let sweepTime = Duration.seconds(60)
+
+    private func sweepCaptures() async {
+        while !isStopping {
+            shared.captures.sweep()
+            let wake = loop.deadline(in: Self.sweepTime)
+            _ = await sweeping.park(for: .cut, until: wake)
+        }
+        sweeping.retire()
     }
 
     /// Stops the admin server and accepts no more rules; a reload under way finishes.
     func stop() async {
         isStopping = true
+        sweeping.wake(.cut)
         for watch in watches.values { watch.close() }
         watches = [:]
         await admin?.close()

@@ -1,5 +1,6 @@
 // `lupin inspect`: opens the page in a browser, of a running lupin or of one that it starts.
 import Foundation
+import Glibc
 import LupinTestKit
 import Testing
 
@@ -70,5 +71,29 @@ struct InspectCommandTests {
             let capture = try proxy.adminJSON("/v1/capture")
             #expect(capture.list("hosts") == ["a.example", "b.example"])
         }
+    }
+
+    @Test func `where no lupin runs, one is started and serves`() throws {
+        let folder = try Folder()
+        let file = try folder.write("lupin.yaml", "lupin: 1\nlisten: {address: \"127.0.0.1:0\"}\n")
+        let lupin = try RunningLupin(
+            "inspect",
+            "--print",
+            "--capture",
+            "a.example",
+            "--rules",
+            file
+        )
+        var line = try lupin.nextLine()
+        while !line.contains("#code=") { line = try lupin.nextLine() }
+        let place = "\(lupin.runtime.path)/lupin.sock"
+        let status = try Lupin.run("status", "--json", "--socket", place)
+        #expect(status.code == 0, "\(status.errors)")
+        let client = ScriptedClient(over: try PlainSocket.connect(toPath: place))
+        defer { client.close() }
+        try client.send("GET /v1/capture HTTP/1.1\r\nHost: lupin\r\n\r\n")
+        #expect(RecordLine(try client.response().bodyText)?.list("hosts") == ["a.example"])
+        lupin.signal(SIGTERM)
+        #expect(lupin.end() == 0)
     }
 }
