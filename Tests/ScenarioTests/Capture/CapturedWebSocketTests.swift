@@ -12,15 +12,21 @@ struct CapturedWebSocketTests {
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
+    /// Both ends of a WebSocket through the proxy.
+    private func open(_ proxy: ProxyFixture) throws -> (ScriptedClient, OriginConnection) {
+        let origin = try PlayedOrigin()
+        let client = try proxy.client()
+        try client.send("GET", origin.url("/chat"), Self.wish)
+        let far = try origin.accept()
+        try far.request()
+        try far.send(Self.consent)
+        #expect(try client.response().status == 101)
+        return (client, far)
+    }
+
     @Test func `messages of both directions are kept, compressed ones too`() async throws {
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url("/chat"), Self.wish)
-            let far = try origin.accept()
-            try far.request()
-            try far.send(Self.consent)
-            #expect(try client.response().status == 101)
+            let (client, far) = try open(proxy)
             // RFC 6455 §5.7: "Hello", masked; in two fragments; a ping.
             let masked: [UInt8] = [
                 0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58,
@@ -53,13 +59,7 @@ struct CapturedWebSocketTests {
     /// A line of the log is bounded; what a person captured is not.
     @Test func `a long message is given as it is`() async throws {
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
-            let origin = try PlayedOrigin()
-            let client = try proxy.client()
-            try client.send("GET", origin.url("/chat"), Self.wish)
-            let far = try origin.accept()
-            try far.request()
-            try far.send(Self.consent)
-            #expect(try client.response().status == 101)
+            let (client, far) = try open(proxy)
             let text = String(repeating: "a\tbc\u{2028}", count: 2000)
             let length = text.utf8.count
             try far.send([0x81, 126, UInt8(length >> 8), UInt8(length & 0xFF)] + Array(text.utf8))
