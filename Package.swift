@@ -74,7 +74,7 @@ let package = Package(
             name: "LupinProxy",
             dependencies: [
                 "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-                "LupinInspector", "LupinCore", logging,
+                "LupinRedis", "LupinInspector", "LupinCore", logging,
             ],
             swiftSettings: strict
         ),
@@ -94,6 +94,7 @@ let package = Package(
             dependencies: ["CLinux", "CZlib", grdb],
             swiftSettings: strict
         ),
+        .target(name: "LupinRedis", dependencies: ["CHiredis"], swiftSettings: strict),
         .target(
             name: "LupinInspector",
             exclude: ["page"],
@@ -112,6 +113,11 @@ let package = Package(
             name: "CBrotli",
             pkgConfig: "libbrotlidec",
             providers: [.apt(["libbrotli-dev"])]
+        ),
+        .systemLibrary(
+            name: "CHiredis",
+            pkgConfig: "hiredis",
+            providers: [.apt(["libhiredis-dev"])]
         ),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
@@ -161,6 +167,11 @@ let package = Package(
         .testTarget(
             name: "LupinRulesTests",
             dependencies: ["LupinRules", "LupinCore", "LupinTestKit"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LupinRedisTests",
+            dependencies: ["LupinRedis", "LupinTestKit"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -24,6 +24,8 @@ final class WorkerResources {
     let monitors: StageMonitors
     /// What exchanges have for the capture.
     let captured: CaptureOutbox
+    /// The way to the cache that several machines share; nil when there is none.
+    private(set) var redis: RedisClient?
     /// The generation of the secrets that the sink redacts.
     private var knownSecrets = 0
     /// The exchanges under way.
@@ -76,6 +78,7 @@ final class WorkerResources {
         captured = CaptureOutbox(shared.captures)
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
         captured.flushSoon = { [weak self] in self?.handOverSoon() }
+        adoptSharedTier()
     }
 
     /// Uses another snapshot for new exchanges from now on.
@@ -92,6 +95,14 @@ final class WorkerResources {
             style: shared.recordStyle(settings.log),
             redactor: snapshot.redactor
         )
+        adoptSharedTier()
+    }
+
+    private func adoptSharedTier() {
+        let tier = shared.responses.shared
+        guard redis?.tier !== tier else { return }
+        redis?.close()
+        redis = tier.map { RedisClient($0, self) }
     }
 
     /// Whether ended exchanges are kept in memory.
@@ -276,6 +287,7 @@ final class WorkerResources {
         sink.flush()
         captured.flush()
         pool.closeAll()
+        redis?.close()
     }
 }
 

@@ -16,6 +16,8 @@ final class DecodingContext {
     var listHash = ContentHash()
     /// The names under `tokens`, including those with a problem.
     var tokenNames: [String] = []
+    /// The keys `share` of tokens that machines share.
+    var sharedTokens: [YAMLNode.Entry] = []
 
     init(source: SourceFile, surroundings: Surroundings) {
         self.source = source

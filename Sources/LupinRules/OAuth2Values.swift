@@ -5,6 +5,7 @@ import LupinCore
 extension DecodingContext {
     private static let oauth2Keys = [
         "grant", "url", "client", "scope", "params", "refresh_token", "store",
+        "share",
     ]
 
     /// The decoded keys; nil when a key is absent or has a problem.
@@ -16,6 +17,7 @@ extension DecodingContext {
         var parameters: [OAuth2Source.Parameter] = []
         var refreshToken: SecretText?
         var store: String?
+        var isShared: Bool? = false
         var isBroken = false
     }
 
@@ -53,6 +55,7 @@ extension DecodingContext {
         source.parameters = parts.parameters
         source.refreshToken = parts.refreshToken
         source.store = parts.store
+        source.isShared = parts.isShared ?? false
         return source
     }
 
@@ -80,6 +83,9 @@ extension DecodingContext {
         case "store":
             let name = text(node, expected: "a path", example: "~/.local/state/lupin/acme.json")
             set(\.store, name.flatMap { path($0, at: node) })
+        case "share":
+            set(\.isShared, boolean(node))
+            if parts.isShared == true { sharedTokens.append(entry) }
         default:
             unknownKey(entry, in: "oauth2", known: DecodingContext.oauth2Keys)
             parts.isBroken = true
@@ -94,6 +100,10 @@ extension DecodingContext {
     ) -> Bool {
         let token = entries.first { $0.key == "refresh_token" }
         let store = entries.first { $0.key == "store" }
+        let sharing = entries.first { entry in
+            guard case .scalar("true", _) = entry.value.content else { return false }
+            return entry.key == "share"
+        }
         switch grant {
         case .clientCredentials:
             for extra in [token, store].compactMap({ $0 }) {
@@ -111,7 +121,12 @@ extension DecodingContext {
                 )
                 return false
             }
-            if store == nil {
+            if let store, sharing != nil {
+                let message = "\"store\" and \"share\" exclude each other"
+                error(.key, message, at: store, hint: "share keeps the refresh token, too")
+                return false
+            }
+            if store == nil, sharing == nil {
                 let message = "when the server rotates it, the new one is lost at the next start"
                 warning(.oauth, message, at: token, hint: "write store: and a path for it")
             }

@@ -37,7 +37,7 @@ extension DecodingContext {
     }
 
     private func parentProxy(_ raw: String, at node: YAMLNode) -> ParentProxy? {
-        guard let url = proxyURL(raw, at: node) else { return nil }
+        guard let url = userinfoURL(raw, at: node) else { return nil }
         guard url.contains("://") else {
             let known = ["direct", "environment"]
             if let near = nearest(to: url, among: known) {
@@ -69,7 +69,7 @@ extension DecodingContext {
     ///
     /// References before a literal `@` are percent-encoded, so that a password may contain `@`, `/`
     /// and `%`.
-    private func proxyURL(_ raw: String, at node: YAMLNode) -> String? {
+    func userinfoURL(_ raw: String, at node: YAMLNode) -> String? {
         let pieces = ValuePiece.pieces(of: raw)
         let lastAt = pieces.lastIndex {
             if case .text(let text) = $0 { return text.contains("@") }

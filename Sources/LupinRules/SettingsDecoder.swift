@@ -26,6 +26,13 @@ struct SettingsDecoder {
             settings.upstream.proxy =
                 context.withoutLoop(settings.upstream.proxy, settings.listeners, at: proxyNode)
         }
+        if !settings.cacheStore.shared.isOn {
+            for entry in context.sharedTokens {
+                let message =
+                    "tokens are shared by the server of cache.store.shared, and there is none"
+                context.error(.key, message, at: entry, hint: "lupin help caching shows one")
+            }
+        }
         return rules
     }
 
@@ -88,6 +95,7 @@ struct SettingsDecoder {
         }
         decode(inside, in: name)
         if name == "cache.store" { context.check(&settings.cacheStore, inside) }
+        if name == "cache.store.shared" { context.check(settings.cacheStore.shared, entry) }
         if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
     }
 
@@ -163,6 +171,9 @@ struct SettingsDecoder {
                 home: context.surroundings.home
             )
             set(&settings.cacheStore.path, context.folder(node, setting, usual: usual))
+        case .sharedServer:
+            set(&settings.cacheStore.shared.server, context.sharedServer(node))
+        case .sharedKey: set(&settings.cacheStore.shared.key, context.sharedKey(node))
         case .logDestination: set(&settings.log.to, context.logDestination(node))
         case .logHeaders: set(&settings.log.headers, context.loggedHeaders(node))
         case .redactedHeaders: set(&settings.log.redact.headers, context.redactedHeaders(node))

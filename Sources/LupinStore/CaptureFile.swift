@@ -10,7 +10,7 @@ package final class CaptureFile: Sendable {
     private let lock: OpenFile
 
     /// Another format is deleted, not converted: captures are for days.
-    private static let version = 1
+    private static let version = 2
     private static let name = "exchanges.sqlite"
 
     /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
@@ -79,8 +79,10 @@ package final class CaptureFile: Sendable {
         configuration.busyMode = .timeout(0.5)
         configuration.prepareDatabase { db in
             // Deleted bodies are overwritten: they may be what somebody wanted gone.
+            // Whole pages go through the journal: few large ones cost less than many small ones.
             try db.execute(
                 sql: """
+                    PRAGMA page_size = 16384;
                     PRAGMA synchronous = NORMAL;
                     PRAGMA journal_size_limit = 8388608;
                     PRAGMA secure_delete = FAST;
@@ -91,7 +93,11 @@ package final class CaptureFile: Sendable {
         return configuration
     }
 
-    /// An exchange under way has no line; there are few of these, so their index is small.
+    /// Rows are only added at the end of their tables: an index over random IDs would touch as many
+    /// pages as there are exchanges, so `known` lists the IDs of each batch (`KnownIDs`).
+    ///
+    /// An exchange under way has no line; there are few of these, so their index is small. The `key`
+    /// of a body is `8 * exchange + side`; what is short stands in `content`, the rest in pieces.
     private static let schema = """
         CREATE TABLE exchange (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -105,19 +111,21 @@ package final class CaptureFile: Sendable {
             line BLOB NOT NULL,
             heads BLOB NOT NULL
         );
-        CREATE UNIQUE INDEX exchange_by_id ON exchange (id);
+        CREATE TABLE known (
+            last INTEGER NOT NULL,
+            ids BLOB NOT NULL
+        );
         CREATE INDEX exchange_under_way ON exchange (number) WHERE ended = 0;
         CREATE TABLE body (
-            exchange INTEGER NOT NULL,
-            side INTEGER NOT NULL,
+            key INTEGER PRIMARY KEY,
             bytes INTEGER NOT NULL,
             kept INTEGER NOT NULL,
             truncated TEXT NOT NULL,
             type TEXT NOT NULL,
             coding TEXT NOT NULL,
             withheld TEXT NOT NULL,
-            PRIMARY KEY (exchange, side)
-        ) WITHOUT ROWID;
+            content BLOB
+        );
         CREATE TABLE piece (
             exchange INTEGER NOT NULL,
             side INTEGER NOT NULL,
@@ -141,8 +149,18 @@ package final class CaptureFile: Sendable {
             marked INTEGER NOT NULL,
             comment TEXT NOT NULL
         ) WITHOUT ROWID;
-        PRAGMA user_version = 1;
+        PRAGMA user_version = 2;
         """
+
+    /// The keys of an exchange's bodies.
+    static func bodyKeys(of exchange: Int64) -> ClosedRange<Int64> {
+        let first = bodyKey(of: exchange, 0)
+        return first...first + 7
+    }
+
+    static func bodyKey(of exchange: Int64, _ side: Int) -> Int64 {
+        exchange &* 8 + Int64(side & 7)
+    }
 
     private static func dropUnended(_ db: Database) throws {
         let numbers = try Int64.fetchAll(db, sql: "SELECT number FROM exchange WHERE ended = 0")
@@ -151,10 +169,13 @@ package final class CaptureFile: Sendable {
 
     /// Deletes an exchange with all that belongs to it.
     static func delete(_ number: Int64, in db: Database) throws {
-        for table in ["piece", "message", "body"] {
+        for table in ["piece", "message"] {
             try db.cachedStatement(sql: "DELETE FROM \(table) WHERE exchange = ?")
                 .execute(arguments: [number])
         }
+        let keys = bodyKeys(of: number)
+        try db.cachedStatement(sql: "DELETE FROM body WHERE key BETWEEN ? AND ?")
+            .execute(arguments: [keys.lowerBound, keys.upperBound])
         try db.cachedStatement(
             sql: "DELETE FROM note WHERE id IN (SELECT id FROM exchange WHERE number = ?)"
         ).execute(arguments: [number])

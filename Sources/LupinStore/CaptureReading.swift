@@ -72,28 +72,43 @@ extension CaptureFile {
         withPrefix digits: String,
         limit: Int
     ) throws(DiskProblem) -> [CapturedExchange] {
-        try read { db in
-            try Row.fetchAll(
-                db,
-                sql: "\(Self.selection) WHERE id >= ? AND id < ? LIMIT ?",
-                arguments: [digits, digits + "g", limit]
-            ).map(Self.exchange)
+        guard let wanted = KnownIDs.Prefix(digits) else { return [] }
+        return try read { db in
+            var numbers: Set<Int64> = []
+            let lists = try Row.fetchCursor(db, sql: "SELECT ids FROM known")
+            while let row = try lists.next() {
+                let list = try row.decode(Data.self, atIndex: 0)
+                KnownIDs.collect(wanted, in: list.span, into: &numbers)
+            }
+            var found: [CapturedExchange] = []
+            for number in numbers.sorted() where found.count < limit {
+                let row = try Row.fetchOne(
+                    db,
+                    sql: "\(Self.selection) WHERE number = ?",
+                    arguments: [number]
+                )
+                guard let exchange = try row.map(Self.exchange) else { continue }
+                if exchange.id.hasPrefix(digits) { found.append(exchange) }
+            }
+            return found
         }
     }
 
     /// The bodies of an exchange.
     package func bodies(of exchange: Int64) throws(DiskProblem) -> [CapturedBody] {
-        try read { db in
+        let keys = Self.bodyKeys(of: exchange)
+        return try read { db in
             let rows = try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT side, bytes, kept, truncated, type, coding, withheld FROM body
-                    WHERE exchange = ? ORDER BY side
+                    SELECT key, bytes, kept, truncated, type, coding, withheld FROM body
+                    WHERE key BETWEEN ? AND ? ORDER BY key
                     """,
-                arguments: [exchange]
+                arguments: [keys.lowerBound, keys.upperBound]
             )
             return try rows.map { row in
-                var body = CapturedBody(side: try row.decode(atIndex: 0))
+                let key: Int64 = try row.decode(atIndex: 0)
+                var body = CapturedBody(side: Int(key & 7))
                 body.bytes = try row.decode(atIndex: 1)
                 body.kept = try row.decode(atIndex: 2)
                 body.truncated = try row.decode(atIndex: 3)
@@ -108,6 +123,12 @@ extension CaptureFile {
     /// The content of a body; nil if none is kept.
     package func content(of exchange: Int64, side: Int) throws(DiskProblem) -> [UInt8]? {
         try read { db in
+            let short = try Data.fetchOne(
+                db,
+                sql: "SELECT content FROM body WHERE key = ? AND content IS NOT NULL",
+                arguments: [Self.bodyKey(of: exchange, side)]
+            )
+            if let short { return Array(short) }
             let rows = try Row.fetchCursor(
                 db,
                 sql: """

@@ -40,6 +40,8 @@ package struct CapturedBody: Sendable, Equatable {
     package var coding = ""
     /// Why nothing is kept; empty if something is.
     package var withheld = ""
+    /// The kept content, where it is short and did not come in pieces; not read back with the rest.
+    package var content: [UInt8] = []
 
     package init(side: Int) { self.side = side }
 }

@@ -8,6 +8,7 @@ extension CaptureFile {
     package func write(_ batch: CaptureBatch) throws(DiskProblem) {
         try write { db in
             for exchange in batch.exchanges { try Self.put(exchange, in: db) }
+            if let known = KnownIDs(of: batch.exchanges) { try Self.put(known, in: db) }
             for (exchange, side) in batch.restarts {
                 try db.cachedStatement(sql: "DELETE FROM piece WHERE exchange = ? AND side = ?")
                     .execute(arguments: [exchange, side])
@@ -48,6 +49,11 @@ extension CaptureFile {
         )
     }
 
+    private static func put(_ known: KnownIDs, in db: Database) throws {
+        try db.cachedStatement(sql: "INSERT INTO known (last, ids) VALUES (?, ?)")
+            .execute(arguments: [known.last, Data(known.bytes)])
+    }
+
     private static func put(
         _ body: CapturedBody,
         of exchange: Int64,
@@ -56,13 +62,14 @@ extension CaptureFile {
         try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO body
-                (exchange, side, bytes, kept, truncated, type, coding, withheld)
+                (key, bytes, kept, truncated, type, coding, withheld, content)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """
         ).execute(
             arguments: [
-                exchange, body.side, body.bytes, body.kept, body.truncated, body.type,
-                body.coding, body.withheld,
+                bodyKey(of: exchange, body.side), body.bytes, body.kept, body.truncated,
+                body.type, body.coding, body.withheld,
+                body.content.isEmpty ? nil : Data(body.content),
             ]
         )
     }
@@ -116,6 +123,9 @@ extension CaptureFile {
                 arguments: [Self.dropCount, start]
             )
             for number in old { try Self.delete(number, in: db) }
+            try db.cachedStatement(
+                sql: "DELETE FROM known WHERE last < (SELECT min(number) FROM exchange)"
+            ).execute()
             guard try Self.used(db) > bytesMax else { return }
             // A tenth of the room at once, so that it is not done for every batch.
             let goal = bytesMax - bytesMax / 10
@@ -144,7 +154,7 @@ extension CaptureFile {
     /// Deletes every exchange, and all that is left of it in the files.
     package func clear() throws(DiskProblem) {
         try write { db in
-            for table in ["piece", "message", "body", "note", "exchange"] {
+            for table in ["piece", "message", "body", "note", "known", "exchange"] {
                 try db.execute(sql: "DELETE FROM \(table)")
             }
         }

@@ -15,9 +15,30 @@ struct CacheFigures: Decodable {
         }
     }
 
+    /// What a server did that several machines share.
+    struct Shared: Decodable {
+        var server: String
+        var answers: Bool
+        var hits: Int
+        var misses: Int
+        var stored: Int
+        var rejected: Int
+        var failures: Int
+        var collapsed: Int
+
+        var text: String {
+            let server = LogText.plain(server)
+            let start = answers ? "shared at \(server)" : "shared at \(server), which doesn't answer"
+            return "\(start): hits \(hits), misses \(misses), stored \(stored), waited for another "
+                + "machine's fetch \(collapsed), rejected \(rejected), failures \(failures)"
+        }
+    }
+
     var memory: Tier
     /// nil for a cache in memory only.
     var disk: Tier?
+    /// nil where no server is shared.
+    var shared: Shared?
     var hits: Int
     var misses: Int
     /// From 0 to 1.
@@ -30,7 +51,8 @@ struct CacheFigures: Decodable {
     var text: String {
         // Bounded: clamped to 0 to 1, whatever the response holds.
         let percent = Int((min(max(0, hitRatio), 1) * 100).rounded())
-        let tiers = [memory.text("in memory"), disk?.text("on disk")].compactMap(\.self)
+        let tiers = [memory.text("in memory"), disk?.text("on disk"), shared?.text]
+            .compactMap(\.self)
         let work = [
             "hits \(hits), misses \(misses): \(percent)% answered with what was stored",
             "validated \(validated), waited for another one's answer \(collapsed)",

@@ -183,11 +183,46 @@ struct CacheErrorTests {
         ("path: []", "2:23: expected a path, found a list  [E-TYPE]", "write ~/.cache/lupin"),
         (
             "size: 1MiB", "2:17: unknown key \"size\" in \"cache.store\"  [E-KEY]",
-            "known: memory, disk, path, max_object, disk_max_object"
+            "known: memory, disk, path, max_object, disk_max_object, shared"
         ),
     ])
     func `a store that can't be is told`(text: String, line: String, hint: String) {
         expectProblem("cache: {store: {\(text)}}", line, hint)
+    }
+
+    private static let teamKey = "key: 0123456789abcdef0123456789abcdef"
+
+    @Test(arguments: [
+        ("url: redis://a.example", "shared", "\"shared\" has no \"key\"  [E-KEY]"),
+        ("url: a.example, \(teamKey)", "a.example", "a server needs a scheme"),
+        (
+            "url: http://a.example, \(teamKey)", "http:",
+            "a server is reached by redis, rediss or unix"
+        ),
+        ("url: redis://me@a.example, \(teamKey)", "redis:", "a user without a password"),
+        ("key: short", "short", "a key has 32 characters at least  [E-RANGE]"),
+        ("ttl: 1h, \(teamKey)", "ttl", "unknown key \"ttl\" in \"cache.store.shared\"  [E-KEY]"),
+        ("timeout: 1h, \(teamKey)", "1h", "timeout 1h is out of range  [E-RANGE]"),
+    ])
+    func `a shared store that can't be is told`(text: String, place: String, problem: String) {
+        let report = errors("cache: {store: {shared: {\(text)}}}")
+        #expect(report.contains(problem), "\(report)")
+    }
+
+    @Test func `a shared store is read, and its secrets are known`() throws {
+        let text =
+            "cache: {store: {shared: {url: \"rediss://:pass%20word@a.example/2\", "
+            + "\(Self.teamKey), lease: 5s}}}"
+        let configuration = try #require(decode(text).configuration)
+        let shared = configuration.settings.cacheStore.shared
+        #expect(shared.isOn && shared.server?.text == "a.example:6379")
+        #expect(shared.server?.password == "pass word" && shared.lease == .seconds(5))
+        #expect(configuration.secrets.contains("pass word"))
+        #expect(configuration.secrets.contains("0123456789abcdef0123456789abcdef"))
+        #expect(
+            try !#require(decode("cache: {store: {shared: {url: off}}}").configuration)
+                .settings.cacheStore.shared.isOn
+        )
     }
 
     @Test func `a store that is off has no objects that could be too large`() {

@@ -41,6 +41,7 @@ enum SettingsDocument {
         "limits": "how much lupin accepts; per process",
         "limits.h2": "what the peer of one HTTP/2 connection may ask",
         "cache": "stored responses; your own policies stand beside standard",
+        "cache.store.shared": "what several machines share; see lupin help caching",
         "cache.store": "where they are kept; per process",
         "cache.standard": "what your own policies leave out is as here",
         "log": "one record per exchange; `log: off` writes only lupin's own errors",

@@ -221,7 +221,8 @@ struct SettingsTableTests {
     /// A value other than the default; nil where settings do not hold it.
     private func other(_ special: Setting.Special) -> String? {
         switch special {
-        case .version, .trust: nil
+        // A server needs a key besides, see CacheErrorTests.
+        case .version, .trust, .sharedServer: nil
         case .clients: "[10.0.0.0/8]"
         case .credentials: "any"
         case .connectPorts: "[443, 8000-8999]"
@@ -236,6 +237,7 @@ struct SettingsTableTests {
         case .tokens: "{a: {bearer: 12345678}}"
         case .retry: "{mine: {limit: 1}}"
         case .cachePath: "/var/cache/x"
+        case .sharedKey: "0123456789abcdef0123456789abcdef"
         case .logDestination: "stderr"
         case .logHeaders: "all"
         case .redactedHeaders: "[\"*-token\"]"

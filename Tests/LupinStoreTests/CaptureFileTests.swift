@@ -376,7 +376,7 @@ struct CaptureFileTests {
     }
 
     @Test(arguments: [
-        "PRAGMA user_version = 2", "PRAGMA user_version = 0",
+        "PRAGMA user_version = 1", "PRAGMA user_version = 0",
         "DROP TABLE exchange; PRAGMA user_version = 0",
     ])
     func `a file of another format gives way to an empty one`(sql: String) throws {

@@ -134,7 +134,7 @@ final class RunningLupin {
 }
 
 /// A folder for one test, removed with the value.
-final class Folder {
+final class Folder: Sendable {
     let path: String
 
     init() throws {

@@ -11,7 +11,7 @@ private let floorPlan: [String: Set<String>] = [
     // Floor 3
     "LupinProxy": [
         "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-        "LupinInspector", "LupinCore", "Logging", "Synchronization",
+        "LupinRedis", "LupinInspector", "LupinCore", "Logging", "Synchronization",
     ],
     // Floor 2: one foreign library each (a coding has its own), and never each other
     "LupinIO": ["LupinCore", "CLinux", "Glibc", "Synchronization"],
@@ -23,6 +23,7 @@ private let floorPlan: [String: Set<String>] = [
     "LupinStore": [
         "LupinCore", "GRDB", "CZlib", "CLinux", "Glibc", "FoundationEssentials", "Synchronization",
     ],
+    "LupinRedis": ["CHiredis"],
     "LupinInspector": [],
     // Floor 1
     "LupinCore": [],
@@ -30,7 +31,7 @@ private let floorPlan: [String: Set<String>] = [
 
 private let lupinModules: Set<String> = [
     "LupinCore", "LupinIO", "LupinTLS", "LupinWire", "LupinCoding", "LupinRules", "LupinStore",
-    "LupinInspector", "LupinProxy",
+    "LupinRedis", "LupinInspector", "LupinProxy",
 ]
 
 /// What a module may import; nil when the plan doesn't know it.

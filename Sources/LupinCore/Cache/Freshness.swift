@@ -111,6 +111,13 @@ package struct Freshness: Sendable, Equatable {
 }
 
 extension Freshness {
+    /// The same by a clock that is ahead by so many microseconds; Date remains the origin's.
+    package func moved(by microseconds: Int64) -> Freshness {
+        var moved = self
+        moved.responseTimeUs = responseTimeUs.addingSaturated(microseconds)
+        return moved
+    }
+
     /// `current_age` (§4.2.3) in microseconds; never less than at receipt, even if the clock was
     /// set back.
     package func ageUs(at nowUs: Int64) -> Int64 {

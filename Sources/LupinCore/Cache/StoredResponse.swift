@@ -9,7 +9,7 @@ package struct StoredResponse: Sendable {
     /// As stored: see `FieldSection.stored`.
     package let fields: FieldSection
     package let directives: ResponseDirectives
-    package let freshness: Freshness
+    package private(set) var freshness: Freshness
     /// nil when there is no valid one.
     package let etag: EntityTag?
     /// Seconds since 1970.
@@ -17,7 +17,7 @@ package struct StoredResponse: Sendable {
     package let vary: VaryKey
     package let content: HeldContent
     /// When its request was sent, in microseconds since 1970.
-    package let requestTimeUs: Int64
+    package private(set) var requestTimeUs: Int64
 
     /// Computes the facts of a response; nil when its Vary lets no request have it.
     ///
@@ -57,6 +57,15 @@ package struct StoredResponse: Sendable {
         self.vary = vary
         self.content = content
         self.requestTimeUs = requestTimeUs
+    }
+
+    /// The same with all times moved by so many microseconds: from another machine's clock to this
+    /// one's.
+    package func moved(by microseconds: Int64) -> StoredResponse {
+        var moved = self
+        moved.freshness = freshness.moved(by: microseconds)
+        moved.requestTimeUs = requestTimeUs.addingSaturated(microseconds)
+        return moved
     }
 
     /// The stored head.

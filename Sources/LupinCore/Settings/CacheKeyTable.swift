@@ -35,6 +35,48 @@ package enum CacheKeyTable {
             1 << 10...1 << 40,
             "a larger response is not kept on disk"
         ),
+        .special(
+            .sharedServer,
+            .text("off or a URL"),
+            "off",
+            "a Redis or Valkey server for several machines: redis://, rediss:// (TLS) or unix://"
+        ),
+        .special(
+            .sharedKey,
+            .text("a secret"),
+            "none",
+            "of all who share, 32 characters at least; signs what is stored, so write \"${file:…}\""
+        ),
+        .duration(
+            "cache.store.shared.ttl_max",
+            \.cacheStore.shared.lifetimeMax,
+            1000...year,
+            "a response stays there no longer"
+        ),
+        .size(
+            "cache.store.shared.max_object",
+            \.cacheStore.shared.objectBytesMax,
+            1 << 10...64 << 20,
+            "a larger response is not kept there"
+        ),
+        .duration(
+            "cache.store.shared.timeout",
+            \.cacheStore.shared.timeout,
+            1...10_000,
+            "a request waits so long for the server, once; then the server is left alone"
+        ),
+        .duration(
+            "cache.store.shared.lease",
+            \.cacheStore.shared.lease,
+            100...600_000,
+            "others leave a fetch to the machine that announced it for so long"
+        ),
+        .duration(
+            "cache.store.shared.collapse_wait",
+            \.cacheStore.shared.collapseWait,
+            0...60_000,
+            "a request waits so long for another machine's fetch"
+        ),
     ]
 
     /// The keys of a policy, in the order of the documentation.

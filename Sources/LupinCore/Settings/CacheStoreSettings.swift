@@ -12,6 +12,8 @@ package struct CacheStoreSettings: Sendable, Equatable {
     package var objectBytesMax = 8 << 20
     /// The largest response on disk.
     package var diskObjectBytesMax = 1 << 30
+    /// The part that several machines share.
+    package var shared = SharedStoreSettings()
 
     package init() {}
 

@@ -132,6 +132,8 @@ extension Setting {
         case retry
         case trust
         case cachePath = "cache.store.path"
+        case sharedServer = "cache.store.shared.url"
+        case sharedKey = "cache.store.shared.key"
         case logDestination = "log.to"
         case logHeaders = "log.headers"
         case redactedHeaders = "log.redact.headers"

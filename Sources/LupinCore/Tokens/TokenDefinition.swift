@@ -126,6 +126,8 @@ package struct OAuth2Source: Sendable, Equatable {
     package var refreshToken: SecretText?
     /// The path of the file where rotated refresh tokens are kept.
     package var store: String?
+    /// Whether machines share it by the server of `cache.store.shared`.
+    package var isShared = false
 
     package init(
         grant: Grant,

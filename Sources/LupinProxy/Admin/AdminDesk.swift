@@ -229,6 +229,7 @@ struct AdminDesk {
         }
         text.add(shared.responses.counts)
         if let disk = shared.responses.disk { text.add(disk.stats) }
+        if let tier = shared.responses.shared { text.add(tier.counts) }
         text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
         for (name, count) in tally.directions {
             text.sample("lupin_bytes_total", ("direction", name), count)

@@ -85,13 +85,17 @@ struct CacheDesk {
         if wish.pattern?.isEverything ?? false {
             throw AdminRefusal(400, "match is everything; DELETE /v1/cache drops that")
         }
+        // Whatever is here: others may have it.
+        if let url = wish.url { store.shared?.dropping.drop([CacheKey(stored: "\(url)\n")]) }
         let purged = await purge(isMeant(wish))
         guard purged.responses > 0 else { throw nothingStored(wish) }
         return dropped(purged)
     }
 
     private func purge(_ isMeant: @escaping @Sendable (CacheKey) -> Bool) async -> CachePurge {
-        var inMemory = store.purge(store.keys.filter(isMeant))
+        let meant = store.keys.filter(isMeant)
+        store.shared?.dropping.drop(meant.filter { $0.partition.isEmpty && !$0.isGeneral })
+        var inMemory = store.purge(meant)
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
         // Look-ups have brought back entries from the disk meanwhile.
         inMemory += store.purge(store.keys.filter(isMeant))
@@ -131,6 +135,7 @@ struct CacheDesk {
                 line.add("damaged", UInt64(disk.damaged))
                 line.closeObject()
             }
+            if let shared = store.shared { add(shared, to: &line) }
             line.add("hits", counts.hits)
             line.add("misses", counts.misses)
             line.add("hit_ratio")
@@ -140,6 +145,20 @@ struct CacheDesk {
             line.add("evicted", counts.evicted)
             line.add("collapsed", counts.collapsed)
         }
+    }
+
+    private func add(_ tier: SharedTier, to line: inout JSONLine) {
+        let counts = tier.counts
+        line.openObject("shared")
+        line.add("server", text: tier.home.text)
+        line.add("answers", tier.health.isWell(tier.home))
+        line.add("hits", counts.hits)
+        line.add("misses", counts.misses)
+        line.add("stored", counts.stored)
+        line.add("rejected", counts.rejected)
+        line.add("failures", counts.failures)
+        line.add("collapsed", counts.collapsed)
+        line.closeObject()
     }
 
     /// The latest first: responses in memory, and those on disk only.

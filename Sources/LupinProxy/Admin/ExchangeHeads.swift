@@ -63,17 +63,19 @@ extension JSONLine {
             let value = fields.storage.span.extracting(field.value.range)
             comma()
             bytes.append(0x5B)
-            let shownName = redactor.cleaned(name) ?? [UInt8](copying: name)
-            element(shownName.span)
+            add(cleaned: name, redactor)
             if redactor.hides(field: name) {
                 let mark = redactor.mark(for: value)
                 element(mark.span)
             } else {
-                let shown = redactor.cleaned(value) ?? [UInt8](copying: value)
-                element(shown.span)
+                add(cleaned: value, redactor)
             }
             closeList()
         }
         closeList()
+    }
+
+    private mutating func add(cleaned text: Span<UInt8>, _ redactor: Redactor) {
+        if let shown = redactor.cleaned(text) { element(shown.span) } else { element(text) }
     }
 }

@@ -37,6 +37,17 @@ extension MetricsText {
         for (event, count) in events { sample("lupin_cache_total", ("event", event), count) }
     }
 
+    /// Writes the metrics of the cache that machines share.
+    mutating func add(_ shared: SharedTierCounts) {
+        family("lupin_cache_shared_total", .counter, "What the cache shared by machines did.")
+        let events = [
+            ("hit", shared.hits), ("miss", shared.misses), ("stored", shared.stored),
+            ("rejected", shared.rejected), ("failure", shared.failures),
+            ("collapsed", shared.collapsed),
+        ]
+        for (event, count) in events { sample("lupin_cache_shared_total", ("event", event), count) }
+    }
+
     /// Writes the metrics of the cache on disk.
     mutating func add(_ disk: DiskStats) {
         single("lupin_cache_disk_entries", .gauge, "Responses stored on disk.", disk.entries)

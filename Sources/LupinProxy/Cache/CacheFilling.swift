@@ -255,14 +255,16 @@ extension Exchange {
             let isKept = content.map { keep($0, as: part, storing, use) } ?? false
             land(use, isKept ? .landed : .released, isAlone: !isKept)
         } else if content != nil || body.isInFile {
+            let facts = storing.facts(use, HeldContent(complete: body.count))
             let response = resources.shared.responses.insert(
                 use.key,
                 use.variance,
-                storing.facts(use, HeldContent(complete: body.count)),
+                facts,
                 content,
                 policy: use.policy,
                 mayLieOnDisk: disk != nil
             )
+            if let content { share(facts, content, use) }
             if content == nil { disk?.commit(body, as: response) }
             land(use, .landed)
         } else {

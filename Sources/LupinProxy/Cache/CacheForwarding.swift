@@ -155,6 +155,7 @@ extension Exchange {
                 continue
             }
             store.update(use.candidates[i], newer, policy: use.policy)
+            if let content = use.candidates[i].content { share(newer, content, use) }
         }
         return result
     }
@@ -193,11 +194,13 @@ extension Exchange {
             let path = Array(target.pathAndQuery.utf8)
             let key = CacheKey(origin: target.origin, pathAndQuery: path.span, partition: "")
             resources.shared.responses.invalidate(key.url)
+            resources.redis?.drop(key)
         }
     }
 
     /// Notifies the exchanges that wait for this exchange's fetch, once.
     func land(_ use: CacheUse, _ outcome: Flight.Outcome, isAlone: Bool = false) {
+        endLease(use, isAlone: isAlone)
         guard let flight = use.flight else { return }
         use.flight = nil
         // Out of the store first, so that a request that comes now finds the response or fetches.

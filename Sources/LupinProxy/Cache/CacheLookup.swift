@@ -39,7 +39,8 @@ extension Exchange {
             }
             if isLeader {
                 use.flight = flight
-                break
+                guard try await answerFromOthers(use, to: target) else { break }
+                return
             }
             use.status.isCollapsed = true
             switch try await wait(for: flight) {
@@ -54,7 +55,31 @@ extension Exchange {
                 use.status.isCollapsed = false
             }
         }
+        if use.shared == nil, try await answerFromOthers(use, to: target) { return }
         try await forward(use, to: target)
+    }
+
+    /// Serves the response that another machine stored, or is fetching; one fetch at a time for all
+    /// of them, where a request can share one.
+    /// - Returns: Whether it was served; else this exchange fetches.
+    private func answerFromOthers(
+        _ use: CacheUse,
+        to target: KnownTarget
+    ) async throws(LupinError) -> Bool {
+        guard let client = sharedTier(for: use) else { return false }
+        var isServed = false
+        do throws(LupinError) {
+            var isThere = try await loadFromShared(use, client)
+            if !isThere, use.flight != nil { isThere = try await awaitOthers(use, client) }
+            if isThere {
+                land(use, .landed)
+                isServed = try await answerFromStore(use, to: target)
+            }
+        } catch {
+            land(use, .released)
+            throw error
+        }
+        return isServed
     }
 
     /// Serves the stored response if it answers the request.
@@ -82,6 +107,7 @@ extension Exchange {
                 return miss(use)
             }
             use.status = .hit(ttl: ttl)
+            if use.shared?.isSource == true { use.status.detail = "shared" }
             if case .stale(_, _, .whileRevalidating) = decision {
                 validateInBackground(use, target)
             }

@@ -34,6 +34,8 @@ final class CacheUse {
     private(set) var variance: NoVarySearch?
     /// When the request went out, in microseconds since 1970.
     var requestTimeUs: Int64 = 0
+    /// What it has to do with the shared store; nil where it has nothing.
+    var shared: SharedUse?
 
     init(
         _ policy: CachePolicy,

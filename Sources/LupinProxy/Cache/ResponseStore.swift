@@ -34,6 +34,7 @@ final class ResponseStore: Sendable {
         var validating: Set<CacheKey> = []
         var counts = StoreCounts()
         var disk: DiskTier?
+        var shared: SharedTier?
         /// URLs dropped while there was no disk; nil when there were too many to remember.
         var droppedURLs: Set<String>? = []
     }
@@ -205,6 +206,7 @@ final class ResponseStore: Sendable {
     /// Adopts the settings; when the disk can't be opened, goes on without it and logs the reason.
     func adopt(_ settings: CacheStoreSettings, _ environment: [String: String], _ logger: Logger) {
         limit(settings.memoryBytes)
+        adopt(settings.shared, logger)
         guard settings.usesDisk else { return close() }
         if let disk { return disk.change(to: settings) }
         let home = ProcessOwner.home(environment)
@@ -215,6 +217,17 @@ final class ResponseStore: Sendable {
             _ = put(try DiskTier(in: folder, settings, logger: logger))
         } catch {
             logger.error("cache on disk is off: \(error)")
+        }
+    }
+
+    /// The part that several machines share; nil when there is none.
+    var shared: SharedTier? { state.withLock { $0.shared } }
+
+    /// Other settings need other connections, so they make another tier.
+    private func adopt(_ settings: SharedStoreSettings, _ logger: Logger) {
+        state.withLock { state in
+            if let shared = state.shared, shared.settings == settings { return }
+            state.shared = SharedTier(settings, logger: logger)
         }
     }
 

@@ -116,6 +116,14 @@ struct StoredContent: Sendable {
         return found
     }
 
+    /// All bytes in one piece of memory.
+    var joined: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(clamping: count))
+        for piece in pieces { piece.withSpan { bytes.append(copying: $0) } }
+        return bytes
+    }
+
     /// The content after adding `part`.
     ///
     /// The pieces hold the bytes that `held` names, one behind the other. Where both have a byte,

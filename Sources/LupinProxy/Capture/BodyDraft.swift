@@ -123,6 +123,10 @@ final class BodyDraft {
     func flush(of exchange: Int64, isEnded: Bool, into batch: inout CaptureBatch) {
         if !isEnded { mask.flush(isEventStream: isEventStream, into: &text) }
         row.kept += Int64(text.count)
+        if isEnded, pieceNumber == 0, text.count <= Self.pieceBytes {
+            row.content = text
+            text = []
+        }
         var start = 0
         while start < text.count {
             let end = min(start + Self.pieceBytes, text.count)

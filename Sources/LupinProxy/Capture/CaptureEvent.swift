@@ -61,16 +61,28 @@ struct CaptureContent: Sendable {
     }
 }
 
-/// The end of an exchange.
-struct CapturedEnd: Sendable {
+/// The end of an exchange; a class, as a record is large and goes through several hands.
+final class CapturedEnd: Sendable {
     /// With the fields of both heads.
-    var record: ExchangeRecord
+    let record: ExchangeRecord
     /// The request as it went to the origin; nil if none did.
-    var sent: RequestHead?
+    let sent: RequestHead?
     /// The response as the origin sent it; nil if none came.
-    var received: ResponseHead?
+    let received: ResponseHead?
     /// The bodies that were begun, by `CapturedSide.rawValue`.
-    var bodies: [CapturedCount?]
+    let bodies: [CapturedCount?]
+
+    init(
+        record: ExchangeRecord,
+        sent: RequestHead?,
+        received: ResponseHead?,
+        bodies: [CapturedCount?]
+    ) {
+        self.record = record
+        self.sent = sent
+        self.received = received
+        self.bodies = bodies
+    }
 }
 
 /// How much of a body there was.

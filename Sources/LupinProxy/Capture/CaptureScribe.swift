@@ -12,6 +12,10 @@ final class CaptureScribe: Sendable {
     private let drafts: Mutex<Drafts>
     private let file: CaptureFile
     private let logger: Logger
+    private let droppedAt = Mutex<UInt64>(0)
+
+    /// In µs; what is too much is looked for this often.
+    private static let dropInterval: UInt64 = 250_000
 
     init(_ file: CaptureFile, lastNumber: Int64, _ redactor: Redactor, logger: Logger) {
         self.file = file
@@ -26,7 +30,13 @@ final class CaptureScribe: Sendable {
             return drafts.takeBatch()
         }
         attempt { file throws(DiskProblem) in try file.write(batch) }
-        drop(by: surroundings.settings)
+        let now = SystemCall.monotonicMicroseconds()
+        let isDue = droppedAt.withLock { droppedAt in
+            guard now >= droppedAt + Self.dropInterval else { return false }
+            droppedAt = now
+            return true
+        }
+        if isDue { drop(by: surroundings.settings) }
     }
 
     /// Drops exchanges that are older than `capture.keep`, or beyond `capture.disk`.

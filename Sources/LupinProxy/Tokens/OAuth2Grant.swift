@@ -10,16 +10,16 @@ import LupinWire
 /// the parent proxy apply.
 final class OAuth2Grant {
     /// The time limit for a token server's response.
-    private static let patience = Duration.seconds(30)
+    static let patience = Duration.seconds(30)
     /// The pause between two checks whether another process has finished.
     private static let turnPause = Duration.milliseconds(20)
 
-    private let definition: TokenDefinition
-    private let source: OAuth2Source
-    private let resources: WorkerResources
+    let definition: TokenDefinition
+    let source: OAuth2Source
+    let resources: WorkerResources
     private let snapshot: Snapshot
-    private let slot: ParkingSlot
-    private var store: TokenStore { resources.shared.tokens }
+    let slot: ParkingSlot
+    var store: TokenStore { resources.shared.tokens }
 
     init(
         _ definition: TokenDefinition,
@@ -41,6 +41,7 @@ final class OAuth2Grant {
             resources.endOwnWork(slot)
             slot.retire()
         }
+        if source.isShared, let client = resources.redis { return try await runShared(client) }
         guard source.grant == .refreshToken else { return try await fetch(nil) }
         let seed = try source.refreshToken?.text(content) ?? ""
         guard let path = source.store else {
@@ -86,7 +87,7 @@ final class OAuth2Grant {
         }
     }
 
-    private func fetch(
+    func fetch(
         _ refreshToken: String?,
         rotate: (String) -> Void = { _ in }
     ) async throws(TokenFailure) -> Credential {
@@ -128,7 +129,7 @@ final class OAuth2Grant {
     // MARK: Files
 
     /// The current content of a secret file; it may have changed since the rules were read.
-    private func content(of path: String) throws(TokenFailure) -> [UInt8] {
+    func content(of path: String) throws(TokenFailure) -> [UInt8] {
         let bytes = try SecretFiles.content(of: path)
         if let text = SecretText.text(ofFile: bytes) { resources.shared.secrets.add(text) }
         return bytes

@@ -21,6 +21,8 @@ final class TokenStore: Sendable {
         /// The refresh token issued last, if no file keeps it, and the rules file's that it
         /// replaces.
         var rotated: (seed: String, token: String)?
+        /// Which response of the server, of those that machines share, was used last.
+        var sharedSerial: String?
         /// The Digest challenges of servers, by origin.
         var digests: [Origin: DigestSession] = [:]
         /// Origins that have sent a Basic challenge.
@@ -163,6 +165,14 @@ final class TokenStore: Sendable {
 
     func keep(refreshToken: String, of definition: TokenDefinition, seed: String) {
         entries.withLock { $0[definition.name]?.rotated = (seed, refreshToken) }
+    }
+
+    func sharedSerial(of definition: TokenDefinition) -> String? {
+        entries.withLock { $0[definition.name]?.sharedSerial }
+    }
+
+    func note(sharedSerial: String, of definition: TokenDefinition) {
+        entries.withLock { $0[definition.name]?.sharedSerial = sharedSerial }
     }
 
     /// Whether a secret file of the token has changed since the last check.

@@ -31,6 +31,46 @@ enum Connected {
 }
 
 extension Exchange {
+    /// Makes a connection to a server of lupin's own that speaks another protocol, with TLS where
+    /// `security` says how.
+    func connectBare(
+        to origin: Origin,
+        _ security: OriginSecurity?
+    ) async throws(LupinError) -> Channel {
+        let hop = security.map { NextHop.secure(origin, $0, through: nil) } ?? .origin(origin)
+        let dialer = Dialer(resources, slot, snapshot, client: client.address)
+        let channel: Channel
+        do throws(DialFailure) {
+            (channel, _) = try await dialer.dial(
+                hop,
+                waits: waits,
+                until: attemptDeadline,
+                isHostFromFile: true,
+                interruptions: interruptions
+            )
+        } catch {
+            throw error.error
+        }
+        guard let security else { return channel }
+        channel.slot = slot
+        channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
+        do throws(LupinError) {
+            _ = try await shakeHands(
+                channel,
+                security,
+                with: origin.host,
+                hop,
+                protocols: [],
+                ConnectionNotes()
+            )
+        } catch {
+            channel.close(reset: true)
+            throw error
+        }
+        return channel
+    }
+
     /// Makes a connection to `hop` for HTTP/1.1 or for bytes of unknown protocol.
     func connectHTTP1(
         to hop: NextHop,

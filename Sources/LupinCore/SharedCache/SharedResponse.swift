@@ -1,0 +1,32 @@
+// Which responses machines share, for how long, and their age on another machine.
+
+extension StoredResponse {
+    /// Why a response stays on the machine that got it; nil when others may have it.
+    ///
+    /// The origin's word counts here, whatever of it a policy overrides: what is meant for one user
+    /// never leaves the machine (RFC 9111 §3, §5.2.2.7).
+    package var sharingRefusal: NoStoreReason? {
+        if let refusal = diskRefusal { return refusal }
+        let told = ResponseDirectives(fields, targeted: [])
+        if told.flags.contains(.private) { return .isPrivate }
+        if told.flags.contains(.noStore) { return .noStore }
+        return content.isComplete ? nil : .partial
+    }
+
+    /// How long it is worth keeping for others, in milliseconds; 0 for not at all.
+    ///
+    /// While it is fresh, and as long as it may be served stale.
+    package func sharingLifetimeMs(nowUs: Int64, policy: CachePolicy, max most: Duration) -> Int64 {
+        let stale = max(policy.staleWhileRevalidate, policy.staleIfError)
+        let seconds = freshness.remaining(at: nowUs).addingSaturated(stale.components.seconds)
+        let longest = most.components.seconds
+        return max(0, min(seconds, longest)).multipliedSaturated(by: 1000)
+    }
+
+    /// The same response as another machine got it `elapsedMs` ago, with all times by the clock
+    /// here; its age at receipt stays what it was there.
+    package func received(_ elapsedMs: Int64, before nowUs: Int64) -> StoredResponse {
+        let receivedUs = nowUs.subtractingSaturated(elapsedMs.multipliedSaturated(by: 1000))
+        return moved(by: receivedUs.subtractingSaturated(freshness.responseTimeUs))
+    }
+}

@@ -1,0 +1,248 @@
+// A worker's way to the shared store: which node is asked, and what becomes of answers that send
+// elsewhere.
+import LupinCore
+import LupinIO
+import LupinRedis
+
+/// A worker's connections to a server or cluster; confined to the worker's loop.
+final class RedisClient {
+    let tier: SharedTier
+    private let resources: WorkerResources
+    private var connections: [RedisTarget: RedisConnection] = [:]
+    private var slots = SlotMap()
+    /// Nodes that were told, to ask when the first one is gone.
+    private var isLearning = false
+    private var learntAt: UInt64 = 0
+
+    /// How often a question follows an answer that sends it elsewhere.
+    private static let redirectionsMax = 3
+    /// The map of slots is asked for at most this often, in µs.
+    private static let learningInterval: UInt64 = 1_000_000
+
+    /// Told what other machines drop; one client of a process has it.
+    private var listening: RedisConnection?
+    private var listeningAgain: ParkingSlot?
+    private var isClosed = false
+
+    init(_ tier: SharedTier, _ resources: WorkerResources) {
+        self.tier = tier
+        self.resources = resources
+        let local = LoopLocal(WeakClient(self), of: resources.loop.executor)
+        let executor = resources.loop.executor
+        let isFirst = tier.dropping.begin { [weak executor] keys in
+            executor?.mailbox.post { for key in keys { local.value.client?.drop(key) } }
+        }
+        if isFirst { listen() }
+    }
+
+    /// Sends commands about one key.
+    ///
+    /// - Parameters:
+    ///   - commands: All of them are about `key`, or keys with the same `{…}`.
+    ///   - key: The key.
+    ///   - slot: The slot to wake with `.answered`; nil where nobody waits.
+    /// - Returns: The question; nil where the key's node is left alone for now.
+    func ask(
+        _ commands: [RedisCommand],
+        about key: [UInt8],
+        slot: ParkingSlot? = nil
+    ) -> RedisQuestion? {
+        let target = node(of: key)
+        switch tier.health.permit(target, now: resources.loop.now) {
+        case .pass: break
+        case .probe:
+            probe(target)
+            return nil
+        case .leave: return nil
+        }
+        let question = RedisQuestion(commands, key: key, slot: slot)
+        send(question, to: target)
+        return question
+    }
+
+    /// The replies, once all are there; nil when there will be none in time.
+    func replies<Failure: Error>(
+        to question: RedisQuestion,
+        waiting park: (UInt64) async throws(Failure) -> Void
+    ) async throws(Failure) -> [RedisReply]? {
+        let deadline = resources.loop.deadline(in: tier.settings.timeout)
+        defer { question.leave() }
+        while question.isOpen, resources.loop.now < deadline { try await park(deadline) }
+        if question.isOpen, let target = question.asked {
+            let limit = UnitText.duration(tier.settings.timeout.milliseconds)
+            tier.note(failureOf: target, "no answer within \(limit)", now: resources.loop.now)
+        }
+        return question.replies
+    }
+
+    // MARK: Dropping
+
+    /// Drops what the store, and all machines, have for a URL.
+    func drop(_ key: CacheKey) {
+        let url = String(key.url)
+        let keys = tier.keys(of: CacheKey(stored: "\(url)\n"))
+        _ = ask([RedisCommand("DEL", [keys.entry])], about: keys.entry)
+        guard let message = tier.dropping.message(url) else { return }
+        // No key: every node of a cluster passes it on to all.
+        let publication = RedisCommand("PUBLISH", [tier.dropping.channel, message])
+        if tier.health.isWell(tier.home) {
+            send(RedisQuestion([publication], key: nil), to: tier.home)
+        }
+    }
+
+    /// Waits for what other machines drop, for as long as the client is open.
+    fileprivate func listen() {
+        let connection = RedisConnection(
+            to: tier.home,
+            tier.server,
+            resources,
+            replyBytesMax: tier.replyBytesMax,
+            onMessage: { [tier, store = resources.shared.responses] message in
+                if let url = tier.dropping.url(in: message) { store.invalidate(url[...]) }
+            },
+            deliver: { question, replies, _ in question.finish(replies) },
+            whenClosed: { [weak self] _, _ in self?.listenAgain() }
+        )
+        listening = connection
+        connection.ask(
+            RedisQuestion([RedisCommand("SUBSCRIBE", [tier.dropping.channel])], key: nil)
+        )
+    }
+
+    private func listenAgain() {
+        listening = nil
+        guard !isClosed else { return }
+        let slot = ParkingSlot(on: resources.loop)
+        listeningAgain = slot
+        let client = LoopLocal(WeakClient(self), of: resources.loop.executor)
+        let timer = LoopLocal(slot, of: resources.loop.executor)
+        Task.immediate(executorPreference: resources.loop.executor) {
+            let slot = timer.value
+            let due = slot.loop.deadline(in: RedisClient.listeningPause)
+            let woken = await slot.park(for: .cut, until: due)
+            slot.retire()
+            if !woken.meets(.cut) { client.value.listen() }
+        }
+    }
+
+    /// How long after the end of a subscription the next one begins.
+    private static let listeningPause = Duration.seconds(1)
+
+    /// Ends all connections.
+    func close() {
+        isClosed = true
+        listeningAgain?.wake(.cut)
+        listening?.close()
+        for connection in connections.values { connection.close() }
+    }
+
+    // MARK: Nodes
+
+    private func node(of key: [UInt8]) -> RedisTarget {
+        guard let address = slots.node(of: HashSlot.of(key.span)) else { return tier.home }
+        return target(address) ?? tier.home
+    }
+
+    private func target(_ address: NodeAddress) -> RedisTarget? {
+        guard let host = Host(address.host) ?? Host("[\(address.host)]") else { return nil }
+        return RedisTarget(place: .network(host, address.port), isSecure: tier.home.isSecure)
+    }
+
+    private func send(_ question: RedisQuestion, to target: RedisTarget, isAsking: Bool = false) {
+        connection(to: target).ask(question, isAsking: isAsking)
+    }
+
+    private func connection(to target: RedisTarget) -> RedisConnection {
+        if let connection = connections[target], !connection.isClosed { return connection }
+        let connection = RedisConnection(
+            to: target,
+            tier.server,
+            resources,
+            replyBytesMax: tier.replyBytesMax,
+            deliver: { [weak self] in self?.deliver($0, $1, from: $2) ?? $0.fail() },
+            whenClosed: { [weak self] in self?.noteEnd(of: $0, $1) }
+        )
+        // It may have failed at once.
+        if !connection.isClosed { connections[target] = connection }
+        return connection
+    }
+
+    private func noteEnd(of connection: RedisConnection, _ reason: String?) {
+        if connections[connection.target] === connection { connections[connection.target] = nil }
+        guard let reason, !resources.isClosed else { return }
+        tier.note(failureOf: connection.target, reason, now: resources.loop.now)
+        learn(besides: connection.target)
+    }
+
+    // MARK: Answers
+
+    private func deliver(
+        _ question: RedisQuestion,
+        _ replies: [RedisReply],
+        from connection: RedisConnection
+    ) {
+        let asked = connection.target.address
+        let redirection = replies.lazy.compactMap { Redirection($0, asked: asked) }.first
+        if let redirection { return follow(redirection, question) }
+        for case .failure(let text) in replies {
+            guard tier.isOutage(text) else { continue }
+            tier.note(failureOf: connection.target, text, now: resources.loop.now)
+            return question.fail()
+        }
+        tier.noteSuccess(of: connection.target)
+        question.finish(replies)
+    }
+
+    private func follow(_ redirection: Redirection, _ question: RedisQuestion) {
+        guard question.redirections < Self.redirectionsMax else { return question.fail() }
+        question.redirections += 1
+        switch redirection {
+        case .moved(let slot, let address):
+            slots.move(slot, to: address)
+            learn(besides: nil)
+            guard let target = target(address) else { return question.fail() }
+            send(question, to: target)
+        case .ask(let address):
+            guard let target = target(address) else { return question.fail() }
+            send(question, to: target, isAsking: true)
+        }
+    }
+
+    /// Asks who has which slots; a server that is no cluster doesn't know.
+    private func learn(besides target: RedisTarget?) {
+        let now = resources.loop.now
+        guard !isLearning, now >= learntAt &+ Self.learningInterval || learntAt == 0 else { return }
+        let known = [tier.home] + slots.allNodes.compactMap(self.target)
+        let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
+        guard let node = known.first(where: isUsable) else { return }
+        isLearning = true
+        let question = RedisQuestion(
+            [RedisCommand("CLUSTER", [Array("SLOTS".utf8)])],
+            key: nil
+        ) { [weak self] in self?.learn(from: $0, at: node) }
+        send(question, to: node)
+    }
+
+    private func learn(from question: RedisQuestion, at node: RedisTarget) {
+        isLearning = false
+        learntAt = resources.loop.now
+        guard let reply = question.replies?.first,
+            let map = SlotMap(slots: reply, asked: node.address)
+        else { return }
+        slots = map
+    }
+
+    /// Asks a node that failed whether it is back, so that no request has to try.
+    private func probe(_ target: RedisTarget) {
+        send(RedisQuestion([RedisCommand("PING", [])], key: nil), to: target)
+        learn(besides: target)
+    }
+}
+
+private final class WeakClient {
+    weak var client: RedisClient?
+
+    init(_ client: RedisClient) { self.client = client }
+
+    func listen() { client?.listen() }
+}

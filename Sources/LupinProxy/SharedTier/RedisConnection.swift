@@ -1,0 +1,265 @@
+// One connection to a Redis server: requests go out as they come, replies come in their order.
+import LupinCore
+import LupinIO
+import LupinRedis
+
+/// A pipelined connection of a worker to one node.
+///
+/// Its task connects, says who lupin is, and then reads; whoever asks only appends to what is sent.
+final class RedisConnection {
+    private enum State {
+        case connecting
+        case open(Channel)
+        case closed
+    }
+
+    let target: RedisTarget
+    private let resources: WorkerResources
+    private let server: SharedServer
+    private let replyBytesMax: Int
+    private let slot: ParkingSlot
+    private var state = State.connecting
+    /// What waits to be sent; questions whose replies are to come, in their order.
+    private var unsent: [UInt8] = []
+    private var waiting: [RedisQuestion] = []
+    private var answered = 0
+    /// The replies to the first question that waits.
+    private var replies: [RedisReply] = []
+    /// Asked first; an error in its replies ends the connection.
+    private var greeting: RedisQuestion?
+    /// Called with each question and its replies; the question is over only when this says so.
+    private let deliver: (RedisQuestion, [RedisReply], RedisConnection) -> Void
+    /// Called once, when it ends; with the reason, unless it was only idle.
+    private let whenClosed: (RedisConnection, String?) -> Void
+    /// Called with what is published, on a connection that subscribes; nil for one that asks.
+    private let onMessage: (([UInt8]) -> Void)?
+
+    /// What may wait to be sent to a server that takes nothing.
+    private static let unsentMax = 8 << 20
+    /// How long it is kept without use.
+    private static let idleTime = Duration.seconds(60)
+
+    init(
+        to target: RedisTarget,
+        _ server: SharedServer,
+        _ resources: WorkerResources,
+        replyBytesMax: Int,
+        onMessage: (([UInt8]) -> Void)? = nil,
+        deliver: @escaping (RedisQuestion, [RedisReply], RedisConnection) -> Void,
+        whenClosed: @escaping (RedisConnection, String?) -> Void
+    ) {
+        self.target = target
+        self.server = server
+        self.resources = resources
+        self.replyBytesMax = replyBytesMax
+        self.onMessage = onMessage
+        self.deliver = deliver
+        self.whenClosed = whenClosed
+        slot = ParkingSlot(on: resources.loop)
+        let local = LoopLocal(self, of: resources.loop.executor)
+        Task.immediate(executorPreference: resources.loop.executor) { await local.value.run() }
+    }
+
+    var isClosed: Bool { if case .closed = state { true } else { false } }
+
+    /// Sends the commands of a question behind those sent before; it fails when that can't be.
+    func ask(_ question: RedisQuestion, isAsking: Bool = false) {
+        guard !isClosed, unsentCount < Self.unsentMax else { return question.fail() }
+        question.asked = target
+        do throws(RedisProblem) {
+            if isAsking { try RedisCommand("ASKING", []).append(to: &unsent) }
+            for command in question.commands { try command.append(to: &unsent) }
+        } catch {
+            return question.fail()
+        }
+        if isAsking { waiting.append(RedisQuestion([RedisCommand("ASKING", [])], key: nil)) }
+        waiting.append(question)
+        send()
+    }
+
+    private var unsentCount: Int {
+        guard case .open(let channel) = state else { return unsent.count }
+        return channel.unsentCount + unsent.count
+    }
+
+    /// Ends the connection; questions that wait fail.
+    func close() { slot.wake(.cut) }
+
+    private func send() {
+        guard case .open(let channel) = state, !unsent.isEmpty else { return }
+        do throws(SystemError) {
+            channel.stage { staged in staged += unsent }
+            unsent.removeAll(keepingCapacity: unsent.count < 64 << 10)
+            _ = try channel.flush()
+        } catch {
+            slot.wake(.upstreamReadable)
+        }
+    }
+
+    // MARK: The task
+
+    private func run() async {
+        var reason: String?
+        do throws(RedisFailure) {
+            let channel = try await connect()
+            defer { channel.close() }
+            try greet()
+            state = .open(channel)
+            send()
+            try await read(channel)
+        } catch {
+            reason = error.reason
+        }
+        state = .closed
+        let left = waiting[answered...]
+        waiting = []
+        for question in left { question.fail() }
+        slot.retire()
+        whenClosed(self, reason)
+    }
+
+    private func connect() async throws(RedisFailure) -> Channel {
+        let snapshot = resources.snapshot
+        switch target.place {
+        case .path(let path):
+            do throws(SystemError) {
+                let channel = try LocalSocket.connect(to: path, on: resources.loop)
+                attach(channel)
+                return channel
+            } catch {
+                throw RedisFailure(reason: error.message)
+            }
+        case .network(let host, let port):
+            let exchange = Exchange(ofOurOwn: slot, resources, snapshot)
+            let origin = Origin(scheme: target.isSecure ? .https : .http, host: host, port: port)
+            do throws(LupinError) {
+                let security =
+                    target.isSecure
+                    ? try snapshot.securities.security(SecurityDemand()) : nil
+                let channel = try await exchange.connectBare(to: origin, security)
+                attach(channel)
+                return channel
+            } catch {
+                throw RedisFailure(reason: error.detail)
+            }
+        }
+    }
+
+    private func attach(_ channel: Channel) {
+        channel.slot = slot
+        channel.readableReason = .upstreamReadable
+        channel.writableReason = .upstreamWritable
+        channel.enableKeepAlive()
+    }
+
+    /// Says who lupin is, and which database it wants.
+    private func greet() throws(RedisFailure) {
+        var commands: [RedisCommand] = []
+        if let password = server.password {
+            let user = server.user.map { [Array($0.utf8)] } ?? []
+            commands.append(RedisCommand("AUTH", user + [Array(password.utf8)]))
+        }
+        if server.database != 0 {
+            commands.append(RedisCommand("SELECT", [Array(String(server.database).utf8)]))
+        }
+        guard !commands.isEmpty else { return }
+        let greeting = RedisQuestion(commands, key: nil)
+        self.greeting = greeting
+        waiting.insert(greeting, at: 0)
+        var bytes: [UInt8] = []
+        do throws(RedisProblem) {
+            for command in commands { try command.append(to: &bytes) }
+            unsent = bytes + unsent
+        } catch {
+            throw RedisFailure(reason: "no memory")
+        }
+    }
+
+    private func read(_ channel: Channel) async throws(RedisFailure) {
+        var reader: ReplyReader
+        do throws(RedisProblem) {
+            reader = try ReplyReader(bytesMax: replyBytesMax)
+        } catch {
+            throw RedisFailure(reason: "no memory")
+        }
+        while true {
+            guard try receive(channel, &reader) else {
+                throw RedisFailure(reason: "it closed the connection")
+            }
+            let woken = await slot.park(
+                for: .upstreamReadable | .upstreamWritable | .cut,
+                until: slot.loop.deadline(in: Self.idleTime)
+            )
+            if woken.meets(.cut) { return }
+            guard woken == .timedOut else { continue }
+            if onMessage == nil {
+                if waiting.count == answered { return }
+            } else if waiting.count > answered {
+                throw RedisFailure(reason: "it is silent")
+            } else {
+                ask(RedisQuestion([RedisCommand("PING", [])], key: nil))
+            }
+        }
+    }
+
+    /// Takes all that has come; false at the end.
+    private func receive(
+        _ channel: Channel,
+        _ reader: inout ReplyReader
+    ) throws(RedisFailure) -> Bool {
+        while true {
+            let received: Channel.Received
+            do throws(SystemError) {
+                received = try channel.receive()
+                _ = try channel.flush()
+            } catch {
+                throw RedisFailure(reason: error.message)
+            }
+            do throws(RedisProblem) {
+                let input = channel.input
+                try reader.feed(input.bytes)
+                input.discard(input.count)
+                while let reply = try reader.next() { try take(reply) }
+            } catch {
+                throw RedisFailure(reason: error.sentence)
+            }
+            switch received {
+            case .bytes, .full: continue
+            case .blocked: return true
+            case .end: return false
+            }
+        }
+    }
+
+    private func take(_ reply: RedisReply) throws(RedisProblem) {
+        if let onMessage, case .list(let parts) = reply, parts.count == 3,
+            parts[0].bytes == Array("message".utf8)
+        {
+            return onMessage(parts[2].bytes ?? [])
+        }
+        guard answered < waiting.count else { throw .malformed("a reply to nothing") }
+        let question = waiting[answered]
+        replies.append(reply)
+        guard replies.count == question.commands.count else { return }
+        var taken: [RedisReply] = []
+        swap(&taken, &replies)
+        answered += 1
+        // Now and then, so that taking one costs the same however many wait.
+        if answered == waiting.count || answered > 256 {
+            waiting.removeFirst(answered)
+            answered = 0
+        }
+        if question === greeting { return try checkGreeting(taken) }
+        deliver(question, taken, self)
+    }
+
+    private func checkGreeting(_ replies: [RedisReply]) throws(RedisProblem) {
+        greeting = nil
+        for case .failure(let text) in replies { throw .refused(text) }
+    }
+}
+
+/// Why a connection ended, as a sentence without a full stop.
+struct RedisFailure: Error {
+    var reason: String
+}

@@ -1,0 +1,80 @@
+// Commands for a Redis server and the replies that a task waits for.
+import LupinCore
+import LupinIO
+import LupinRedis
+
+/// Some commands that belong together, and their replies; confined to its worker's loop.
+final class RedisQuestion {
+    let commands: [RedisCommand]
+    /// The key that says which node of a cluster is asked; nil for a command about the server.
+    let key: [UInt8]?
+    /// nil until all have come.
+    private(set) var replies: [RedisReply]?
+    /// There will be no replies: the connection broke, or the server can't answer.
+    private(set) var hasFailed = false
+    /// nil when no task waits, or none any more.
+    private var slot: ParkingSlot?
+    /// How often it was sent to another node.
+    var redirections = 0
+    /// The node that was asked last.
+    var asked: RedisTarget?
+    /// Called once with the question when it is over, besides waking the task.
+    private let whenOver: ((RedisQuestion) -> Void)?
+
+    init(
+        _ commands: [RedisCommand],
+        key: [UInt8]?,
+        slot: ParkingSlot? = nil,
+        whenOver: ((RedisQuestion) -> Void)? = nil
+    ) {
+        self.commands = commands
+        self.key = key
+        self.slot = slot
+        self.whenOver = whenOver
+    }
+
+    /// Whether replies are still to come.
+    var isOpen: Bool { !hasFailed && replies == nil }
+
+    func finish(_ replies: [RedisReply]) {
+        guard isOpen else { return }
+        self.replies = replies
+        end()
+    }
+
+    func fail() {
+        guard isOpen else { return }
+        hasFailed = true
+        end()
+    }
+
+    private func end() {
+        slot?.wake(.answered)
+        whenOver?(self)
+    }
+
+    /// Nobody waits any more.
+    func leave() { slot = nil }
+}
+
+/// A node, and whether TLS leads to it.
+struct RedisTarget: Hashable, Sendable {
+    var place: SharedServer.Place
+    var isSecure: Bool
+
+    /// As a node of a cluster is told.
+    var address: NodeAddress {
+        switch place {
+        case .network(let host, let port): NodeAddress(host: host.text, port: port)
+        case .path: NodeAddress(host: "localhost", port: 0)
+        }
+    }
+
+    /// Text for people.
+    var text: String {
+        switch place {
+        case .network(let host, let port): "\(host.uriText):\(port)"
+        case .path(let path): path
+        }
+    }
+}

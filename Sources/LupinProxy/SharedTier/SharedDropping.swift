@@ -1,0 +1,51 @@
+// What machines tell each other about URLs whose responses are to be dropped.
+import LupinCore
+import LupinTLS
+import Synchronization
+
+/// The channel of the team, its messages, and the way from any thread to the client that sends.
+final class SharedDropping: Sendable {
+    /// The channel's name.
+    let channel: [UInt8]
+    private let key: SealingKey?
+    /// Distinguishes our own messages, which come back.
+    private let ourselves = RandomSource.bytes(count: 16)
+    private let send = Mutex<(@Sendable ([CacheKey]) -> Void)?>(nil)
+
+    /// - Parameters:
+    ///   - name: A name that only the team can make.
+    ///   - key: 32 bytes.
+    init(name: [UInt8], key: [UInt8]) {
+        var channel = Array("lupin:drop:".utf8)
+        for byte in name.prefix(20) { channel.append(hex: UInt64(byte), digits: 2) }
+        self.channel = channel
+        self.key = SealingKey(key)
+    }
+
+    /// Registers a client of this process.
+    /// - Returns: Whether it is the first, which listens, too.
+    func begin(_ send: @escaping @Sendable ([CacheKey]) -> Void) -> Bool {
+        self.send.withLock { current in
+            if current != nil { return false }
+            current = send
+            return true
+        }
+    }
+
+    /// Has a client drop what all machines have under these keys; from any thread.
+    func drop(_ keys: [CacheKey]) {
+        if keys.isEmpty { return }
+        send.withLock { $0 }?(keys)
+    }
+
+    /// The message that a URL is to be dropped; nobody outside the team can read or make it.
+    func message(_ url: String) -> [UInt8]? { key?.seal(ourselves + Array(url.utf8), for: channel) }
+
+    /// The URL in a message; nil where it is our own, or none of the team's.
+    func url(in message: [UInt8]) -> String? {
+        guard let text = key?.open(message, for: channel), text.count > ourselves.count,
+            !text.starts(with: ourselves)
+        else { return nil }
+        return String(validating: text.dropFirst(ourselves.count), as: UTF8.self)
+    }
+}

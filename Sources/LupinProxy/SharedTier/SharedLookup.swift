@@ -1,0 +1,243 @@
+// How an exchange looks into the store that machines share, and agrees with them on who fetches.
+import LupinCore
+import LupinIO
+import LupinRedis
+
+/// What an exchange has to do with the shared store.
+struct SharedUse {
+    let keys: SharedTier.Keys
+    /// The fields that choose among the URL's responses there; nil where there is one.
+    var variants: (names: [String], series: [UInt8])?
+    /// This exchange told the others that it fetches.
+    var hasLease = false
+    /// The response that is served came from there.
+    var isSource = false
+}
+
+extension Exchange {
+    /// The shared store, if a request with this use of the cache may have part in it: the response
+    /// belongs to no user, and its key has no secret.
+    func sharedTier(for use: CacheUse) -> RedisClient? {
+        guard let client = resources.redis, use.policy.isShared, use.key.partition.isEmpty,
+            use.asked.bypass == nil, use.variance == nil
+        else { return nil }
+        if use.shared == nil { use.shared = SharedUse(keys: client.tier.keys(of: use.key)) }
+        return client
+    }
+
+    /// Brings the response that the shared store has into memory, and looks again.
+    /// - Returns: Whether there was one.
+    func loadFromShared(_ use: CacheUse, _ client: RedisClient) async throws(LupinError) -> Bool {
+        guard let shared = use.shared else { return false }
+        let found = try await entry(under: shared.keys.entry, client)
+        let isTaken = try await take(found, use, client)
+        client.tier.count { if isTaken { $0.hits += 1 } else { $0.misses += 1 } }
+        return isTaken
+    }
+
+    private func take(
+        _ found: FoundEntry?,
+        _ use: CacheUse,
+        _ client: RedisClient
+    ) async throws(LupinError) -> Bool {
+        guard let found, let keys = use.shared?.keys else { return false }
+        switch found.entry.content {
+        case .response(let facts, let body): return take(facts, body, found.elapsedMs, use)
+        case .variants(let names, let series):
+            use.shared?.variants = (names, series)
+            let variant = VaryKey(names: names, request: use.base.head.fields)
+            let key = client.tier.key(of: variant, series, keys)
+            guard let inner = try await entry(under: key, client),
+                case .response(let facts, let body) = inner.entry.content
+            else { return false }
+            return take(facts, body, inner.elapsedMs, use)
+        }
+    }
+
+    /// Stores what was found in memory, unless it is no newer than what is there.
+    private func take(
+        _ facts: [UInt8],
+        _ body: [UInt8],
+        _ elapsedMs: Int64,
+        _ use: CacheUse
+    ) -> Bool {
+        let length = UInt64(body.count)
+        guard let told = StoredResponse(encoded: facts.span, length: length, policy: use.policy),
+            told.sharingRefusal == nil, told.vary.matches(use.base.head.fields)
+        else { return false }
+        let response = told.received(elapsedMs, before: resources.wallNow)
+        if let selected = use.selected {
+            let known = use.candidates[selected].facts.freshness
+            if known.responseTimeUs >= response.freshness.responseTimeUs { return false }
+        }
+        let store = resources.shared.responses
+        let cached = store.insert(
+            use.key,
+            nil,
+            response,
+            StoredContent([body]),
+            policy: use.policy,
+            mayLieOnDisk: mayLieOnDisk(response, use)
+        )
+        use.shared?.isSource = true
+        use.look(in: store, besides: [cached])
+        return use.selected != nil
+    }
+
+    private struct FoundEntry {
+        var entry: SharedEntry
+        var elapsedMs: Int64
+    }
+
+    private func entry(
+        under key: [UInt8],
+        _ client: RedisClient
+    ) async throws(LupinError) -> FoundEntry? {
+        let commands = [RedisCommand("GET", [key]), RedisCommand("PTTL", [key])]
+        guard let replies = try await ask(commands, about: key, client) else { return nil }
+        return entry(replies, under: key, client.tier)
+    }
+
+    private func entry(
+        _ replies: [RedisReply],
+        under key: [UInt8],
+        _ tier: SharedTier
+    ) -> FoundEntry? {
+        guard replies.count >= 2, let bytes = replies[0].bytes else { return nil }
+        guard let entry = SharedEntry(bytes, under: key, tier.sign) else {
+            tier.count { $0.rejected += 1 }
+            return nil
+        }
+        let remaining = replies[1].number ?? 0
+        let elapsed = entry.elapsedMs(remainingMs: remaining, nowUs: resources.wallNow)
+        return elapsed.map { FoundEntry(entry: entry, elapsedMs: $0) }
+    }
+
+    /// The replies; nil when the store can't answer in time, or is left alone.
+    private func ask(
+        _ commands: [RedisCommand],
+        about key: [UInt8],
+        _ client: RedisClient
+    ) async throws(LupinError) -> [RedisReply]? {
+        guard let question = client.ask(commands, about: key, slot: slot) else { return nil }
+        return try await client.replies(to: question) { until throws(LupinError) in
+            try await park(for: .answered, until: until)
+        }
+    }
+
+    // MARK: One fetch for all machines
+
+    /// Tells the others that this exchange fetches; where another does, waits for its response.
+    /// - Returns: Whether the response has come.
+    func awaitOthers(_ use: CacheUse, _ client: RedisClient) async throws(LupinError) -> Bool {
+        guard let keys = use.shared?.keys else { return false }
+        let settings = client.tier.settings
+        let deadline = min(slot.loop.deadline(in: settings.collapseWait), totalDeadline)
+        let claim = RedisCommand(
+            "SET",
+            [
+                keys.lease, Self.claimed, Array("NX".utf8), Array("PX".utf8),
+                Array(String(settings.lease.milliseconds).utf8),
+            ]
+        )
+        let look = [
+            RedisCommand("GET", [keys.entry]), RedisCommand("PTTL", [keys.entry]),
+            RedisCommand("GET", [keys.lease]),
+        ]
+        var pause = Self.firstPause
+        while true {
+            guard let replies = try await ask([claim] + look, about: keys.lease, client) else {
+                return false
+            }
+            if case .status = replies[0] {
+                use.shared?.hasLease = true
+                return false
+            }
+            let found = entry(Array(replies[1...2]), under: keys.entry, client.tier)
+            if try await take(found, use, client) {
+                client.tier.count { $0.collapsed += 1 }
+                use.status.isCollapsed = true
+                return true
+            }
+            // Its response can't be shared, or the server refuses claims.
+            if replies[3].bytes != Self.claimed, replies[3] != .nothing { return false }
+            if slot.loop.now >= deadline { return false }
+            let until = min(slot.loop.deadline(in: pause), deadline)
+            while slot.loop.now < until { try await park(for: .answered, until: until) }
+            pause = min(pause * 2, Self.pauseMax)
+        }
+    }
+
+    /// What a lease says: somebody fetches, or nobody need wait since the response is not shared.
+    private static let claimed = Array("f".utf8)
+    private static let unshared = Array("n".utf8)
+    private static let firstPause = Duration.milliseconds(5)
+    private static let pauseMax = Duration.milliseconds(50)
+    /// How long others are told that a URL's responses are not shared, in ms.
+    private static let unsharedTime = "120000"
+
+    /// Gives the lease back, if there is one; `isAlone` means that no response can be shared.
+    func endLease(_ use: CacheUse, isAlone: Bool) {
+        guard let shared = use.shared, shared.hasLease, let client = resources.redis else { return }
+        use.shared?.hasLease = false
+        let command =
+            isAlone
+            ? RedisCommand(
+                "SET",
+                [
+                    shared.keys.lease, Self.unshared, Array("PX".utf8),
+                    Array(Self.unsharedTime.utf8),
+                ]
+            ) : RedisCommand("DEL", [shared.keys.lease])
+        _ = client.ask([command], about: shared.keys.lease)
+    }
+
+    // MARK: Storing
+
+    /// Gives a response to the other machines, if it may be shared and is not too long.
+    func share(_ facts: StoredResponse, _ content: StoredContent, _ use: CacheUse) {
+        guard let client = sharedTier(for: use), let keys = use.shared?.keys,
+            facts.sharingRefusal == nil, mayLieOnDisk(facts, use)
+        else { return }
+        let (tier, now) = (client.tier, resources.wallNow)
+        let most = tier.settings.objectBytesMax
+        guard content.count <= UInt64(most) else { return }
+        let lifetime = facts.sharingLifetimeMs(
+            nowUs: now,
+            policy: use.policy,
+            max: tier.settings.lifetimeMax
+        )
+        guard lifetime > 0 else { return }
+        let response = SharedEntry(
+            .response(facts: facts.encoded, body: content.joined),
+            writtenAtUs: now,
+            lifetimeMs: lifetime
+        )
+        var commands: [RedisCommand] = []
+        var key = keys.entry
+        if !facts.vary.names.isEmpty {
+            var variants = use.shared?.variants ?? ([], [])
+            if variants.names != facts.vary.names {
+                let series = resources.nextID().text
+                variants = (facts.vary.names, Array(series.utf8))
+            }
+            var list = response
+            list.content = .variants(names: variants.names, series: variants.series)
+            commands.append(set(keys.entry, list, tier))
+            key = tier.key(of: facts.vary, variants.series, keys)
+        }
+        commands.append(set(key, response, tier))
+        guard client.ask(commands, about: keys.entry) != nil else { return }
+        tier.count { $0.stored += 1 }
+    }
+
+    private func set(_ key: [UInt8], _ entry: SharedEntry, _ tier: SharedTier) -> RedisCommand {
+        RedisCommand(
+            "SET",
+            [
+                key, entry.encoded(under: key, tier.sign), Array("PX".utf8),
+                Array(String(entry.lifetimeMs).utf8),
+            ]
+        )
+    }
+}

@@ -1,0 +1,137 @@
+// The store that several machines share, as all workers know it: names, signatures, health, counts.
+import Logging
+import LupinCore
+import LupinTLS
+import Synchronization
+
+/// What a shared store did, for `lupin cache stats` and `/metrics`.
+struct SharedTierCounts: Sendable {
+    var hits: UInt64 = 0
+    var misses: UInt64 = 0
+    var stored: UInt64 = 0
+    /// Values that the team did not sign, or not for this key.
+    var rejected: UInt64 = 0
+    /// Questions that were not answered in time, or not at all.
+    var failures: UInt64 = 0
+    /// Requests that waited for another machine's fetch.
+    var collapsed: UInt64 = 0
+}
+
+/// A shared store: what is the same for all workers.
+final class SharedTier: Sendable {
+    let settings: SharedStoreSettings
+    let server: SharedServer
+    let home: RedisTarget
+    let health = NodeHealth()
+    private let names: KeyedDigest
+    private let signatures: KeyedDigest
+    let dropping: SharedDropping
+    private let tokens: SealingKey?
+    private let tallied = Mutex(SharedTierCounts())
+    private let logger: Logger
+
+    /// nil where the settings have none.
+    init?(_ settings: SharedStoreSettings, logger: Logger) {
+        guard let server = settings.server, settings.isOn else { return nil }
+        self.settings = settings
+        self.server = server
+        self.logger = logger
+        home = RedisTarget(place: server.place, isSecure: server.isSecure)
+        let team = KeyedDigest(key: Array(settings.key.utf8))
+        // Each purpose has a key of its own.
+        names = KeyedDigest(key: team.sha256("lupin shared name".utf8Span.span))
+        signatures = KeyedDigest(key: team.sha256("lupin shared signature".utf8Span.span))
+        tokens = SealingKey(team.sha256("lupin shared tokens".utf8Span.span))
+        dropping = SharedDropping(
+            name: team.sha256("lupin shared channel".utf8Span.span),
+            key: team.sha256("lupin shared messages".utf8Span.span)
+        )
+    }
+
+    /// The longest reply: an object with what is said around it.
+    var replyBytesMax: Int { settings.objectBytesMax + 256 << 10 }
+
+    // MARK: Names
+
+    /// The keys of a URL's values; none of them shows the URL, and all lie on one node.
+    struct Keys: Sendable {
+        let entry: [UInt8]
+        let lease: [UInt8]
+        fileprivate let stem: [UInt8]
+    }
+
+    func keys(of key: CacheKey) -> Keys {
+        let name = names.sha256(key.text.utf8Span.span)
+        var stem = Array("lupin:{".utf8)
+        for byte in name.prefix(20) { stem.append(hex: UInt64(byte), digits: 2) }
+        stem += Array("}:".utf8)
+        return Keys(entry: stem + [0x65], lease: stem + [0x6C], stem: stem)
+    }
+
+    /// The key of one of several responses of a URL.
+    func key(of variant: VaryKey, _ series: [UInt8], _ keys: Keys) -> [UInt8] {
+        let text = series + variant.encodedValues
+        let name = names.sha256(text.span)
+        var key = keys.stem + [0x76]
+        for byte in name.prefix(20) { key.append(hex: UInt64(byte), digits: 2) }
+        return key
+    }
+
+    /// The team's signature of a value under a key.
+    var sign: SharedEntry.Signature {
+        { [signatures] key, signed in
+            var text = key
+            text.append(0)
+            text.append(copying: signed)
+            return signatures.sha256(text.span)
+        }
+    }
+
+    // MARK: Tokens
+
+    /// The keys of a token's state and lease, on one node.
+    func tokenKeys(of identity: String) -> (state: [UInt8], lease: [UInt8]) {
+        let name = names.sha256("token\n\(identity)".utf8Span.span)
+        var stem = Array("lupin:{".utf8)
+        for byte in name.prefix(20) { stem.append(hex: UInt64(byte), digits: 2) }
+        stem += Array("}:".utf8)
+        return (stem + [0x74], stem + [0x6C])
+    }
+
+    func sealed(_ state: SharedTokenState, under key: [UInt8]) -> [UInt8]? {
+        tokens?.seal(state.encoded, for: key)
+    }
+
+    /// nil where it was not sealed by the team, or for another key.
+    func token(in sealed: [UInt8], under key: [UInt8]) -> SharedTokenState? {
+        tokens?.open(sealed, for: key).flatMap(SharedTokenState.init(encoded:))
+    }
+
+    // MARK: Counts
+
+    var counts: SharedTierCounts { tallied.withLock { $0 } }
+
+    func count(_ change: (inout SharedTierCounts) -> Void) { tallied.withLock { change(&$0) } }
+
+    // MARK: Health
+
+    /// Whether an error of a server means that it can't serve for now.
+    func isOutage(_ error: String) -> Bool {
+        ["LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOAUTH", "TRYAGAIN", "BUSY"]
+            .contains { error.hasPrefix($0) }
+    }
+
+    func note(failureOf target: RedisTarget, _ reason: String, now: UInt64) {
+        count { $0.failures += 1 }
+        guard health.noteFailure(of: target, now: now) else { return }
+        logger.warning(
+            "the shared cache at \(target.text) is left alone until it answers: \(reason)"
+        )
+    }
+
+    func noteSuccess(of target: RedisTarget) {
+        if health.noteSuccess(of: target) {
+            logger.notice("the shared cache at \(target.text) answers again")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// The values of `cache.store.shared`: where the server is, and the key of all who share.
+
+import LupinCore
+
+extension DecodingContext {
+    private static let sharedExample = "rediss://:${file:redis.password}@cache.example:6379/0"
+
+    /// `off`, as `.some(nil)`, or a URL; nil after a problem was told.
+    func sharedServer(_ node: YAMLNode) -> SharedServer?? {
+        if case .scalar("off", _) = node.content { return .some(nil) }
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            return wrongType(node, "off or a URL", write: "\"\(Self.sharedExample)\"")
+        }
+        guard let url = userinfoURL(raw, at: node) else { return nil }
+        do throws(SharedServer.Problem) {
+            let server = try SharedServer(url: url)
+            if let password = server.password { add(secret: password) }
+            return .some(server)
+        } catch {
+            let hint = "write \(Self.sharedExample)"
+            self.error(.type, error.message, at: node, hint: hint)
+            return nil
+        }
+    }
+
+    /// The key of all who share; nil after a problem was told.
+    func sharedKey(_ node: YAMLNode) -> String? {
+        if case .scalar("none", _) = node.content { return "" }
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            return wrongType(node, "a key", write: "\"${file:team.key}\"")
+        }
+        guard let key = resolved(raw, role: .userinfo, at: node) else { return nil }
+        add(secret: key)
+        let least = SharedStoreSettings.keyLengthMin
+        guard key.utf8.count >= least else {
+            let message = "a key has \(least) characters at least"
+            return refuse(.range, message, at: node, hint: "openssl rand -hex 32 makes one")
+        }
+        return key
+    }
+
+    /// A server needs a key: without one, whoever can write to it could answer for any origin.
+    func check(_ shared: SharedStoreSettings, _ entry: YAMLNode.Entry) {
+        guard shared.server != nil, shared.key.isEmpty else { return }
+        let hint = "write key: \"${file:team.key}\"; openssl rand -hex 32 makes one"
+        error(.key, "\"shared\" has no \"key\"", at: entry.value, hint: hint)
+    }
+}
