@@ -74,6 +74,23 @@ final class Browser {
         }
     }
 
+    /// Presses the mouse at a place within the first element that a selector finds.
+    func press(_ selector: String, x: Int, y: Int) throws {
+        let script = """
+            const place = document.querySelector('\(selector)');
+            place.scrollIntoView();
+            const box = place.getBoundingClientRect();
+            return [Math.round(box.x), Math.round(box.y)];
+            """
+        let corner = try #require(try value(script) as? [Int])
+        let move: [String: Any] = ["type": "pointerMove", "x": corner[0] + x, "y": corner[1] + y]
+        let buttons = ["pointerDown", "pointerUp"].map {
+            ["type": $0, "button": 0] as [String: Any]
+        }
+        let mouse: [String: Any] = ["type": "pointer", "id": "mouse", "actions": [move] + buttons]
+        _ = try ask("POST", "/session/\(session)/actions", ["actions": [mouse]])
+    }
+
     /// Replaces the text of a field, and presses Enter behind it if asked to.
     func write(_ text: String, into path: String, entering: Bool = false) throws {
         try act("write into \(path)") {
