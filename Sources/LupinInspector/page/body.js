@@ -2,6 +2,7 @@
 
 import { bodyView, copyBody, formOf, forms } from "./bodyview.js";
 import { button, choice, download, el, fill, remark } from "./dom.js";
+import { hostsOf } from "./hold.js";
 import { messagesView } from "./messages.js";
 import { attempt, notify } from "./notice.js";
 import { charsets } from "./plainviews.js";
@@ -55,7 +56,7 @@ function uncaptured({ source, detail, refresh }) {
   }), { class: "primary" });
   box.append(capture);
   source.capture().then((now) => {
-    if (!listOf(now.hosts).includes(host)) return;
+    if (!hostsOf(now).includes(host)) return;
     capture.replaceWith(remark(`${shown(host)} is captured now; this exchange came before.`));
   }).catch(() => capture.remove());
   return box;
