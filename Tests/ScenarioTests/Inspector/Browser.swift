@@ -44,7 +44,10 @@ final class Browser {
         let wish: [String: Any] = [
             "capabilities": [
                 "alwaysMatch": [
-                    "goog:chromeOptions": ["args": arguments],
+                    "goog:chromeOptions": [
+                        "args": arguments,
+                        "prefs": ["download.default_directory": "\(profile)/downloads"],
+                    ],
                     "goog:loggingPrefs": ["browser": "ALL"],
                 ]
             ]
@@ -100,7 +103,20 @@ final class Browser {
         }
     }
 
+    /// Chooses a file for a file input.
+    func choose(_ file: String, for path: String) throws {
+        let place = "/session/\(session)/element/\(try element(path))"
+        _ = try ask("POST", place + "/value", ["text": file])
+    }
+
     // MARK: What a person sees
+
+    /// The files that were downloaded.
+    var downloads: [String] {
+        let folder = "\(profile)/downloads"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.map { "\(folder)/\($0)" }
+    }
 
     /// Runs a script's `return`.
     func value(_ script: String) throws -> Any? {

@@ -16,8 +16,8 @@ extension InspectorPageTests {
         <script>parent.document.title = "run"; fetch("http://\(origin)/fetched")</script>
         <img src="http://\(origin)/loaded" onerror="top.document.title = 'run'">
         <iframe src="http://\(origin)/framed"></iframe>
-        <div><template shadowrootmode="open"><iframe src="http://\(origin)/framed"></iframe></template>
-        </div>
+        <div><template shadowrootmode="open"><iframe src="http://\(origin)/framed"></iframe>
+        </template></div>
         """
     }
 
