@@ -187,8 +187,8 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "LupinProxy", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinCore",
-                "LupinTestKit",
+                "LupinProxy", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
+                "LupinCore", "LupinTestKit",
                 "lupin", logging,
             ],
             swiftSettings: strict

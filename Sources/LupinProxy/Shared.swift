@@ -15,16 +15,17 @@ import Synchronization
 /// `RecentTables` and `SocketDiagnosis` (programs and users of clients), `LeafIssuer` with
 /// `LeafCertificates` (the CA and its leaves), `TicketKeys` (keys that seal the session tickets of
 /// TLS clients), `ClientRejections` (clients that refused a leaf), `TicketStore` (session tickets
-/// of origins), `OriginSecurities` and `SharedAnchors` (TLS contexts for origins),
-/// `RevocationStore` (revocation states), `Authenticator` (users, passwords that wait for a check
-/// and those that passed), `TokenStore` (credentials, the exchanges that wait for them and
-/// challenges), `TaintedSecrets` (secrets that no log may hold), `ThrottleBuckets` (rates that
-/// rules limit), `CompressionRefusals` (origins that refused compressed bodies),
-/// `ParentCredentials` (challenges of parent proxies), `CookieJars` (cookies that servers set),
-/// `ExchangeHistory` (the exchanges that ended last), `CaptureDesk` with `CaptureScribe` (captured
-/// exchanges), `TapeDeck` (what was played of a tape), `OriginHealths` (the health of origins, for
-/// retries), `ResponseStore` with `Flight` and `GrowingBody` (stored responses, and those on their
-/// way), `DiskTier` with `DiskStore` and `DiskTally` (the part of them that lies on disk).
+/// of origins), `ShownChains` (certificates that they showed), `OriginSecurities` and
+/// `SharedAnchors` (TLS contexts for origins), `RevocationStore` (revocation states),
+/// `Authenticator` (users, passwords that wait for a check and those that passed), `TokenStore`
+/// (credentials, the exchanges that wait for them and challenges), `TaintedSecrets` (secrets that
+/// no log may hold), `ThrottleBuckets` (rates that rules limit), `CompressionRefusals` (origins
+/// that refused compressed bodies), `ParentCredentials` (challenges of parent proxies),
+/// `CookieJars` (cookies that servers set), `ExchangeHistory` (the exchanges that ended last),
+/// `CaptureDesk` with `CaptureScribe` (captured exchanges), `TapeDeck` (what was played of a tape),
+/// `OriginHealths` (the health of origins, for retries), `ResponseStore` with `Flight` and
+/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore` and
+/// `DiskTally` (the part of them that lies on disk).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -44,6 +45,7 @@ final class Shared: Sendable {
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
     let tickets = TicketStore()
+    let chains = ShownChains()
     let revocations = RevocationStore()
     let throttles = ThrottleBuckets()
     let compressionRefusals = CompressionRefusals()

@@ -173,6 +173,8 @@ extension Certificate {
             encoding: der,
             keyDigest: publicKeyDigest,
             subject: subjectText,
+            issuer: issuerText,
+            notBefore: notBefore ?? 0,
             notAfter: notAfter ?? 0
         )
     }

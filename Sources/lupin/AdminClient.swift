@@ -88,6 +88,7 @@ struct AdminClient: Sendable {
         _ method: String,
         _ target: String,
         body: [UInt8]? = nil,
+        patience: Duration = Self.patience,
         on loop: EventLoop
     ) async throws(AdminProblem) -> AdminReply {
         let channel: Channel
@@ -108,12 +109,25 @@ struct AdminClient: Sendable {
             + "Content-Length: \(body?.count ?? 0)\r\n"
             + (body == nil ? "" : "Content-Type: application/json\r\n")
             + "Connection: close\r\n\r\n"
-        let deadline = loop.deadline(in: Self.patience)
+        let deadline = loop.deadline(in: patience)
         try await send(Array(head.utf8), over: channel, slot, until: deadline)
         try await send(body ?? [], over: channel, slot, until: deadline)
         let answer = try await readToEnd(channel, slot, until: deadline)
         guard let reply = Self.reply(answer) else { throw broken }
         return reply
+    }
+
+    /// Sends a request and reads the JSON of its answer.
+    /// - Throws: An `AdminProblem`, for a refusal too.
+    func json(
+        _ method: String,
+        _ path: String,
+        body: [UInt8]? = nil,
+        on loop: EventLoop
+    ) async throws(AdminProblem) -> JSONValue {
+        let reply = try await request(method, path, body: body, on: loop)
+        guard reply.isSuccess else { throw AdminProblem(message: reply.sentence) }
+        return JSONValue(parsing: reply.body.span) ?? .null
     }
 
     private static let pieceBytes = 64 << 10

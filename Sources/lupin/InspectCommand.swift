@@ -13,8 +13,9 @@ struct InspectCommand: ParsableCommand {
             serves until you end it, and prints the address on standard error.
 
             With --terminal, the exchanges of the running lupin are shown in the terminal: ? \
-            lists the keys. --capture keeps the exchanges of a host with their bodies, until \
-            lupin ends.
+            lists the keys. --capture keeps the exchanges of a host with their bodies for as long \
+            as the inspector is open: up to 3 minutes longer for a page, which can't say that \
+            it is closed.
 
               lupin inspect
               lupin inspect --capture api.example
@@ -51,12 +52,7 @@ struct InspectCommand: ParsableCommand {
                 "this terminal (TERM) can't show a screen; lupin log --follow prints lines"
             )
         }
-        if !hosts.isEmpty {
-            try ask { inspector, loop async throws(AdminProblem) in
-                try await inspector.capture(on: loop)
-            }
-        }
-        let code = try TerminalInspector.run(at: place)
+        let code = try TerminalInspector.run(at: place, capturing: hosts)
         if code != .success { throw code }
     }
 
@@ -97,6 +93,8 @@ struct InspectCommand: ParsableCommand {
         let open: @Sendable (RunningInspector, EventLoop) async throws(AdminProblem) -> Void = {
             inspector,
             loop async throws(AdminProblem) in
+            // This lupin ends with its inspector.
+            try await inspector.capture(hosts, on: loop)
             let url = try await inspector.address(on: loop)
             // Standard output has the records.
             StandardError.print("lupin: inspector at \(url)")
@@ -105,7 +103,7 @@ struct InspectCommand: ParsableCommand {
         try ServeCommand.parse(arguments).serve { executor in
             _ = await RunningInspector.ask(
                 at: place,
-                capturing: hosts,
+                capturing: [],
                 on: executor.loop,
                 open
             )

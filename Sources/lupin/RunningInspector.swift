@@ -1,4 +1,4 @@
-// Asks a running lupin for its inspector, and to capture hosts.
+// Asks a running lupin for its inspector, and to capture hosts for it.
 import ArgumentParser
 import LupinCore
 import LupinIO
@@ -6,7 +6,7 @@ import LupinIO
 /// The inspector of a running lupin.
 struct RunningInspector: Sendable {
     let client: AdminClient
-    /// The hosts to capture besides those that are captured already.
+    /// The hosts that are captured while the page is open.
     let hosts: [String]
 
     /// Runs `body` with the inspector; prints why it can't, and returns the exit code.
@@ -25,34 +25,31 @@ struct RunningInspector: Sendable {
         }
     }
 
-    /// The address of the page, for one browser; the hosts are captured from now on.
+    /// The address of the page, for one browser.
+    ///
+    /// With `hosts` these are captured for as long as the page is open, which gets their hold.
     func address(on loop: EventLoop) async throws(AdminProblem) -> String {
-        if !hosts.isEmpty { try await capture(on: loop) }
-        let answer = try await json("POST", "/v1/inspector", on: loop)
+        var tail = ""
+        if !hosts.isEmpty {
+            let hold = CaptureHold(client, hosts)
+            try await hold.renew(on: loop)
+            tail = "&hold=\(hold.name)"
+        }
+        let answer = try await client.json("POST", "/v1/inspector", on: loop)
         guard let url = answer["url"]?.string else {
             throw AdminProblem(message: "the running lupin has no inspector")
         }
-        return url
+        return url + tail
     }
 
-    /// Adds the hosts to those that are captured.
-    func capture(on loop: EventLoop) async throws(AdminProblem) {
-        let captured = try await json("GET", "/v1/capture", on: loop)["hosts"]?.list ?? []
+    /// Captures hosts until lupin ends, besides those that are captured already.
+    func capture(_ hosts: [String], on loop: EventLoop) async throws(AdminProblem) {
+        guard !hosts.isEmpty else { return }
+        let captured = try await client.json("GET", "/v1/capture", on: loop)["hosts"]?.list ?? []
         var line = JSONLine()
         line.openObject()
         line.add("hosts", list: captured.compactMap(\.string) + hosts)
         line.closeObject()
-        _ = try await json("PUT", "/v1/capture", body: line.bytes, on: loop)
-    }
-
-    private func json(
-        _ method: String,
-        _ path: String,
-        body: [UInt8]? = nil,
-        on loop: EventLoop
-    ) async throws(AdminProblem) -> JSONValue {
-        let reply = try await client.request(method, path, body: body, on: loop)
-        guard reply.isSuccess else { throw AdminProblem(message: reply.sentence) }
-        return JSONValue(parsing: reply.body.span) ?? .null
+        _ = try await client.json("PUT", "/v1/capture", body: line.bytes, on: loop)
     }
 }

@@ -305,6 +305,28 @@ struct CaptureFileTests {
         #expect(try file.numbers() == [101])
     }
 
+    @Test func `exchanges that are deleted are nowhere in the files, and others stay`() throws {
+        let file = try folder.open()
+        for number in 1...40 as ClosedRange<Int64> {
+            let words = number % 2 == 0 ? "gone from every page" : "kept as it was"
+            try file.put(exchange(number, line: "{\"a\":\"\(words)\"}"), pattern(50_000))
+            var batch = CaptureBatch()
+            batch.messages = [(number, message(1, words))]
+            batch.pieces = [piece(number, 2, Array(String(repeating: words, count: 900).utf8))]
+            try file.write(batch)
+            try file.note(CapturedNote(isMarked: true, comment: words), about: exchange(number).id)
+        }
+        #expect(try folder.holds("gone from every page"))
+        let gone = (1...20 as ClosedRange<Int64>).map { $0 * 2 }
+        try file.delete(gone + [99])
+        #expect(try !folder.holds("gone from every page"))
+        #expect(try file.numbers() == (1...20).map { 41 - 2 * $0 })
+        #expect(try file.content(of: 3, side: 3)?.count == 50_000 + 14 * 900)
+        #expect(try file.messages(of: 3, after: 0, limit: 9).count == 1)
+        #expect(try file.note(about: exchange(3).id)?.comment == "kept as it was")
+        #expect(try file.note(about: exchange(2).id) == nil)
+    }
+
     // MARK: Files
 
     @Test func `files are for us alone`() throws {

@@ -19,6 +19,8 @@ package struct MemberRedaction: Sendable {
         var value: Range<Int>
         /// The value is a number or a word, so that its replacement needs quotes.
         var isBare: Bool
+        /// Before each quote of a text in a string: as many as it has there.
+        var backslashes = 0
     }
 
     /// Longer names are on no list.
@@ -39,6 +41,11 @@ package struct MemberRedaction: Sendable {
             switch text[i] {
             case 0x22:
                 if let found = member(in: text, from: i) {
+                    findings.append(found)
+                    i = max(i, found.value.upperBound)
+                }
+            case 0x5C:
+                if let found = nestedMember(in: text, from: i) {
                     findings.append(found)
                     i = max(i, found.value.upperBound)
                 }
@@ -81,6 +88,43 @@ package struct MemberRedaction: Sendable {
             return Finding(anchor: quote, value: i..<close, isBare: true)
         default: return nil
         }
+    }
+
+    /// `\"name\": value` of a JSON text that stands in a string of another one.
+    private func nestedMember(in text: Span<UInt8>, from start: Int) -> Finding? {
+        guard start == 0 || text[start - 1] != 0x5C, let quote = NestedQuote(in: text, at: start),
+            let end = quote.end(in: text, from: start + quote.length, within: Self.nameBytesMax)
+        else { return nil }
+        var i = end.upperBound
+        while i < text.count, text[i].isJSONSpace { i += 1 }
+        guard i < text.count, text[i] == 0x3A,
+            lists(text.extracting(start + quote.length..<end.lowerBound))
+        else { return nil }
+        i += 1
+        while i < text.count, text[i].isJSONSpace { i += 1 }
+        var found = Finding(anchor: start, value: i..<i, isBare: false)
+        found.backslashes = quote.backslashes
+        // The value may follow in what has not come yet.
+        guard i < text.count else { return found }
+        switch text[i] {
+        case 0x5C:
+            guard let open = NestedQuote(in: text, at: i) else {
+                // Or the rest of its quote may.
+                found.value = text.count..<text.count
+                return text.count - i < NestedQuote.lengthMax ? found : nil
+            }
+            let value = i + open.length
+            let close = open.end(in: text, from: value, within: .max)
+            found.value = value..<(close?.lowerBound ?? text.count)
+        case 0x30...0x39, 0x2D:
+            while i < text.count, !text[i].endsBareValue, text[i] != 0x5C, text[i] != 0x22 {
+                i += 1
+            }
+            found.value = found.value.lowerBound..<i
+            found.isBare = true
+        default: return nil
+        }
+        return found
     }
 
     /// `name=value`, if the name is on the list.

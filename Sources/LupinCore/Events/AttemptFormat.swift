@@ -50,6 +50,7 @@ extension RecordFormat {
         } else {
             place.add(.cause, literal: attempts[i].cause.rawValue, to: &output)
         }
+        place.add(.start, microseconds: attempts[i].start, to: &output)
         place.add(.url, attempts[i].url, redactor, to: &output)
         if attempts[i].status > 0 { place.add(.status, UInt64(attempts[i].status), to: &output) }
         if let error = attempts[i].error {

@@ -341,6 +341,8 @@ package struct AttemptRecord: Sendable {
     package var isReused = false
     /// Whether every byte of the request body could have been sent again.
     package var isReplayable = true
+    /// When it began, or its wait did, after the exchange: µs; nil for the first.
+    @Timing.Phase package var start: Int64?
     /// The wait between this attempt and the next.
     package var delayMicroseconds: Int64?
     package var timing = Timing()

@@ -22,8 +22,9 @@ package struct ExchangeTimeline: Sendable {
 
     /// Reads a line of the log; nil when it has no times of attempts.
     ///
-    /// Attempts follow one another, each after the wait that the one before asked for. When a hedge
-    /// began is not recorded: it is drawn from the beginning of the attempt beside it.
+    /// In a line of an older lupin, which does not tell when an attempt began, attempts follow one
+    /// another, each after the wait that the one before asked for, and a hedge is drawn from the
+    /// beginning of the attempt beside it.
     package init?(_ record: JSONValue) {
         guard let total = record[field: .total]?.microseconds, total > 0 else { return nil }
         self.total = total
@@ -31,7 +32,8 @@ package struct ExchangeTimeline: Sendable {
         var former: Int64 = 0
         for (i, attempt) in (record[field: .attempts]?.list ?? []).enumerated() {
             let cause = attempt[attempt: .cause]?.string ?? "first"
-            let start = cause == "hedge" ? former : now
+            let guess = cause == "hedge" ? former : now
+            let start = max(0, attempt[attempt: .start]?.microseconds ?? guess)
             let title = "attempt \(i + 1)" + (cause == "first" ? "" : " (\(cause))")
             let bars = Self.bars(of: attempt, from: start)
             if !bars.isEmpty { parts.append(Part(title: title, bars: bars)) }

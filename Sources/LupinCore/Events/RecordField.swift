@@ -99,7 +99,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .trustPolicy: .text("trust.policy", "the policy that judged the origin's certificates")
         case .trustVerdict: .text("trust.verdict", "`pass`, `fail`, `disabled` or `tunnel`")
         case .trustChecks: .value("trust.checks", "each check: `is`, `ok`, `match`, `note`")
-        case .trustLeaf: .text("trust.leaf", "the pin of the origin's own key, on failure")
+        case .trustLeaf: .text("trust.leaf", "the pin of the origin's own key")
         case .trustEnd: .text("trust.not_after", "when its certificate ends")
         case .isValid: .value("validate.ok", "whether every condition of `validate:` holds")
         case .failedCondition: .text("validate.condition", "the condition that failed")
@@ -130,7 +130,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
 
 /// A field of an attempt: an object in the record's `attempts`, or in a line of its own.
 package enum AttemptField: UInt8, CaseIterable, LineField {
-    case number, cause, url, status
+    case number, cause, start, url, status
     case errorType, errorDetail, errorSide
     case decision, reason, delay, isReused, isReplayable
     case version, stream, reset, goAway, peer, tlsVersion
@@ -145,6 +145,7 @@ package enum AttemptField: UInt8, CaseIterable, LineField {
                 "`first`, `retry`, `auth`, `redirect`, `hedge`, `resume`, `revalidate` or "
                     + "`collapse-leader`"
             )
+        case .start: .value("start", "ms after the exchange began; the `first` has none")
         case .url: .text("url", "its URL, if that is not the client's")
         case .status: .value("status", "the origin's status")
         case .errorType: .text("error.type", "why it failed, a token of RFC 9209")

@@ -142,8 +142,8 @@ package struct Redactor: Sendable {
     private struct Loss {
         enum Replacement {
             case nothing, markOfValue
-            /// A number becomes a string.
-            case quotedMarkOfValue
+            /// A number becomes a string, whose quotes stand behind so many backslashes.
+            case quotedMarkOfValue(backslashes: Int)
             case markOfSecret(Int)
         }
 
@@ -154,7 +154,9 @@ package struct Redactor: Sendable {
 
         init(_ finding: MemberRedaction.Finding) {
             range = finding.value
-            replacement = finding.isBare ? .quotedMarkOfValue : .markOfValue
+            replacement =
+                finding.isBare
+                ? .quotedMarkOfValue(backslashes: finding.backslashes) : .markOfValue
             anchor = finding.anchor
         }
 
@@ -219,10 +221,11 @@ package struct Redactor: Sendable {
             case .nothing: break
             case .markOfValue:
                 result.append(contentsOf: mark(for: bytes.extracting(loss.range)))
-            case .quotedMarkOfValue:
-                result.append(0x22)
+            case .quotedMarkOfValue(let backslashes):
+                let quote = [UInt8](repeating: 0x5C, count: backslashes) + [0x22]
+                result.append(contentsOf: quote)
                 result.append(contentsOf: mark(for: bytes.extracting(loss.range)))
-                result.append(0x22)
+                result.append(contentsOf: quote)
             case .markOfSecret(let secret): result.append(contentsOf: marks[secret])
             }
             copied = loss.range.upperBound

@@ -12,7 +12,7 @@ package struct TrustRecord: Sendable, Equatable {
     package var policy: String
     package var verdict: Verdict
     package var checks: [TrustCheck]
-    /// On failure, the pin of the server's own certificate, ready to be copied.
+    /// The pin of the server's own certificate, ready to be copied.
     package var leaf: String?
     /// The expiry of the server's own certificate, in seconds since 1970.
     package var notAfter: Int64?
@@ -22,11 +22,11 @@ package struct TrustRecord: Sendable, Equatable {
         self.policy = policy
         checks = verdict?.checks ?? []
         notAfter = leaf?.notAfter
+        self.leaf = leaf.map { PinText.text($0.keyDigest) }
         if let verdict, verdict.passed {
             self.verdict = verdict.isDisabled ? .disabled : .pass
         } else {
             self.verdict = .fail
-            self.leaf = leaf.map { PinText.text($0.keyDigest) }
         }
     }
 }

@@ -6,13 +6,25 @@ package struct CertificateFacts: Sendable, Hashable {
     /// SHA-256 of the SubjectPublicKeyInfo, 32 bytes.
     package var keyDigest: [UInt8]
     package var subject: String
+    package var issuer: String
+    /// Seconds since 1970.
+    package var notBefore: Int64
     /// Seconds since 1970.
     package var notAfter: Int64
 
-    package init(encoding: [UInt8], keyDigest: [UInt8], subject: String, notAfter: Int64) {
+    package init(
+        encoding: [UInt8],
+        keyDigest: [UInt8],
+        subject: String,
+        issuer: String = "",
+        notBefore: Int64 = 0,
+        notAfter: Int64
+    ) {
         self.encoding = encoding
         self.keyDigest = keyDigest
         self.subject = subject
+        self.issuer = issuer
+        self.notBefore = notBefore
         self.notAfter = notAfter
     }
 }

@@ -6,6 +6,7 @@ import { openComparison } from "./compare.js";
 import { asCurl, asNode, asPython } from "./copyas.js";
 import { confirmed, openDialog } from "./dialog.js";
 import { button, el, fill, labelled, remark } from "./dom.js";
+import { dropHost, heldHosts } from "./hold.js";
 import { openRuleForm } from "./makerule.js";
 import { attempt, notify } from "./notice.js";
 import { requestOf } from "./request.js";
@@ -126,19 +127,25 @@ export class Actions {
   #captured(now, show) {
     const hosts = listOf(now.hosts).map(String);
     const change = (list) => attempt(() => api.setCapture(list)).then(show);
+    const drop = (host) => attempt(() => dropHost(host)).then(show);
     const input = el("input.mono", { placeholder: "api.example, *.example or **" });
     const add = button("Capture it", () => change([...hosts, input.value.trim()]), {
       class: "primary",
     });
     return [
       remark("lupin keeps the bodies of these hosts while it runs, and those that rules name."),
-      el("ul.chips", hosts.map((host) => el("li", shown(host), button("✕", () =>
-        change(hosts.filter((one) => one !== host)), {
-        class: "quiet", "aria-label": `Capture ${shown(host)} no longer`,
-      })))),
+      chips(hosts, (host) => change(hosts.filter((one) => one !== host))),
+      heldHosts().length > 0 && [remark("While this page is open, and up to three minutes longer:"),
+        chips(heldHosts(), drop)],
       el("div.pair", labelled("Host", input), add),
       remark(`${Number(now.exchanges) || 0} exchanges with ${size(Number(now.bytes) || 0)} are kept; `
         + `at most ${size(Number(now.bodies))} of a body, ${size(Number(now.disk))} in all.`),
     ];
   }
+}
+
+function chips(hosts, drop) {
+  return el("ul.chips", hosts.map((host) => el("li", shown(host), button("✕", () => drop(host), {
+    class: "quiet", "aria-label": `Capture ${shown(host)} no longer`,
+  }))));
 }

@@ -26,8 +26,9 @@ export async function beginSession() {
   const code = words.get("code");
   if (code === null) return words;
   words.delete("code");
-  const rest = words.toString();
-  history.replaceState(null, "", location.pathname + (rest ? `#${rest}` : ""));
+  const rest = new URLSearchParams(words);
+  rest.delete("hold");
+  history.replaceState(null, "", location.pathname + (rest.size > 0 ? `#${rest}` : ""));
   const response = await fetch("/v1/session", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -128,6 +129,12 @@ export const api = {
   rules: () => json("rules/list"),
   capture: () => json("capture"),
   setCapture: (hosts) => json("capture", { method: "PUT", body: { hosts } }),
+  hold: (name, hosts) => json(`capture/holds/${name}`, { method: "PUT", body: { hosts } }),
+  release: (name) => json(`capture/holds/${name}`, { method: "DELETE" }),
+  /** Deletes captures: of one exchange, of those that a filter keeps, or with neither of all. */
+  uncapture: ({ id, filter }) => (id === undefined
+    ? json("capture", { method: "DELETE", query: { filter } })
+    : json(one(id, "/capture"), { method: "DELETE" })),
   status: () => json("status"),
   har: (filter, limit) => ask("har", { query: { filter, limit } })
     .then((response) => response.blob()),

@@ -2,9 +2,11 @@
 
 import { bodyView, copyBody, formOf, forms } from "./bodyview.js";
 import { button, choice, download, el, fill, remark } from "./dom.js";
+import { hostsOf } from "./hold.js";
 import { messagesView } from "./messages.js";
 import { attempt, notify } from "./notice.js";
 import { charsets } from "./plainviews.js";
+import { isPage } from "./preview.js";
 import { at, listOf, shown, size, valuesOf } from "./text.js";
 
 // More than that is fetched only on demand.
@@ -54,7 +56,7 @@ function uncaptured({ source, detail, refresh }) {
   }), { class: "primary" });
   box.append(capture);
   source.capture().then((now) => {
-    if (!listOf(now.hosts).includes(host)) return;
+    if (!hostsOf(now).includes(host)) return;
     capture.replaceWith(remark(`${shown(host)} is captured now; this exchange came before.`));
   }).catch(() => capture.remove());
   return box;
@@ -117,7 +119,11 @@ function showBytes(bytes, type, body, { place, tools, id }) {
     state.charset = charset.value || undefined;
     draw();
   }, { "aria-label": "Charset" });
-  fill(tools, form, charset, copyBody(bytes, type), button("Download", () => {
+  const page = isPage(type) && button("Preview", () => {
+    form.value = state.form = state.form === "page" ? "text" : "page";
+    draw();
+  });
+  fill(tools, form, charset, page, copyBody(bytes, type), button("Download", () => {
     // The type keeps the browser from opening it.
     const blob = new Blob([bytes], { type: "application/octet-stream" });
     download(`${id.slice(0, 8).replace(/\W/g, "")}-${body.side}.bin`, blob);

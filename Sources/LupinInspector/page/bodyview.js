@@ -7,13 +7,14 @@ import { treeView } from "./jsontree.js";
 import { entries } from "./entries.js";
 import { formPairs, multipart, parameter, serverEvents } from "./parts.js";
 import { decoded, hexView, isText, textView } from "./plainviews.js";
+import { preview } from "./preview.js";
 import { grpcFrames, inflated, parseProtobuf } from "./protobuf.js";
 import { counted, shown, size } from "./text.js";
 
 /** The forms, as a select names them. */
 export const forms = [["json", "JSON"], ["lines", "JSON lines"], ["form", "Form"],
   ["multipart", "Parts"], ["events", "Events"], ["grpc", "gRPC"], ["protobuf", "Protobuf"],
-  ["image", "Image"], ["text", "Text"], ["hex", "Hex"]];
+  ["image", "Image"], ["text", "Text"], ["page", "Text and preview"], ["hex", "Hex"]];
 
 // By their first bytes; the type that a capture names is not believed.
 const images = [
@@ -62,6 +63,7 @@ export function bodyView(bytes, type, { form = formOf(bytes, type), charset, dep
     protobuf: () => treeView(parseProtobuf(bytes), { label: "Protobuf" }),
     image: () => picture(bytes),
     text: () => textView(text()),
+    page: () => el("div.beside", textView(text()), preview(text())),
     hex: () => hexView(bytes),
   };
   if (bytes.length === 0) return remark("The body is empty.");

@@ -28,6 +28,7 @@ const table = [
   [["m"], "mark, or take the mark off", "mark"],
   [["w"], "write a comment", "comment"],
   [["x"], "cut one that is under way", "cut"],
+  [["D"], "delete captures", "remove"],
   [["d"], "dashboard", "dashboard"],
   [["s"], "export the list as HAR", "export"],
   [["o"], "open a HAR file", "openFile"],

@@ -3,10 +3,12 @@
 import { Actions } from "./actions.js";
 import { api, beginSession, hasToken } from "./api.js";
 import { Dashboard } from "./dashboard.js";
+import { openDeletion } from "./deletion.js";
 import { Detail } from "./detail.js";
 import { download } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Archive } from "./har.js";
+import { beginHold } from "./hold.js";
 import { listenForKeys, showKeys } from "./keys.js";
 import { List } from "./list.js";
 import { localFilter } from "./localfilter.js";
@@ -87,6 +89,7 @@ class Page {
       this.show();
       return;
     }
+    attempt(() => beginHold(words.get("hold")));
     const archive = words.get("archive");
     if (archive !== null && /^\w+$/.test(archive)) {
       const value = await attempt(() => api.archive(archive));
@@ -272,6 +275,23 @@ class Page {
     });
   }
 
+  /** Asks which captures are to be deleted; the list begins anew behind that. */
+  remove() {
+    if (this.source !== api) return false;
+    const detail = this.detail.context?.detail ?? {};
+    const isCaptured = detail.record !== undefined
+      && (detail.bodies !== undefined || detail.messages > 0);
+    openDeletion({
+      id: isCaptured ? this.detail.id : undefined,
+      filter: this.toolbar.sent ?? "",
+      done: () => {
+        this.filter(this.toolbar.sent ?? "");
+        if (this.detail.isOpen) this.detail.refresh();
+      },
+    });
+    return true;
+  }
+
   // Runs an action on the open exchange; on the chosen row, after opening it.
   #withContext(action) {
     if (this.detail.context !== undefined) action(this.detail.context);
@@ -294,6 +314,7 @@ class Page {
       file: (file) => this.openFile(file),
       leave: () => this.leaveArchive(),
       capture: () => this.actions.capture(),
+      remove: () => this.remove(),
       redraw: () => this.list.setColumns(),
       next: move(() => 1),
       previous: move(() => -1),

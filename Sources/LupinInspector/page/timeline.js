@@ -41,8 +41,9 @@ function waterfall(record) {
   const attempts = listOf(record.attempts).slice(0, attemptsMax);
   for (const [i, attempt] of attempts.entries()) {
     const why = String(at(attempt, "why") ?? "first");
-    // When a hedge began is not on record: it stands beside the attempt before.
-    const start = why === "hedge" ? former : now;
+    // An older lupin does not tell when it began: a hedge stands beside the attempt before.
+    const begun = at(attempt, "start");
+    const start = begun >= 0 && begun < 1e11 ? begun : why === "hedge" ? former : now;
     const bars = barsOf(at(attempt, "timing"), start, i === 0 ? tokenWait : 0);
     const whole = positive(at(attempt, "timing", "total"));
     const end = Math.max(start + whole, bars.length > 0 ? lastEnd(bars) : start);

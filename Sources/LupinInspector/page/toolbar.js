@@ -34,6 +34,7 @@ export class Toolbar {
         button("Export", calls.export),
         button("Open", () => this.file.click()),
         button("Capture", calls.capture),
+        button("Delete", calls.remove, { title: "Delete captures (D)" }),
         button("◐", calls.theme, { title: "Light or dark (t)", "aria-label": "Light or dark" }),
         button("?", calls.help, { title: "Keys (?)", "aria-label": "Keys" })), this.file);
   }

@@ -22,6 +22,7 @@ export function trustTab({ detail, source, makeRule }) {
       : "The origin was asked without TLS.");
   }
   const checks = listOf(trust.checks);
+  const links = listOf(detail.chain ?? trust.chain).slice(0, 20);
   const pins = pinsOf(trust);
   const tls = listOf(record.attempts).map((one) => at(one, "tls")).filter(Boolean).at(-1);
   return el("div", el("p", { class: `verdict ${trust.verdict === "pass" ? "good" : "bad"}`,
@@ -29,8 +30,10 @@ export function trustTab({ detail, source, makeRule }) {
     facts([["policy", shown(trust.policy)], ["TLS", shown(tls)],
       ["valid until", expiry(trust.not_after)]]),
     checks.length > 0 && [el("h3", "Checks"), checkTable(checks)],
-    chain(trust.chain ?? detail.chain),
+    chain(links),
     el("h3", "Pins"),
+    !source.isReadOnly && links.length === 0 && trust.leaf !== undefined && remark("lupin does not "
+      + "remember the whole chain any more; `lupin pin HOST` asks the origin for it."),
     pins.length === 0 ? remark("The record names no key. `lupin pin HOST` shows those of the chain.")
       : [pins.map(pinLine), !source.isReadOnly && button("Pin these keys", () => makeRule("pin"))],
   );
@@ -50,7 +53,6 @@ export function pinsOf(trust) {
   const add = (pin, what) => {
     if (/^sha256\/[A-Za-z0-9+/]{43}=$/.test(pin) && !found.has(pin)) found.set(pin, what);
   };
-  for (const one of listOf(at(trust, "chain"))) add(at(one, "pin"), shown(at(one, "subject")));
   for (const one of listOf(at(trust, "checks"))) {
     add(at(one, "match"), `matched by ${shown(at(one, "is"))}`);
   }
@@ -84,12 +86,16 @@ function checkTable(checks) {
 }
 
 function chain(links) {
-  const list = listOf(links);
-  if (list.length === 0) return undefined;
-  return [el("h3", "Chain"), el("ol.chain", list.slice(0, 20).map((link) =>
+  if (links.length === 0) return undefined;
+  return [el("h3", "Chain that the origin showed"), el("ol.chain", links.map((link) =>
     el("li", el("strong", shown(at(link, "subject"))), facts([
       ["issuer", shown(at(link, "issuer"))],
+      ["valid from", day(Date.parse(at(link, "not_before"))).slice(0, 16)],
       ["valid until", expiry(at(link, "not_after"))],
-      ["pin", shown(at(link, "pin"))],
+      ["pin", pinText(at(link, "pin"))],
     ]))))];
+}
+
+function pinText(pin) {
+  return el("span.pin", el("code", shown(pin)), " ", copyButton("Copy", () => pin));
 }

@@ -37,6 +37,10 @@ struct AdminDesk {
     let openInspector: () async throws(ReloadFailure) -> String
     /// Captures these hosts from now on, besides those that rules name.
     let capture: (_ hosts: [String]) async throws(ReloadFailure) -> Void
+    /// What open inspectors want captured.
+    let holds: () -> [CaptureHolds.Hold]
+    /// Renews the hold of an inspector; with nil it ends.
+    let hold: (_ name: String, _ hosts: [String]?) async throws(ReloadFailure) -> Void
     /// The archives that the inspector can show.
     let archives = ArchiveShelf()
 

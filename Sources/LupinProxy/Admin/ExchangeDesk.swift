@@ -246,6 +246,7 @@ struct ExchangeDesk {
         if let found = try await find(reference) {
             var format = RecordFormat(redactor: shared.redactor)
             var line = found.openDetail(&format)
+            shared.chains.addChain(of: found.line(&format), to: &line)
             try await addCaptured(of: found.id, to: &line)
             line.closeObject()
             return AdminAnswer(200, line)

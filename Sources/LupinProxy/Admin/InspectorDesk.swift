@@ -12,7 +12,7 @@ struct InspectorDesk {
     private static let prefix = "/v1/exchanges/"
     private static let messagesMax = 1000
 
-    private var shared: Shared { desk.shared }
+    var shared: Shared { desk.shared }
 
     /// Answers a request; nil for a path that is not the inspector's.
     func answer(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer? {
@@ -24,6 +24,9 @@ struct InspectorDesk {
         case "/v1/capture":
             return try await capture(request)
         default: break
+        }
+        if request.path.hasPrefix(Self.holdPrefix) {
+            return try await hold(request.path.dropFirst(Self.holdPrefix.count), request)
         }
         guard request.path.hasPrefix(Self.prefix) else { return nil }
         let parts = request.path.dropFirst(Self.prefix.count)
@@ -44,6 +47,10 @@ struct InspectorDesk {
         case ("note", 2):
             return request.method == .put
                 ? try await noted(reference, request) : .notAllowed("PUT")
+        case ("capture", 2):
+            guard request.method == .delete else { return .notAllowed("DELETE") }
+            try request.demandOwner()
+            return try await delete(reference)
         default: return nil
         }
     }
@@ -61,7 +68,7 @@ struct InspectorDesk {
 
     /// The row of a captured exchange.
     /// - Throws: The refusal when there is none, or more than one.
-    private func row(_ reference: ExchangeReference) async throws(AdminAnswer) -> CapturedExchange {
+    func row(_ reference: ExchangeReference) async throws(AdminAnswer) -> CapturedExchange {
         let digits: String
         switch reference {
         case .id(let text): digits = text
@@ -82,7 +89,7 @@ struct InspectorDesk {
         return row
     }
 
-    private func read<Value: Sendable>(
+    func read<Value: Sendable>(
         _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value
     ) async throws(AdminAnswer) -> Value {
         switch await shared.captures.read(on: loop, body) {
@@ -91,7 +98,7 @@ struct InspectorDesk {
         }
     }
 
-    private func write<Value: Sendable>(
+    func write<Value: Sendable>(
         _ body: @escaping @Sendable (CaptureFile) throws(DiskProblem) -> Value
     ) async throws(AdminAnswer) -> Value {
         switch await shared.captures.write(on: loop, body) {
@@ -167,59 +174,6 @@ struct InspectorDesk {
             line.add("comment", text: note.comment)
         }
     }
-
-    // MARK: What is captured
-
-    private func capture(_ request: AdminRequest) async throws(AdminAnswer) -> AdminAnswer {
-        switch request.method {
-        case .get, .head: break
-        case .put, .delete: try request.demandOwner()
-        default: return .notAllowed("GET, HEAD, PUT, DELETE")
-        }
-        switch request.method {
-        case .put: try await capture(hosts: request.json())
-        case .delete:
-            try await write { file throws(DiskProblem) in try file.clear() }
-        default: break
-        }
-        let settings = shared.captures.settings
-        var size: (exchanges: Int, bytes: Int) = (0, 0)
-        if shared.captures.mayHaveExchanges {
-            size = try await read { file throws(DiskProblem) in try file.size() }
-        }
-        return AdminAnswer { line in
-            line.add("hosts", list: shared.captures.hosts)
-            line.add("bodies", UInt64(settings.bodyBytes))
-            line.add("keep", UInt64(max(0, settings.keep.components.seconds)))
-            line.add("disk", UInt64(settings.diskBytes))
-            line.add("exchanges", UInt64(max(0, size.exchanges)))
-            line.add("bytes", UInt64(max(0, size.bytes)))
-            if let folder = shared.captures.folder { line.add("folder", text: folder) }
-        }
-    }
-
-    private func capture(hosts wish: JSONValue) async throws(AdminAnswer) {
-        guard let hosts = wish["hosts"]?.list?.map(\.string), hosts.count <= Self.hostsMax else {
-            throw AdminAnswer(400, sentence: "send {\"hosts\": [\"api.example\"]}")
-        }
-        var names: [String] = []
-        for host in hosts {
-            guard let host, (try? HostPattern(host)) != nil else {
-                throw AdminAnswer(
-                    400,
-                    sentence: "\(shared.redactor.cleaned(host ?? "null")) is no host"
-                )
-            }
-            if !names.contains(host) { names.append(host) }
-        }
-        do throws(ReloadFailure) {
-            try await desk.capture(names)
-        } catch {
-            throw AdminAnswer(422) { $0.add("errors", list: error.errors) }
-        }
-    }
-
-    private static let hostsMax = 64
 }
 
 extension JSONLine {

@@ -35,6 +35,9 @@ final class Control {
     private(set) var inspectorAddress: SocketAddress?
     /// The slot in which the sweeping of captures waits.
     private let sweeping: ParkingSlot
+    /// What open inspectors want captured, and the slot in which the end of a hold is awaited.
+    private var holds = CaptureHolds()
+    private let holding: ParkingSlot
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
@@ -46,6 +49,7 @@ final class Control {
         self.workers = workers
         self.surroundings = surroundings
         sweeping = ParkingSlot(on: loop)
+        holding = ParkingSlot(on: loop)
         rulesFile = surroundings.source?.file
         written = shared.snapshot.configuration
     }
@@ -78,6 +82,10 @@ final class Control {
             },
             capture: { [weak self] hosts async throws(ReloadFailure) in
                 try await self?.capture(hosts)
+            },
+            holds: { [weak self] in self?.holds.all ?? [] },
+            hold: { [weak self] name, hosts async throws(ReloadFailure) in
+                try await self?.hold(name, hosts)
             }
         )
         let admin = AdminServer(desk, on: loop)
@@ -86,6 +94,7 @@ final class Control {
         watch(shared.snapshot.configuration.files)
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.sweepCaptures() }
+        Task.immediate(executorPreference: loop.executor) { await local.value.endHolds() }
     }
 
     /// How often captured exchanges that are too old are dropped; `capture.keep` is no shorter.
@@ -104,6 +113,7 @@ final class Control {
     func stop() async {
         isStopping = true
         sweeping.wake(.cut)
+        holding.wake(.cut)
         for watch in watches.values { watch.close() }
         watches = [:]
         await admin?.close()
@@ -148,7 +158,7 @@ final class Control {
             return .unchanged(version: configuration.version)
         }
         do throws(ReloadFailure) {
-            try await adopt(configuration.capturing(shared.captures.hosts))
+            try await adopt(configuration.capturing(shared.captures.hosts + holds.hosts))
         } catch {
             return tell(.rejected(errors: error.errors))
         }
@@ -177,14 +187,46 @@ final class Control {
         }
     }
 
-    /// Captures these hosts besides those of the rules.
+    // MARK: Captured hosts
+
+    /// Captures these hosts besides those of the rules and those that are held.
     private func capture(_ hosts: [String]) async throws(ReloadFailure) {
+        try await adoptCaptured(hosts)
+        shared.captures.set(hosts: hosts)
+    }
+
+    /// Captures the hosts of an inspector until it is gone; with nil, its hold ends now.
+    private func hold(_ name: String, _ hosts: [String]?) async throws(ReloadFailure) {
+        let before = holds.hosts
+        if let hosts {
+            let end = loop.deadline(in: CaptureHolds.time)
+            guard holds.renew(CaptureHolds.Hold(name: name, hosts: hosts, end: end)) else {
+                throw ReloadFailure([
+                    "\(CaptureHolds.countMax) inspectors hold hosts; end one of them"
+                ])
+            }
+        } else {
+            holds.end(name)
+        }
+        holding.wake(.answered)
+        if holds.hosts != before { try await adoptCaptured() }
+    }
+
+    /// Ends the holds of inspectors that are gone.
+    private func endHolds() async {
+        while !isStopping {
+            _ = await holding.park(for: .answered | .cut, until: holds.nextEnd ?? .max)
+            if holds.expire(now: loop.now) { try? await adoptCaptured() }
+        }
+        holding.retire()
+    }
+
+    private func adoptCaptured(_ hosts: [String]? = nil) async throws(ReloadFailure) {
         await awaitTurn()
         guard !isStopping else { throw ReloadFailure([Self.isOver]) }
         isReloading = true
         defer { endTurn() }
-        try await adopt(written.capturing(hosts))
-        shared.captures.set(hosts: hosts)
+        try await adopt(written.capturing((hosts ?? shared.captures.hosts) + holds.hosts))
     }
 
     private func awaitTurn() async {

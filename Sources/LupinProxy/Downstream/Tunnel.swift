@@ -167,6 +167,7 @@ extension Exchange {
                 noteAttemptEnd()
                 facts = AttemptRecord()
                 facts.cause = .retry
+                facts.start = Int64(clamping: slot.loop.now &- begun)
             }
         }
     }

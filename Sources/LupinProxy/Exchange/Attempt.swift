@@ -23,13 +23,17 @@ final class Attempt {
     private(set) var isClosed = false
     /// In microseconds of the loop's clock.
     let begun: UInt64
+    /// When the wait before it began, and the client's exchange.
+    private var waitBegun: UInt64
+    private let exchangeBegun: UInt64
     private var sentAt: UInt64 = 0
 
     init(
         _ adapted: AdaptedRequest,
         of exchange: Exchange,
         because cause: AttemptRecord.Cause,
-        replay: BodyReplay?
+        replay: BodyReplay?,
+        since exchangeBegun: UInt64? = nil
     ) {
         self.adapted = adapted
         facts.cause = cause
@@ -38,6 +42,8 @@ final class Attempt {
         // An attempt that ends before its body begins passes on the replay that it was given.
         self.replay = replay
         begun = exchange.slot.loop.now
+        waitBegun = begun
+        self.exchangeBegun = exchangeBegun ?? exchange.begun
         // The client's own target has the origin of the record.
         let isElsewhere = adapted.known == nil && adapted.origin != exchange.record.origin
         if isElsewhere || exchange.hasMoved || adapted.request.steps.isTargetChanged {
@@ -154,6 +160,7 @@ final class Attempt {
         facts.error = error
         facts.decision = decision
         facts.reason = reason
+        if facts.cause != .first { facts.start = Int64(clamping: waitBegun &- exchangeBegun) }
         observeUpstream()
         // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
@@ -165,6 +172,7 @@ final class Attempt {
     /// Notes the wait before the attempt began, in microseconds.
     func noteWait(_ microseconds: UInt64) {
         guard microseconds > 0 else { return }
+        waitBegun = exchange.slot.loop.now &- microseconds
         var timing = facts.timing
         timing.blocked = Int64(clamping: microseconds)
         facts.timing = timing

@@ -15,10 +15,14 @@ package struct TapeRecording: Sendable {
 
     /// Reads what a proxy has captured in `folder` that has stopped.
     ///
-    /// `version` is lupin's.
+    /// `version` is lupin's, and `bytesMax` the maximum length of the tape.
     /// - Throws: Why no tape can be made; what would be missing on it.
-    package init(from folder: String, version: String) throws(ArchiveProblem) {
-        var draft = Draft(version: version)
+    package init(
+        from folder: String,
+        version: String,
+        bytesMax: Int = Self.bytesMax
+    ) throws(ArchiveProblem) {
+        var draft = Draft(version: version, bytesMax: bytesMax)
         if CaptureFile.exists(in: folder) {
             do throws(DiskProblem) {
                 let file = try CaptureFile(folder: folder)
@@ -39,8 +43,12 @@ package struct TapeRecording: Sendable {
         var exchanges = 0
         var tunnels = 0
         var problem: ArchiveProblem?
+        private let bytesMax: Int
 
-        init(version: String) { archive = HTTPArchive(version: version) }
+        init(version: String, bytesMax: Int) {
+            archive = HTTPArchive(version: version)
+            self.bytesMax = bytesMax
+        }
 
         /// Adds all exchanges, or those up to one that is not whole.
         mutating func add(all file: CaptureFile) throws(DiskProblem) {

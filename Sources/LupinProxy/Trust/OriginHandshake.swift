@@ -11,7 +11,8 @@ final class TrustJudge {
     /// The revocation answers fetched so far.
     var evidence = RevocationEvidence()
     private(set) var verdict: TrustVerdict?
-    private var leaf: CertificateFacts?
+    /// What the server presented, its own certificate first.
+    private(set) var presented: [CertificateFacts] = []
 
     init(_ security: OriginSecurity, host: Host, wallSeconds: Int64) {
         self.security = security
@@ -29,7 +30,7 @@ final class TrustJudge {
         )
         let verdict = security.trust.policy.evaluate(trust)
         self.verdict = verdict
-        leaf = trust.presented.first
+        presented = trust.presented
         if !verdict.pending.isEmpty { return .undecided }
         if verdict.awaitsStaple { return .awaitsStaple }
         return verdict.passed ? .accepted : .refused(verdict.problem?.refusal ?? .badCertificate)
@@ -37,7 +38,7 @@ final class TrustJudge {
 
     /// The verdict for the record.
     var record: TrustRecord {
-        TrustRecord(policy: security.trust.name, verdict: verdict, leaf: leaf)
+        TrustRecord(policy: security.trust.name, verdict: verdict, leaf: presented.first)
     }
 }
 
@@ -102,6 +103,7 @@ extension Exchange {
         if filter.session.isResumed, let ticket {
             return SecuredConnection(filter, trust: ticket.trust, judgedAt: ticket.judgedAt)
         }
+        resources.shared.chains.note(judge.presented)
         return SecuredConnection(filter, trust: judge.record, judgedAt: wallSeconds)
     }
 
@@ -114,6 +116,7 @@ extension Exchange {
             try await handshake.run()
         } catch {
             record.trust = judge.record
+            resources.shared.chains.note(judge.presented)
             throw lupinError(error, judge, host: host)
         }
     }

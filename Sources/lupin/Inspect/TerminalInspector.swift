@@ -13,6 +13,8 @@ final class TerminalInspector {
     private let client: AdminClient
     private let terminal: TerminalDevice
     private let before: SignalsBefore
+    /// What is captured meanwhile; nil for nothing.
+    private let hold: CaptureHold?
     private var state: ExchangeInspector
     private var painter: ScreenPainter
     /// Wakes the painter with `.answered`, and `run` with `.draining`.
@@ -42,7 +44,9 @@ final class TerminalInspector {
     }
 
     /// Runs until the user leaves or a signal ends it.
-    static func run(at place: AdminPlace) throws -> ExitCode {
+    ///
+    /// The hosts are captured meanwhile.
+    static func run(at place: AdminPlace, capturing hosts: [String]) throws -> ExitCode {
         let before = TerminalSignals.block()
         return try ControlLoop.run { executor in
             do throws(AdminProblem) {
@@ -50,10 +54,19 @@ final class TerminalInspector {
                 // Whoever has no lupin learns of it before the screen changes.
                 let reply = try await client.request("GET", "/v1/exchanges/live", on: executor.loop)
                 guard reply.isSuccess else { throw AdminProblem(message: reply.sentence) }
+                let hold = hosts.isEmpty ? nil : CaptureHold(client, hosts)
+                try await hold?.renew(on: executor.loop)
+                let result: Result<ExitCode, SystemError>
                 do throws(SystemError) {
-                    let inspector = try TerminalInspector(client, before, on: executor)
-                    return await inspector.run()
+                    let inspector = try TerminalInspector(client, before, hold, on: executor)
+                    result = .success(await inspector.run())
                 } catch {
+                    result = .failure(error)
+                }
+                await hold?.end(on: executor.loop)
+                switch result {
+                case .success(let code): return code
+                case .failure(let error):
                     throw AdminProblem(message: "cannot use the terminal: \(error.message)")
                 }
             } catch {
@@ -66,11 +79,13 @@ final class TerminalInspector {
     private init(
         _ client: AdminClient,
         _ before: SignalsBefore,
+        _ hold: CaptureHold?,
         on executor: LoopExecutor
     ) throws(SystemError) {
         self.executor = executor
         self.client = client
         self.before = before
+        self.hold = hold
         let loop = executor.loop
         terminal = try TerminalDevice(on: loop)
         changes = ParkingSlot(on: loop)
@@ -143,9 +158,14 @@ final class TerminalInspector {
 
     private func poll() async {
         let slot = ParkingSlot(on: executor.loop)
+        var renewal = executor.loop.deadline(in: CaptureHold.renewal)
         while code == nil {
             perform(state.tick(now: SystemCall.wallMicroseconds()))
             changes.wake(.answered)
+            if executor.loop.now >= renewal {
+                renewal = executor.loop.deadline(in: CaptureHold.renewal)
+                start { try? await $0.hold?.renew(on: $0.executor.loop) }
+            }
             _ = await slot.park(for: [], until: executor.loop.deadline(in: Self.pollPause))
         }
     }

@@ -67,6 +67,9 @@ struct BodyMaskTests {
         ("a\n?client_secret=", " b", ["unknown1"]),
         ("https://a.example/?x=1&sig=", "&z=1", ["unknown1"]),
         ("{\"to\\u006ben\":\"", "\"", ["unknown1"]),
+        (#"{"b":"{\"token\" : \""#, #"\"}"}"#, ["unknown1", #"un\\\"known1"#]),
+        (#"{"b":"{\"x_pin\":"#, #",\"c\":1}"}"#, ["1234567"]),
+        (#"{"b":"{\u0022token\u0022:\u0022"#, #"\u0022}"}"#, ["unknown1"]),
     ]
 
     @Test(arguments: carriers)

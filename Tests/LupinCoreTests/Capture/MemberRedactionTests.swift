@@ -40,6 +40,32 @@ struct MemberRedactionTests {
         #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
     }
 
+    @Test(arguments: [
+        (#"{"b":"{\"password\":\"a\",\"n\":1}"}"#, #"{"b":"{\"password\":\"*\",\"n\":1}"}"#),
+        (#"["{ \"token\" : \"a\\\"b\" }"]"#, #"["{ \"token\" : \"*\" }"]"#),
+        (#"{"b":"{\"token\":\"a\\\\\",\"c\":1}"}"#, #"{"b":"{\"token\":\"*\",\"c\":1}"}"#),
+        (#"{"b":"{\"x_pin\":12,\"token\":-1}"}"#, #"{"b":"{\"x_pin\":\"*\",\"token\":\"*\"}"}"#),
+        (
+            #"{"a":"{\"b\":\"{\\\"token\\\":\\\"x\\\"}\"}"}"#,
+            #"{"a":"{\"b\":\"{\\\"token\\\":\\\"*\\\"}\"}"}"#
+        ),
+        (
+            #"{"b":"{\u0022token\u0022:\u0022a\\\u0022b\u0022,\u0022c\u0022:1}"}"#,
+            #"{"b":"{\u0022token\u0022:\u0022*\u0022,\u0022c\u0022:1}"}"#
+        ),
+        (#"{"b":"{\"token\":\"a"#, #"{"b":"{\"token\":\"*"#),
+        (#"{"b":"{\"token\":\"a","c":"d"}"#, #"{"b":"{\"token\":\"*","c":"d"}"#),
+        (#"{"b":"{\"token\":\"#, #"{"b":"{\"token\":\"#),
+        (#"{"b":"{\"token\":null}","c":"d"}"#, #"{"b":"{\"token\":null}","c":"d"}"#),
+        (#"{"b":"say \"token\" twice: \"a\""}"#, #"{"b":"say \"token\" twice: \"a\""}"#),
+        (#"{"b":"C:\\","token":"a"}"#, #"{"b":"C:\\","token":"*"}"#),
+    ])
+    func `values are hidden in JSON that stands in a string, too`(body: String, shown: String) {
+        let expected = shown.replacing("*", with: mark)
+        #expect(Masks.kept(body) == expected)
+        #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
+    }
+
     @Test func `names of any length and bytes of any value are read`() {
         let long = String(repeating: "n", count: 70_000)
         #expect(Masks.kept("{\"\(long)\":\"a\"}") == "{\"\(long)\":\"a\"}")

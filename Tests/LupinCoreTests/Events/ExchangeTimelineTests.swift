@@ -42,6 +42,24 @@ struct ExchangeTimelineTests {
         )
     }
 
+    @Test func `an attempt stands where its start says, whatever came before`() throws {
+        let drawn = try lines(
+            """
+            {"timing":{"total":100},"attempts":[
+              {"n":1,"why":"first","timing":{"wait":50,"total":50}},
+              {"n":2,"why":"hedge","start":25,"timing":{"wait":50,"total":50}},
+              {"n":3,"why":"retry","start":90,"timing":{"wait":10,"total":10}}]}
+            """
+        )
+        #expect(
+            drawn == [
+                "attempt 1", "  wait        50ms  ██████████", "attempt 2 (hedge)",
+                "  wait        50ms       ██████████", "attempt 3 (retry)",
+                "  wait        10ms                    ██",
+            ]
+        )
+    }
+
     @Test(arguments: [
         "{}", "[]", #"{"timing":{"total":5}}"#, #"{"timing":{"total":0},"attempts":[{}]}"#,
         #"{"timing":{"total":5},"attempts":[{"n":1},{"timing":{"wait":"x"}}]}"#,

@@ -11,6 +11,8 @@ struct TrustRecordFormatTests {
         notAfter: 1_795_214_467
     )
 
+    private static let leafPin = "sha256/" + String(repeating: "A", count: 43) + "="
+
     /// The line from `trust` on.
     private static func json(_ trust: TrustRecord) -> Substring {
         var record = ExchangeRecord(id: ExchangeID(high: 0, low: 1), startMicroseconds: 0)
@@ -30,7 +32,7 @@ struct TrustRecordFormatTests {
             Self.json(.all([.system(host: true), pins(2)]), ScriptedTrust())
                 == #""trust":{"policy":"acme","verdict":"pass","checks":["#
                 + #"{"is":"system","ok":true},{"is":"pins","ok":true,"match":"\#(pin)"}],"#
-                + #""not_after":"2026-11-20T22:41:07.000000Z"}"#
+                + #""leaf":"\#(Self.leafPin)","not_after":"2026-11-20T22:41:07.000000Z"}"#
         )
     }
 
@@ -39,8 +41,7 @@ struct TrustRecordFormatTests {
         let json = Self.json(.system(host: true), ScriptedTrust(name: problem))
         #expect(json.hasPrefix(#""trust":{"policy":"acme","verdict":"fail","checks":["#))
         #expect(json.contains(#"{"is":"system","ok":false,"note":"It is for \"x\" and REDACTED."#))
-        let pin = "sha256/" + String(repeating: "A", count: 43) + "="
-        #expect(json.contains(#""leaf":"\#(pin)","not_after":"#))
+        #expect(json.contains(#""leaf":"\#(Self.leafPin)","not_after":"#))
     }
 
     @Test func `an attempt under TLS tells the version and how long the handshake took`() {

@@ -73,7 +73,7 @@ struct AdminHTTPTests {
             for (method, path) in [
                 ("POST", "/v1/send"), ("POST", "/v1/rules/preview"), ("POST", "/v1/rules/append"),
                 ("POST", "/v1/inspector"), ("PUT", "/v1/capture"), ("DELETE", "/v1/capture"),
-                ("POST", "/v1/archives"),
+                ("DELETE", "/v1/exchanges/0123abcd/capture"), ("POST", "/v1/archives"),
             ] {
                 let client = try ScriptedClient(to: .loopback(port: port))
                 defer { client.close() }

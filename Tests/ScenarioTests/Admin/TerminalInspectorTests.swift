@@ -15,7 +15,12 @@ private final class InspectedTerminal {
 
     private static let patience = 20.0
 
-    init(_ proxy: ProxyFixture, rows: UInt16 = 24, columns: UInt16 = 80) throws {
+    init(
+        _ proxy: ProxyFixture,
+        _ arguments: String...,
+        rows: UInt16 = 24,
+        columns: UInt16 = 80
+    ) throws {
         control = try #require(FileHandle(forUpdatingAtPath: "/dev/ptmx"))
         let (unlock, number) = (UInt(0x4004_5431), UInt(0x8004_5430))
         var value: CInt = 0
@@ -31,7 +36,7 @@ private final class InspectedTerminal {
             [
                 "--ctty", "--wait", Lupin.path, "inspect", "--terminal", "--socket",
                 proxy.adminPath,
-            ],
+            ] + arguments,
             in: nil
         )
         process.environment?["TERM"] = "xterm"
@@ -127,6 +132,28 @@ struct TerminalInspectorTests {
             try terminal.wait(for: Self.closing)
             #expect(terminal.end() == 128 + number)
             #expect(try terminal.modes() == terminal.modesBefore)
+        }
+    }
+
+    @Test(arguments: ["q", "the terminal goes"])
+    func `a host is captured until it is left`(end: String) async throws {
+        try await ProxyFixture.run(ProxyFixture.captureFolder) { proxy in
+            let origin = try proxy.origin(
+                answering: head("HTTP/1.1 200 X", "Content-Length: 2") + "ok"
+            )
+            let client = try proxy.client()
+            func isCaptured(_ place: Int) throws -> Bool {
+                try client.get(origin.url())
+                return try proxy.captured(place).side("response")["kept"] == "2"
+            }
+            let terminal = try InspectedTerminal(proxy, "--capture", "127.0.0.1")
+            try terminal.wait(for: "No exchanges yet.")
+            #expect(try isCaptured(0))
+            if end == "q" { try terminal.type("q") } else { try terminal.signal(SIGHUP) }
+            try terminal.wait(for: Self.closing)
+            #expect(terminal.end() == (end == "q" ? 0 : 128 + SIGHUP))
+            #expect(try !isCaptured(1))
+            #expect(try proxy.adminJSON("/v1/capture").count("holds") == 0)
         }
     }
 

@@ -44,7 +44,10 @@ final class Browser {
         let wish: [String: Any] = [
             "capabilities": [
                 "alwaysMatch": [
-                    "goog:chromeOptions": ["args": arguments],
+                    "goog:chromeOptions": [
+                        "args": arguments,
+                        "prefs": ["download.default_directory": "\(profile)/downloads"],
+                    ],
                     "goog:loggingPrefs": ["browser": "ALL"],
                 ]
             ]
@@ -74,6 +77,23 @@ final class Browser {
         }
     }
 
+    /// Presses the mouse at a place within the first element that a selector finds.
+    func press(_ selector: String, x: Int, y: Int) throws {
+        let script = """
+            const place = document.querySelector('\(selector)');
+            place.scrollIntoView();
+            const box = place.getBoundingClientRect();
+            return [Math.round(box.x), Math.round(box.y)];
+            """
+        let corner = try #require(try value(script) as? [Int])
+        let move: [String: Any] = ["type": "pointerMove", "x": corner[0] + x, "y": corner[1] + y]
+        let buttons = ["pointerDown", "pointerUp"].map {
+            ["type": $0, "button": 0] as [String: Any]
+        }
+        let mouse: [String: Any] = ["type": "pointer", "id": "mouse", "actions": [move] + buttons]
+        _ = try ask("POST", "/session/\(session)/actions", ["actions": [mouse]])
+    }
+
     /// Replaces the text of a field, and presses Enter behind it if asked to.
     func write(_ text: String, into path: String, entering: Bool = false) throws {
         try act("write into \(path)") {
@@ -83,7 +103,20 @@ final class Browser {
         }
     }
 
+    /// Chooses a file for a file input.
+    func choose(_ file: String, for path: String) throws {
+        let place = "/session/\(session)/element/\(try element(path))"
+        _ = try ask("POST", place + "/value", ["text": file])
+    }
+
     // MARK: What a person sees
+
+    /// The files that were downloaded.
+    var downloads: [String] {
+        let folder = "\(profile)/downloads"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.map { "\(folder)/\($0)" }
+    }
 
     /// Runs a script's `return`.
     func value(_ script: String) throws -> Any? {

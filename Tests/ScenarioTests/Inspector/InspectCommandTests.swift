@@ -57,7 +57,7 @@ struct InspectCommandTests {
         }
     }
 
-    @Test func `a host is captured from then on, beside those before`() async throws {
+    @Test func `each page gets a hold of the hosts that it was started for`() async throws {
         try await ProxyFixture.run(ProxyFixture.adminSocket) { proxy in
             let place = try place()
             for host in ["a.example", "b.example"] {
@@ -67,9 +67,14 @@ struct InspectCommandTests {
                     environment: ["HOME": place.home, "PATH": place.programs]
                 )
                 #expect(result.code == 0, "\(result.errors)")
+                let capture = try proxy.adminJSON("/v1/capture")
+                let last = capture.count("holds") - 1
+                #expect(capture.list("holds.\(last).hosts") == [host])
+                let name = try #require(capture["holds.\(last).name"])
+                #expect(result.output.contains("&hold=\(name)\n"), "\(result.output)")
             }
             let capture = try proxy.adminJSON("/v1/capture")
-            #expect(capture.list("hosts") == ["a.example", "b.example"])
+            #expect(capture.count("holds") == 2 && capture.list("hosts") == [])
         }
     }
 

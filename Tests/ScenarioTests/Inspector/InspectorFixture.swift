@@ -49,6 +49,26 @@ struct InspectorFixture {
 }
 
 extension ProxyFixture {
+    /// Opens the page in a browser, which finds nothing to say about it.
+    ///
+    /// With `refusing` it may have refused what a captured page wanted; with `holding` the page
+    /// goes on with that hold.
+    func browse(
+        refusing: Bool = false,
+        holding hold: String? = nil,
+        _ body: (Browser, InspectorFixture) throws -> Void
+    ) throws {
+        let inspector = try InspectorFixture(self)
+        let browser = try Browser()
+        defer { browser.close() }
+        let tail = hold.map { "&hold=\($0)" } ?? ""
+        try browser.open("\(inspector.origin)/#code=\(inspector.code)\(tail)")
+        try browser.waitFor("Time", in: "#list")
+        try body(browser, inspector)
+        let said = try browser.console()
+        #expect(said.filter { !refusing || !$0.contains("Content Security Policy") } == [])
+    }
+
     /// Sends a request with a JSON body to the admin socket.
     @discardableResult
     func admin(_ method: String, _ path: String, json: String) throws -> ScriptedMessage {

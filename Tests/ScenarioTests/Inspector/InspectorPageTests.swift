@@ -8,7 +8,7 @@ import Testing
     .enabled(if: Browser.isInstalled, "the packages chromium and chromium-driver are missing")
 )
 struct InspectorPageTests {
-    private let rules = """
+    static let rules = """
         \(ProxyFixture.adminSocket)tokens: {api: {bearer: "planted-geheim", plain_http: true}}
         rules:
           - name: kept
@@ -18,20 +18,7 @@ struct InspectorPageTests {
 
         """
 
-    private func browse(
-        _ proxy: ProxyFixture,
-        _ body: (Browser, InspectorFixture) throws -> Void
-    ) throws {
-        let inspector = try InspectorFixture(proxy)
-        let browser = try Browser()
-        defer { browser.close() }
-        try browser.open("\(inspector.origin)/#code=\(inspector.code)")
-        try browser.waitFor("Time", in: "#list")
-        try body(browser, inspector)
-        #expect(try browser.console() == [])
-    }
-
-    private func origin(_ proxy: ProxyFixture) throws -> ScriptedOrigin {
+    func origin(_ proxy: ProxyFixture) throws -> ScriptedOrigin {
         try proxy.origin { connection in
             while let request = try connection.nextRequest() {
                 let json = "{\"path\":\"\(request.target)\",\"got\":\"\(request.bodyText)\"}"
@@ -42,9 +29,9 @@ struct InspectorPageTests {
 
     @Test func `the list follows and is filtered, and every tab tells of an exchange`() async throws
     {
-        try await ProxyFixture.run(rules) { proxy in
+        try await ProxyFixture.run(Self.rules) { proxy in
             let origin = try origin(proxy)
-            try browse(proxy) { browser, _ in
+            try proxy.browse { browser, _ in
                 // The code is gone from the address, so no history has it.
                 #expect(try browser.value("return location.href") as? String != nil)
                 #expect(
@@ -75,10 +62,10 @@ struct InspectorPageTests {
     }
 
     @Test func `a request is edited and sent, and a rule is made that acts`() async throws {
-        try await ProxyFixture.run(rules, watchesRules: true) { proxy in
+        try await ProxyFixture.run(Self.rules, watchesRules: true) { proxy in
             let origin = try origin(proxy)
             try proxy.client().get(origin.url("/first"))
-            try browse(proxy) { browser, _ in
+            try proxy.browse { browser, _ in
                 try browser.waitFor("/first", in: "#list")
                 try browser.click("//*[@id='list']//*[contains(text(),'/first')]")
                 try browser.click("//button[.='Edit and send']")
@@ -104,7 +91,7 @@ struct InspectorPageTests {
 
     @Test func `what an exchange holds is text to the page, never markup or a script`() async throws
     {
-        try await ProxyFixture.run(rules) { proxy in
+        try await ProxyFixture.run(Self.rules) { proxy in
             let hostile =
                 "<script>document.title='run'</script><img src=x onerror=document.title='run'>"
             let origin = try proxy.origin { connection in
@@ -122,7 +109,7 @@ struct InspectorPageTests {
                 origin.url("/h?<script>alert(1)</script>"),
                 "X-\u{7E}: \(hostile)"
             )
-            try browse(proxy) { browser, _ in
+            try proxy.browse { browser, _ in
                 try browser.waitFor("/h", in: "#list")
                 try browser.click("//*[@id='list']//*[contains(text(),'/h')]")
                 for tab in ["Request", "Response", "Body", "Timeline", "Rules", "Record"] {

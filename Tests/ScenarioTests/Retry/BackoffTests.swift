@@ -41,6 +41,25 @@ struct BackoffTests {
         }
     }
 
+    @Test func `an attempt behind a wait tells when it began`() async throws {
+        let clock = VirtualClock()
+        try await ProxyFixture.run(everywhere(Self.late), clock: clock) { proxy in
+            let (flaky, origin) = try proxy.flaky(.reset, .good)
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            try eventually("the first attempt") { flaky.resetCount == 1 }
+            try proxy.settle()
+            try clock.advance(by: .seconds(4))
+            #expect(try client.response().bodyText == "good")
+            let record = try proxy.record()
+            #expect(record["attempts.0.start"] == nil)
+            let start = try #require(record.number("attempts.1.start"))
+            // It begins with the wait.
+            let wait = try #require(record.number("attempts.1.timing.blocked"))
+            #expect(start < 100 && wait >= 3000 && start + wait < 4100, "\(start), \(wait)")
+        }
+    }
+
     @Test func `a client that leaves is waited for no longer`() async throws {
         let clock = VirtualClock()
         try await ProxyFixture.run(everywhere(Self.late), clock: clock) { proxy in

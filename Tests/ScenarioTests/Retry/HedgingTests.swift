@@ -50,6 +50,10 @@ struct HedgingTests {
             #expect(record["attempts.1.status"] == "200")
             #expect(record["attempts.1.decision"] == "deliver")
             #expect(record["attempts.1.n"] == "2")
+            // A hedge begins with its wait, beside the first.
+            #expect(record["attempts.0.start"] == nil)
+            #expect(record.number("attempts.1.start").map { $0 < 20 } == true)
+            #expect(record.number("attempts.1.timing.blocked").map { $0 >= 190 } == true)
             // Both heads went out.
             let sent = record.number("bytes.upstream_out") ?? 0
             #expect(sent == Double(first.receivedText.utf8.count * 2))
