@@ -21,6 +21,8 @@ final class Attempt {
     private var interimBytes = 0
     /// The attempt is in the record.
     private(set) var isClosed = false
+    /// Its span; nil unless the exchange is traced.
+    private let span: SpanID?
     /// In microseconds of the loop's clock.
     let begun: UInt64
     private var sentAt: UInt64 = 0
@@ -31,7 +33,15 @@ final class Attempt {
         because cause: AttemptRecord.Cause,
         replay: BodyReplay?
     ) {
-        self.adapted = adapted
+        span = exchange.trace?.nextSpan()
+        if let trace = exchange.trace, let span {
+            self.adapted = trace.carried(adapted, by: span)
+            if trace.isSentOn, exchange.remembersHeads {
+                exchange.sent = SentRequest(self.adapted.head)
+            }
+        } else {
+            self.adapted = adapted
+        }
         facts.cause = cause
         self.exchange = exchange
         earlier = replay
@@ -155,11 +165,18 @@ final class Attempt {
         facts.decision = decision
         facts.reason = reason
         observeUpstream()
+        noteSpan()
         // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
         swap(&closed, &facts)
         exchange.append(consume closed)
         exchange.noteAttemptEnd()
+    }
+
+    private func noteSpan() {
+        guard let span, let trace = exchange.trace, trace.isSampled else { return }
+        let now = exchange.slot.loop.now
+        facts.span = AttemptSpan(span, begun: trace.wall(begun), ended: trace.wall(now))
     }
 
     /// Notes the wait before the attempt began, in microseconds.
