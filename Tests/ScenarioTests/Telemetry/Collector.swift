@@ -1,4 +1,5 @@
 // An OpenTelemetry collector that answers as a test says, and keeps what it got.
+import Glibc
 import LupinCore
 import LupinTestKit
 import Synchronization
@@ -18,6 +19,8 @@ final class Collector: Sendable {
     private struct State {
         var answers: [Answer]
         var messages: [ScriptedMessage] = []
+        /// Connections that are over, or wait in vain.
+        var settled = 0
     }
 
     private let state: Mutex<State>
@@ -46,6 +49,8 @@ final class Collector: Sendable {
 
     /// Everything that came so far.
     var messages: [ScriptedMessage] { state.withLock { $0.messages } }
+    /// Whether a message is on its way, or its answer.
+    var isBusy: Bool { origin.connections.count > state.withLock { $0.settled } }
     /// Every byte of it.
     var text: String { origin.receivedText }
 
@@ -75,16 +80,22 @@ final class Collector: Sendable {
     }
 
     private func serve(_ connection: OriginConnection) throws {
+        var isHanging = false
+        defer { if !isHanging { settle() } }
         while let request = try connection.nextRequest() {
             switch take(request) {
             case .take: try connection.reply(200, "Content-Type: application/json", body: "{}")
             case .status(let status, let fields):
                 let lines = fields.map { $0 + "\r\n" }.joined()
                 try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\(lines)\r\n")
-            case .hang: continue
+            case .hang:
+                if !isHanging { settle() }
+                isHanging = true
             }
         }
     }
+
+    private func settle() { state.withLock { $0.settled += 1 } }
 
     private func take(_ request: ScriptedMessage) -> Answer {
         state.withLock { state in
@@ -143,7 +154,20 @@ extension JSONValue {
 
 extension ProxyFixture {
     /// Moves time until the collector has what the test waits for.
-    func export(until what: String, _ condition: () -> Bool) throws {
-        try advance(by: .milliseconds(250), until: what, condition)
+    ///
+    /// Time stands still while a message is on its way: a busy machine must not make it late.
+    func export(
+        to collector: Collector,
+        by step: Duration = .milliseconds(250),
+        until what: String,
+        _ condition: () -> Bool
+    ) throws {
+        let clock = try #require(clock)
+        try eventually(what) {
+            if condition() { return true }
+            if !collector.isBusy { try? clock.advance(by: step) }
+            usleep(1000)
+            return condition()
+        }
     }
 }

@@ -18,7 +18,9 @@ struct ExportTests {
                 for i in 0..<50 {
                     #expect(try client.get(origin.url("/\(i)")).bodyText == "good")
                     if i == 10 {
-                        try proxy.export(until: "both signals") { collector.messages.count >= 2 }
+                        try proxy.export(to: collector, until: "both signals") {
+                            collector.messages.count >= 2
+                        }
                     }
                 }
                 #expect(try proxy.records(50).allSatisfy { $0["outcome"] == "ok" })
@@ -36,16 +38,20 @@ struct ExportTests {
                 proxy in
                 let (_, origin) = try proxy.flaky(.good)
                 #expect(try proxy.client().get(origin.url()).status == 200)
-                try proxy.advance(by: .seconds(1), until: "five attempts") {
+                try proxy.export(to: collector, by: .seconds(1), until: "five attempts") {
                     collector.messages.count == 5
                 }
-                try proxy.advance(by: .seconds(1), until: "a warning") { !proxy.warnings.isEmpty }
+                try proxy.export(to: collector, by: .seconds(1), until: "a warning") {
+                    !proxy.warnings.isEmpty
+                }
                 #expect(
                     proxy.warnings == ["telemetry: traces are lost: the collector is away"]
                 )
                 #expect(Set(collector.messages.map(\.bodyText)).count == 1)
                 #expect(try proxy.client().get(origin.url()).status == 200)
-                try proxy.export(until: "another message") { collector.messages.count == 6 }
+                try proxy.export(to: collector, until: "another message") {
+                    collector.messages.count == 6
+                }
             }
         }
     }
@@ -56,9 +62,13 @@ struct ExportTests {
             try await ProxyFixture.run(Self.settings(collector.url), clock: clock) { proxy in
                 let (_, origin) = try proxy.flaky(.good)
                 #expect(try proxy.client().get(origin.url()).status == 200)
-                try proxy.export(until: "the first attempt") { collector.messages.count == 1 }
+                try proxy.export(to: collector, until: "the first attempt") {
+                    collector.messages.count == 1
+                }
                 let asked = clock.now
-                try proxy.export(until: "the second attempt") { collector.messages.count == 2 }
+                try proxy.export(to: collector, until: "the second attempt") {
+                    collector.messages.count == 2
+                }
                 let waited = Duration.microseconds(Int64(clock.now - asked))
                 #expect(waited >= .milliseconds(6500) && waited < .seconds(9), "\(waited)")
                 #expect(Set(collector.messages.map(\.bodyText)).count == 1)
@@ -73,14 +83,16 @@ struct ExportTests {
                 proxy in
                 let (_, origin) = try proxy.flaky(.good)
                 #expect(try proxy.client().get(origin.url()).status == 200)
-                try proxy.export(until: "a warning") { !proxy.warnings.isEmpty }
+                try proxy.export(to: collector, until: "a warning") { !proxy.warnings.isEmpty }
                 #expect(
                     proxy.warnings == [
                         "telemetry: traces are lost: the collector answers \(status)"
                     ]
                 )
                 #expect(try proxy.client().get(origin.url()).status == 200)
-                try proxy.export(until: "the next message") { collector.messages.count == 2 }
+                try proxy.export(to: collector, until: "the next message") {
+                    collector.messages.count == 2
+                }
             }
         }
     }
@@ -146,7 +158,7 @@ struct ExportTests {
                 let (_, origin) = try proxy.flaky(.good)
                 for count in 1...2 {
                     #expect(try proxy.client().get(origin.url()).status == 200)
-                    try proxy.advance(by: .seconds(1), until: "metrics") {
+                    try proxy.export(to: collector, by: .seconds(1), until: "metrics") {
                         collector.messages(to: "/v1/metrics").count == count
                     }
                 }
@@ -177,7 +189,7 @@ struct ExportTests {
                 let result = try await proxy.reload(rules)
                 if case .loaded = result {} else { Issue.record("not loaded: \(result)") }
                 #expect(try proxy.client().get(origin.url("/2")).status == 200)
-                try proxy.export(until: "two spans") { collector.spans.count == 2 }
+                try proxy.export(to: collector, until: "two spans") { collector.spans.count == 2 }
                 #expect(collector.spans.first?["url.path"] == "/2")
                 _ = try await proxy.reload("telemetry: {otlp: {url: off}}")
                 #expect(try proxy.client().get(origin.url("/3")).status == 200)
@@ -200,7 +212,7 @@ struct ExportTests {
                 for path in ["/quiet", "/loud"] {
                     #expect(try client.get(origin.url(path)).status == 200)
                 }
-                try proxy.export(until: "a log record") { collector.logs.count == 1 }
+                try proxy.export(to: collector, until: "a log record") { collector.logs.count == 1 }
                 let body = collector.logs.first?["body", "stringValue"]?.string
                 #expect(body == "GET \(origin.url("/loud")) 200 ok")
                 #expect(collector.logs.first?["traceId"] == nil)

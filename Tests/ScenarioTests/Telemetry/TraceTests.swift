@@ -31,7 +31,7 @@ struct TraceTests {
                     flaky.asked == 3
                 }
                 #expect(try client.response().status == 200)
-                try proxy.export(until: "four spans") { collector.spans.count == 4 }
+                try proxy.export(to: collector, until: "four spans") { collector.spans.count == 4 }
                 let spans = collector.spans
                 let own = try #require(spans.first { $0.isServer })
                 let attempts = spans.filter(\.isClient)
@@ -74,7 +74,7 @@ struct TraceTests {
                 for path in ["/own/a", "/foreign"] {
                     #expect(try client.get(origin.url(path)).status == 200)
                 }
-                try proxy.export(until: "four spans") { collector.spans.count == 4 }
+                try proxy.export(to: collector, until: "four spans") { collector.spans.count == 4 }
                 let spans = collector.spans
                 let roots = spans.filter { $0.isServer && $0.parent.isEmpty }
                 #expect(roots.count == 2)
@@ -107,7 +107,7 @@ struct TraceTests {
                 ] {
                     #expect(try client.get(origin.url(path), field).status == 200)
                 }
-                try proxy.export(until: "two spans") { collector.spans.count == 2 }
+                try proxy.export(to: collector, until: "two spans") { collector.spans.count == 2 }
                 let sent = flaky.requests.map { "traceparent: \($0["traceparent"] ?? "")" }
                 #expect(Array(sent.prefix(3)) == [unsampled, malformed, Self.joined])
                 #expect(sent[3] != Self.joined && sent[3].contains(Self.trace))
@@ -151,7 +151,7 @@ struct TraceTests {
                 let (_, origin) = try proxy.flaky(.good)
                 let url = origin.url("/collector-key")
                 #expect(try proxy.client().get(url).status == 200)
-                try proxy.export(until: "a message") { !collector.messages.isEmpty }
+                try proxy.export(to: collector, until: "a message") { !collector.messages.isEmpty }
                 let message = try #require(collector.messages.first)
                 #expect(message.target == "/base/v1/traces")
                 #expect(message.method == "POST")
@@ -197,7 +197,7 @@ struct TraceTests {
                 #expect(try client.response().bodyText == "inside")
                 client.close()
                 origin.endConnections()
-                try proxy.export(until: "two spans") { collector.spans.count == 2 }
+                try proxy.export(to: collector, until: "two spans") { collector.spans.count == 2 }
                 #expect(origin.receivedText.contains(Self.joined))
                 let spans = collector.spans
                 #expect(spans.map(\.name) == ["CONNECT", "CONNECT"])
@@ -217,7 +217,7 @@ struct TraceTests {
                 let client = try proxy.client()
                 for _ in 0..<2 { #expect(try client.get(origin.url()).bodyText == "x") }
                 #expect(flaky.asked == 1)
-                try proxy.export(until: "five spans") { collector.spans.count == 5 }
+                try proxy.export(to: collector, until: "five spans") { collector.spans.count == 5 }
                 let lookUps = collector.spans.filter { $0.name == "cache look-up" }
                 #expect(lookUps.count == 2)
                 #expect(lookUps.first?["lupin.cache.status"]?.contains("uri-miss") == true)
