@@ -77,6 +77,7 @@ public final class Proxy: Sendable {
             issuer: issuer,
             digest: digest,
             anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
+            environment: environment,
             logsSecrets: logsSecrets
         )
         let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
@@ -187,6 +188,7 @@ public final class Proxy: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.drain(within: limit) } }
         }
+        await onControl { await $0.endTelemetry() }
         // Siblings ask about connections for as long as there are any.
         await onControl { await $0.endSiblings() }
         for thread in threads + [controlThread] { thread.stop() }

@@ -25,7 +25,9 @@ import Synchronization
 /// `CaptureDesk` with `CaptureScribe` (captured exchanges), `TapeDeck` (what was played of a tape),
 /// `OriginHealths` (the health of origins, for retries), `ResponseStore` with `Flight` and
 /// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore` and
-/// `DiskTally` (the part of them that lies on disk).
+/// `DiskTally` (the part of them that lies on disk), `SharedTier` with `SharedDropping` and
+/// `NodeHealth` (the part that machines share, and which servers are left alone),
+/// `TelemetryDesk` (exchanges that wait for their export).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -42,6 +44,7 @@ final class Shared: Sendable {
     let responses: ResponseStore
     let history: ExchangeHistory
     let captures: CaptureDesk
+    let telemetry = TelemetryDesk()
     let reloads = ReloadCounter()
     let rejections = ClientRejections()
     let tickets = TicketStore()
@@ -216,6 +219,12 @@ final class Snapshot: Sendable {
     /// No parent proxy is configured, so none is looked up.
     let isDirect: Bool
     private let addsVia: Bool
+    /// What is exported; nil where telemetry is off.
+    let telemetry: TelemetryPlan?
+    /// What is wrong with the variables that telemetry reads, as sentences.
+    let telemetryProblems: [String]
+    /// The rules' names in metrics.
+    let labels: RuleLabels
     /// The addresses this process listens on, with the ports that the kernel chose.
     let listeners: [SocketAddress]
     /// Issues the leaf certificates with which lupin ends TLS of clients.
@@ -247,6 +256,7 @@ final class Snapshot: Sendable {
         issuer: LeafIssuer,
         digest: KeyedDigest,
         anchors: SharedAnchors,
+        environment: [String: String],
         logsSecrets: Bool
     ) {
         self.configuration = configuration
@@ -278,6 +288,13 @@ final class Snapshot: Sendable {
         demandsTrustRule = configuration.settings.upstream.tls.demandsTrustRule
         addsVia = configuration.settings.upstream.via
         isDirect = configuration.settings.upstream.proxy == .direct
+        let telemetry = configuration.settings.telemetry
+        let export = telemetry.resolved(environment)
+        telemetryProblems = export.problems
+        self.telemetry = export.export.map {
+            TelemetryPlan($0, inherited: telemetry.inherited)
+        }
+        labels = RuleLabels(configuration.rules, after: former?.labels)
         self.listeners = listeners
         access = AccessPolicy(
             configuration.settings,

@@ -93,6 +93,9 @@ actor Worker {
     /// What its exchanges have; nil when it serves no new ones.
     var ownResources: WorkerResources? { isDraining ? nil : resources }
 
+    /// What requests to the collector have, to the end of the thread.
+    var exportResources: WorkerResources? { resources }
+
     /// The counts of this worker's ended exchanges so far.
     func tally() -> Tally { resources?.tally ?? Tally() }
 

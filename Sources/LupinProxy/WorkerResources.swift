@@ -26,6 +26,10 @@ final class WorkerResources {
     let captured: CaptureOutbox
     /// The way to the cache that several machines share; nil when there is none.
     private(set) var redis: RedisClient?
+    /// What exchanges have for the exporter.
+    private let traced: TelemetryOutbox
+    /// The slots of requests to the collector that run here.
+    var exports: [ObjectIdentifier: ParkingSlot] = [:]
     /// The generation of the secrets that the sink redacts.
     private var knownSecrets = 0
     /// The exchanges under way.
@@ -76,9 +80,11 @@ final class WorkerResources {
             redactor: snapshot.redactor
         )
         captured = CaptureOutbox(shared.captures)
+        traced = TelemetryOutbox(shared.telemetry)
         monitors = StageMonitors(LoopLocal(sink, of: loop.executor), and: shared.eventMonitors)
         captured.flushSoon = { [weak self] in self?.handOverSoon() }
         adoptSharedTier()
+        traced.flushSoon = { [weak self] in self?.handOverSoon() }
     }
 
     /// Uses another snapshot for new exchanges from now on.
@@ -160,16 +166,26 @@ final class WorkerResources {
         return sink.redactor
     }
 
-    /// Writes the log line of an exchange that has ended.
-    func record(_ record: borrowing ExchangeRecord) {
+    /// Writes the log line of an exchange that has ended, and counts it.
+    ///
+    /// `rule` is the number of its rule in metrics, and `firstByte` when the client got the first
+    /// byte of the response.
+    func record(_ record: borrowing ExchangeRecord, rule: Int, firstByte: Int64?) {
         _ = redactor
-        count(record)
+        tally.note(record, rule: rule, firstByte: firstByte)
         sink.record(record)
         flushSoon()
     }
 
-    /// Counts an exchange that has ended.
-    func count(_ record: borrowing ExchangeRecord) { tally.note(record) }
+    /// Hands an exchange that has ended to the exporter.
+    func export(
+        _ record: borrowing ExchangeRecord,
+        at place: TracePlace?,
+        by telemetry: TelemetryPlan
+    ) {
+        guard place != nil || (telemetry.export.logs && record.isDue) else { return }
+        traced.add(copy record, place)
+    }
 
     /// Counts an exchange that was given a task.
     func count(_ cause: TaskCause) { tally.note(cause) }
@@ -192,6 +208,7 @@ final class WorkerResources {
         let slot = ParkingSlot(on: loop)
         let sink = LoopLocal(sink, of: loop.executor)
         let captured = LoopLocal(captured, of: loop.executor)
+        let traced = LoopLocal(traced, of: loop.executor)
         let timer = LoopLocal(slot, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) {
             let slot = timer.value
@@ -200,6 +217,7 @@ final class WorkerResources {
                 let woken = await slot.park(for: .cut, until: due)
                 sink.value.flush()
                 captured.value.flush()
+                traced.value.flush()
                 slot.forget(.answered)
                 if woken.meets(.cut) { return }
             }
@@ -286,6 +304,7 @@ final class WorkerResources {
         attendant?.wake(.cut)
         sink.flush()
         captured.flush()
+        traced.flush()
         pool.closeAll()
         redis?.close()
     }

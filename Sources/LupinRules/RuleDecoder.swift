@@ -148,6 +148,8 @@ struct RuleDecoder {
             rule.throttle = context.throttle(node) ?? ThrottleOverrides()
         case .capture:
             rule.capture = context.capture(node)
+        case .trace:
+            rule.trace = context.boolean(node)
         case .intercept:
             rule.intercept = isIntercepted(node)
         case .name:

@@ -96,6 +96,7 @@ struct SettingsDecoder {
         decode(inside, in: name)
         if name == "cache.store" { context.check(&settings.cacheStore, inside) }
         if name == "cache.store.shared" { context.check(settings.cacheStore.shared, entry) }
+        if name == "telemetry.otlp" { context.checkClearText(settings.telemetry, inside) }
         if name == "intercept.ca" { context.checkAuthority(settings.intercept.authority, entry) }
     }
 
@@ -191,6 +192,11 @@ struct SettingsDecoder {
             set(&settings.capture.path, context.folder(node, setting, usual: usual))
         case .tapeIgnored: set(&settings.tape.ignore, context.all(node, context.tapePart))
         case .tapeMatched: set(&settings.tape.match, context.all(node, context.tapeField))
+        case .telemetryURL: set(&settings.telemetry.collector, context.collector(node))
+        case .telemetryHeaders: set(&settings.telemetry.headers, context.collectorFields(node))
+        case .telemetryTraces: set(&settings.telemetry.traces, context.keptTraces(node))
+        case .telemetryPrometheus:
+            set(&settings.telemetry.prometheus, context.prometheusPlace(node))
         case .adminSocket: set(&settings.admin.socket, context.adminSocket(node))
         case .adminHTTP: set(&settings.admin.http, context.adminHTTP(node))
         }

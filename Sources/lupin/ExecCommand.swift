@@ -32,6 +32,11 @@ struct ExecCommand: ParsableCommand {
             Signals are passed on. Programs that the command leaves in the background lose the \
             proxy when the command ends.
 
+            With TRACEPARENT in the environment, as pipelines set it, and a collector to send \
+            traces to, requests that have no trace of their own join that one. A running lupin \
+            can't tell which requests are the command's, so a proxy is started for it; see \
+            lupin help telemetry.
+
             With --record, all exchanges of the command are written to a tape, an HTTP archive \
             with their bodies; with --replay the command gets its responses from there, and no \
             network. Both start a proxy of their own and decrypt every host; see lupin help tapes.
@@ -102,6 +107,7 @@ struct ExecCommand: ParsableCommand {
     func run() throws {
         let before = ChildSignals.block()
         if record != nil || replay != nil { return try runWithTape(before) }
+        if try runTraced(before) { return }
         let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
         // Only a proxy of its own needs the secrets; a running one has them.
@@ -130,6 +136,33 @@ struct ExecCommand: ParsableCommand {
         try end(run)
     }
 
+    /// Runs the command through a proxy of its own, whose requests join the environment's trace.
+    /// - Returns: Whether it was run: there is such a trace, and a collector for it.
+    private func runTraced(_ before: SignalsBefore) throws -> Bool {
+        let environment = LocatedRules.environment
+        guard proxy == nil, rulesFile == nil, TraceContext(environment: environment) != nil else {
+            return false
+        }
+        let running = RunningLupin.find(socket: nil)
+        guard let rules = LocatedRules.toTrace(running) else { return false }
+        guard rules.settings.telemetry.resolved(environment).export?.traces != nil else {
+            return false
+        }
+        if running != nil { RunningBypass.clear() }
+        try end(
+            ChildRun(
+                command: words,
+                choice: .own,
+                configuration: rules.forOneCommand(log: log, environment),
+                listeners: [],
+                exceptions: all ? .none : .usual(rules.rules),
+                environment: environment,
+                before: before
+            )
+        )
+        return true
+    }
+
     /// Runs the command through a proxy that records a tape, or plays it.
     private func runWithTape(_ before: SignalsBefore) throws {
         // A proxy without a network needs no secrets.
@@ -141,7 +174,9 @@ struct ExecCommand: ParsableCommand {
             } else {
                 try Cassette(recordingTo: record ?? "")
             }
-        let usual = configuration.forOneCommand(log: log, LocatedRules.environment)
+        var usual = configuration.forOneCommand(log: log, LocatedRules.environment)
+        // A tape has no network, so there is no way to a collector either.
+        if replay != nil { usual.settings.telemetry.collector = .off }
         var run = ChildRun(
             command: words,
             choice: .own,
@@ -172,6 +207,8 @@ extension Configuration {
         // Only the command knows the proxy.
         copy.settings.admin.socket = .off
         copy.settings.admin.http = nil
+        copy.settings.telemetry.prometheus = nil
+        copy.settings.telemetry.inherited = TraceContext(environment: environment)
         // The command has ended: no client waits for what is still open.
         copy.settings.timeouts.drain = min(copy.settings.timeouts.drain, .seconds(2))
         if let log {

@@ -34,6 +34,25 @@ struct LocatedRules {
         return rules ?? LocatedRules()
     }
 
+    /// Loads the rules for a proxy beside the running one, with the secrets of this terminal.
+    ///
+    /// nil where they can't be loaded, such as for lack of a secret; a running lupin that could
+    /// not be stood in for is told to the user.
+    static func toTrace(_ running: RunningStatus?) -> Configuration? {
+        let path =
+            running.map(\.rules.file) ?? RulesFile.locate(explicit: nil, environment: environment)
+        guard let path else { return .defaults }
+        let result = RulesFile.load(path: path, environment: environment)
+        if let configuration = result.configuration { return configuration }
+        guard running != nil else { return nil }
+        let cause = result.errors.first.map(\.text)?.split(separator: "\n").first ?? "errors"
+        StandardError.print(
+            "lupin: warning: the requests don't join TRACEPARENT, since a proxy of their own "
+                + "can't have the rules: \(cause)"
+        )
+        return nil
+    }
+
     /// Loads the rules that the running lupin took, and says so when the file has others by now;
     /// returns nil when it has no file or does not give its text.
     private static func inForce(_ running: RunningStatus, socket: String?) -> LocatedRules? {

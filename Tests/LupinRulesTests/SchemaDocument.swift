@@ -190,6 +190,7 @@ enum SchemaDocument {
                 )
             ],
             "resume": [("type", "boolean")],
+            "trace": [("type", "boolean")],
             "capture": [
                 (
                     "anyOf",

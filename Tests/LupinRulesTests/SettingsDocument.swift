@@ -49,6 +49,9 @@ enum SettingsDocument {
         "log.rotate": "for a log file",
         "capture": "room for exchanges with their bodies; a rule's `capture` turns it on",
         "tape": "how `lupin exec --replay` finds a request on its tape",
+        "telemetry": "what operators see: `lupin help telemetry`",
+        "telemetry.otlp": "traces, metrics and logs for an OpenTelemetry collector",
+        "telemetry.prometheus": "the same figures for a Prometheus that asks",
         "admin": "where a running lupin can be asked: `lupin status`, `lupin reload`, curl",
     ]
 

@@ -246,6 +246,10 @@ struct SettingsTableTests {
         case .capturePath: "/var/lib/x"
         case .tapeIgnored: "[query.ts, body]"
         case .tapeMatched: "[header.Accept]"
+        case .telemetryURL: "http://127.0.0.1:4318"
+        case .telemetryHeaders: "{api-key: abcdef}"
+        case .telemetryTraces: "50%"
+        case .telemetryPrometheus: "127.0.0.1:9464"
         case .adminSocket: "off"
         case .adminHTTP: "{address: 127.0.0.1:9090, token: 0123456789abcdef}"
         }

@@ -346,6 +346,8 @@ package struct AttemptRecord: Sendable {
     /// The wait between this attempt and the next.
     package var delayMicroseconds: Int64?
     package var timing = Timing()
+    /// Its span; nil unless the exchange is traced.
+    package var span: AttemptSpan?
 
     package init() {}
 }

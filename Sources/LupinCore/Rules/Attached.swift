@@ -119,7 +119,7 @@ extension RuleKey {
         // Each request that follows a redirect has a plan of its own.
         case .redirect: []
         case .name, .match, .retry, .trust, .validate, .respond, .resume, .throttle, .tls,
-            .intercept, .timeouts, .log, .capture, .stop:
+            .intercept, .timeouts, .log, .capture, .trace, .stop:
             []
         }
     }

@@ -37,6 +37,8 @@ package struct Rule: Sendable {
     package var cookieJar: String??
     /// nil has no effect.
     package var capture: CaptureRule?
+    /// Whether a trace begins with the request; nil has no effect, false never traces.
+    package var trace: Bool?
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
     /// 1-based line of each key in the file; `timeouts.total` for keys that merge leaf by leaf.

@@ -8,7 +8,7 @@ package enum RuleKey: String, Sendable, CaseIterable {
     case name, match, request, response, retry, cache, trust, validate, respond, redirect, resume
     case throttle, cookies
     case clientCert = "client_cert"
-    case tls, intercept, proxy, timeouts, log, capture, stop
+    case tls, intercept, proxy, timeouts, log, capture, trace, stop
 }
 
 /// What a key of a rule requires of a CONNECT.
@@ -40,6 +40,8 @@ extension Rule {
         case .resume: resume == true ? .convenience : .none
         // Without clear text there is nothing to keep; no client breaks for that.
         case .capture: (capture ?? .off) == .off ? .none : .convenience
+        // Without clear text the request has no field to continue the trace in.
+        case .trace: trace == true ? .convenience : .none
         case .validate: validation?.clearTextNeed ?? .none
         case .trust: trust == nil ? .none : .demand
         case .respond:

@@ -162,6 +162,12 @@ extension RuleKey {
                 "{bodies: 64KiB}",
                 "true, false, or {bodies}: keeps exchanges with their bodies for lupin inspect"
             )
+        case .trace:
+            (
+                "true",
+                "true: a request without a trace begins one, which the origin sees; false: never "
+                    + "traced; see telemetry.otlp"
+            )
         case .stop:
             ("false", "no later rule is looked at")
         }

@@ -142,6 +142,10 @@ extension Setting {
         case capturePath = "capture.path"
         case tapeIgnored = "tape.ignore"
         case tapeMatched = "tape.match"
+        case telemetryURL = "telemetry.otlp.url"
+        case telemetryHeaders = "telemetry.otlp.headers"
+        case telemetryTraces = "telemetry.otlp.traces"
+        case telemetryPrometheus = "telemetry.prometheus.listen"
         case adminSocket = "admin.socket"
         case adminHTTP = "admin.http"
     }

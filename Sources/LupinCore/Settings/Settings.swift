@@ -22,6 +22,7 @@ package struct Settings: Sendable, Equatable {
     package var cache: [CachePolicy] = [.standard]
     package var capture = CaptureSettings()
     package var tape = TapeSettings()
+    package var telemetry = TelemetrySettings()
     package var admin = AdminSettings()
 
     package init() {}

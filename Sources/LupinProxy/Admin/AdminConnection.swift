@@ -12,8 +12,11 @@ final class AdminConnection {
     private let guarded: AdminGuard
     private let desk: AdminDesk
     private var isCut = false
-    /// The connection came by TCP.
-    let isRemote: Bool
+    /// Connections are counted apart for each.
+    let crowd: Crowd
+    /// The clients that compete with each other for connections.
+    enum Crowd { case local, remote, metrics }
+
     /// A request has proved that its client has access.
     private(set) var isProven = false
 
@@ -35,7 +38,12 @@ final class AdminConnection {
         self.guarded = guarded
         self.desk = desk
         slot = ParkingSlot(on: channel.loop)
-        if case .local = guarded { isRemote = false } else { isRemote = true }
+        crowd =
+            switch guarded {
+            case .local: .local
+            case .remote, .inspector: .remote
+            case .metrics: .metrics
+            }
         var limits = HTTP1Limits()
         limits.requestLineBytes = 8 << 10
         limits.headerBytes = 16 << 10
@@ -83,7 +91,7 @@ final class AdminConnection {
         }
         if !guarded.isOpen(head) { isProven = true }
         if request.expectsContinue { try http1.sendInterim(ResponseHead(status: 100)) }
-        let bytesMax = isProven ? Self.bodyBytesMax : Self.unprovenBodyBytesMax
+        let bytesMax = isProven && crowd != .metrics ? Self.bodyBytesMax : Self.unprovenBodyBytesMax
         if let length = request.framing.knownLength, length > UInt64(bytesMax) { throw .longBody }
         let body = try await receiveBody(upTo: bytesMax)
         try await send(await answer(AdminRequest(head, body: body, by: guarded.entry)))
@@ -115,6 +123,7 @@ final class AdminConnection {
             if let answer = sessions.answer(request) { return answer }
             if let file = InspectorPage.file(at: request.path) { return AdminAnswer(page: file) }
         }
+        if case .metrics = guarded { return await desk.answerMetrics(request) }
         return await desk.answer(request, on: loop)
     }
 

@@ -154,7 +154,7 @@ struct AdminDesk {
     // MARK: Figures
 
     /// The counts of all workers, and the number of exchanges under way.
-    private func figures() async -> (tally: Tally, live: Int) {
+    func figures() async -> (tally: Tally, live: Int) {
         var tally = Tally()
         var live = 0
         for worker in workers {
@@ -201,63 +201,6 @@ struct AdminDesk {
             line.add("limit", UInt64(shared.history.limit))
             line.closeObject()
         }
-    }
-
-    private func metrics() async -> AdminAnswer {
-        let (tally, live) = await figures()
-        var text = MetricsText()
-        text.family("lupin_exchanges_total", .counter, "Exchanges that have ended, by outcome.")
-        for outcome in ExchangeRecord.Outcome.allCases {
-            text.sample(
-                "lupin_exchanges_total",
-                ("outcome", outcome.rawValue),
-                UInt64(tally.exchanges(outcome))
-            )
-        }
-        text.single("lupin_attempts_total", .counter, "Attempts upstream.", tally.attempts)
-        text.family(
-            "lupin_repeats_total",
-            .counter,
-            "Attempts made because others failed or were slow, by why."
-        )
-        for (why, count) in tally.repeated {
-            text.sample("lupin_repeats_total", ("why", why), UInt64(count))
-        }
-        text.family(
-            "lupin_tasks_total",
-            .counter,
-            "Exchanges that had to wait for more than bytes and got a task, by the first reason."
-        )
-        for cause in TaskCause.allCases {
-            text.sample("lupin_tasks_total", ("why", cause.word), UInt64(tally.tasks(cause)))
-        }
-        text.add(shared.responses.counts)
-        if let disk = shared.responses.disk { text.add(disk.stats) }
-        if let tier = shared.responses.shared { text.add(tier.counts) }
-        text.family("lupin_bytes_total", .counter, "Bytes on the wire, by direction.")
-        for (name, count) in tally.directions {
-            text.sample("lupin_bytes_total", ("direction", name), count)
-        }
-        text.single(
-            "lupin_connections",
-            .gauge,
-            "Client connections that are open.",
-            shared.connections.count
-        )
-        text.single("lupin_exchanges_live", .gauge, "Exchanges under way.", live)
-        text.single(
-            "lupin_records_dropped_total",
-            .counter,
-            "Lines of the log that were lost.",
-            shared.records.dropped
-        )
-        text.family("lupin_reloads_total", .counter, "Changes of the rules, by result.")
-        text.sample("lupin_reloads_total", ("result", "ok"), UInt64(shared.reloads.loaded))
-        text.sample("lupin_reloads_total", ("result", "failed"), UInt64(shared.reloads.rejected))
-        var answer = AdminAnswer(200, JSONLine())
-        answer.contentType = "text/plain; version=0.0.4; charset=utf-8"
-        answer.body = Array(text.text.utf8)
-        return answer
     }
 }
 

@@ -10,6 +10,8 @@ enum AdminGuard {
     case local(user: UInt32?)
     /// The connection came by TCP to this address of ours.
     case remote(AdminHTTPSettings, listener: SocketAddress, local: SocketAddress?)
+    /// The connection came to the listener for metrics, which needs no token.
+    case metrics(listener: SocketAddress, local: SocketAddress?)
     /// The connection came to the inspector's listener, which is on loopback.
     case inspector(InspectorSessions, listener: SocketAddress)
 
@@ -17,6 +19,7 @@ enum AdminGuard {
         switch self {
         case .local: .socket
         case .remote: .http
+        case .metrics: .metrics
         case .inspector: .page
         }
     }
@@ -41,6 +44,11 @@ enum AdminGuard {
                 return refused(421, "ask for it by its address or as localhost")
             }
             return Self.shows(settings.token, request) ? nil : unauthorized
+        case .metrics(let listener, let local):
+            guard Self.isNamed([listener, local].compactMap(\.self), by: request) else {
+                return refused(421, "ask for it by its address or as localhost")
+            }
+            return nil
         case .inspector(let sessions, let listener):
             guard Self.isNamed([listener], by: request) else {
                 return refused(421, "ask for it by its address or as localhost")

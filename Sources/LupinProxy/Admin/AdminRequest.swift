@@ -21,6 +21,8 @@ struct AdminRequest: Sendable {
         case page
         /// Whoever has the token of `admin.http`, such as a program that watches.
         case http
+        /// Whoever reaches the listener of `telemetry.prometheus`.
+        case metrics
     }
 
     init(_ head: RequestHead, body: [UInt8], by entry: Entry) {
@@ -57,7 +59,7 @@ struct AdminRequest: Sendable {
     func demandOwner() throws(AdminAnswer) {
         switch entry {
         case .socket, .page: return
-        case .http:
+        case .http, .metrics:
             throw AdminAnswer(403, sentence: "only the socket and the inspector may do this")
         }
     }

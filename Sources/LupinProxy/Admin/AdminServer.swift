@@ -9,6 +9,7 @@ final class AdminServer {
     private let loop: EventLoop
     private var socket: (LocalListener, ParkingSlot)?
     private var http: (ListeningSocket, Listener, ParkingSlot)?
+    private var metrics: (ListeningSocket, Listener, ParkingSlot)?
     private var inspector: (ListeningSocket, Listener, ParkingSlot)?
     private let sessions: InspectorSessions
     /// By their number, which ascends.
@@ -71,13 +72,35 @@ final class AdminServer {
             Task.immediate(executorPreference: loop.executor) {
                 let server = local.value
                 guard let http = server.http else { return }
-                await server.accept(at: http) { listener, local in
+                await server.accept(at: http, .remote) { listener, local in
                     .remote(settings, listener: listener, local: local)
                 }
             }
             logger.notice("admin interface at http://\(socket.address)")
         } catch {
             logger.warning("no admin interface at \(address): \(error.message)")
+        }
+    }
+
+    /// Starts to serve `/metrics` at an address of its own.
+    func openMetrics(_ place: ListenPlace) {
+        let address = SocketAddress(address: place.address, port: place.port)
+        let slot = ParkingSlot(on: loop)
+        do throws(SystemError) {
+            let socket = try ListeningSocket(address)
+            let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
+            metrics = (socket, listener, slot)
+            let local = LoopLocal(self, of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) {
+                let server = local.value
+                guard let metrics = server.metrics else { return }
+                await server.accept(at: metrics, .metrics) { listener, local in
+                    .metrics(listener: listener, local: local)
+                }
+            }
+            logger.notice("metrics at http://\(socket.address)/metrics")
+        } catch {
+            logger.warning("no metrics at \(address): \(error.message)")
         }
     }
 
@@ -94,7 +117,7 @@ final class AdminServer {
             let server = local.value
             guard let inspector = server.inspector else { return }
             let sessions = server.sessions
-            await server.accept(at: inspector) { listener, _ in
+            await server.accept(at: inspector, .remote) { listener, _ in
                 .inspector(sessions, listener: listener)
             }
         }
@@ -113,7 +136,7 @@ final class AdminServer {
             listener.close()
             slot.wake(.cut)
         }
-        for (socket, listener, slot) in [http, inspector].compactMap(\.self) {
+        for (socket, listener, slot) in [http, metrics, inspector].compactMap(\.self) {
             listener.close()
             socket.close()
             slot.wake(.cut)
@@ -128,7 +151,7 @@ final class AdminServer {
     private func acceptLocal() async {
         guard let (listener, slot) = socket else { return }
         while !isClosed {
-            while count(isRemote: false) >= Self.connectionsMax, !isClosed { await awaitEnd() }
+            while count(.local) >= Self.connectionsMax, !isClosed { await awaitEnd() }
             guard !isClosed, let accepted = try? listener.accept() else { return }
             switch accepted {
             case .connection(let channel, let user): serve(channel, .local(user: user))
@@ -140,12 +163,13 @@ final class AdminServer {
 
     private func accept(
         at place: (ListeningSocket, Listener, ParkingSlot),
+        _ crowd: AdminConnection.Crowd,
         _ guarded: (_ listener: SocketAddress, _ local: SocketAddress?) -> AdminGuard
     ) async {
         let (socket, listener, slot) = place
         while !isClosed {
-            while count(isRemote: true) >= Self.connectionsMax, !isClosed {
-                cutOldestUnproven()
+            while count(crowd) >= Self.connectionsMax, !isClosed {
+                cutOldestUnproven(crowd)
                 await awaitEnd()
             }
             guard !isClosed, let accepted = try? listener.accept() else { return }
@@ -160,13 +184,13 @@ final class AdminServer {
 
     /// Counted separately: foreign clients can reach the port, and must not block clients with the
     /// token or those on the socket.
-    private func count(isRemote: Bool) -> Int {
-        connections.values.count { $0.isRemote == isRemote }
+    private func count(_ crowd: AdminConnection.Crowd) -> Int {
+        connections.values.count { $0.crowd == crowd }
     }
 
     /// Makes room for a client that may have the token.
-    private func cutOldestUnproven() {
-        let unproven = connections.filter { $0.value.isRemote && !$0.value.isProven }
+    private func cutOldestUnproven(_ crowd: AdminConnection.Crowd) {
+        let unproven = connections.filter { $0.value.crowd == crowd && !$0.value.isProven }
         unproven.min { $0.key < $1.key }?.value.cut()
     }
 

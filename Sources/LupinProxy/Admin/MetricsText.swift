@@ -1,9 +1,10 @@
 // Writes metrics in the text format of Prometheus.
+import LupinCore
 import LupinStore
 
 /// Metrics, line by line.
 struct MetricsText {
-    enum Kind: String { case counter, gauge }
+    enum Kind: String { case counter, gauge, histogram }
 
     private(set) var text = ""
 
@@ -60,5 +61,76 @@ extension MetricsText {
         for (event, count) in events {
             sample("lupin_cache_disk_total", ("event", event), UInt64(clamping: count))
         }
+    }
+}
+
+extension MetricsText {
+    /// Writes the durations of exchanges by rule and outcome.
+    mutating func add(
+        _ all: [(rule: String, outcome: ExchangeRecord.Outcome, series: DurationTable.Series)],
+        _ redactor: Redactor
+    ) {
+        family(
+            "lupin_exchange_duration_seconds",
+            .histogram,
+            "From the request's first byte to the response's last, by the last rule that matched."
+        )
+        for (rule, outcome, series) in all {
+            let labels = Self.labels(redactor.cleaned(rule), outcome)
+            histogram("lupin_exchange_duration_seconds", labels, series.total)
+        }
+        family(
+            "lupin_exchange_first_byte_seconds",
+            .histogram,
+            "From the request's first byte to the response's first."
+        )
+        for (rule, outcome, series) in all where series.firstByte.count > 0 {
+            let labels = Self.labels(redactor.cleaned(rule), outcome)
+            histogram("lupin_exchange_first_byte_seconds", labels, series.firstByte)
+        }
+    }
+
+    private mutating func histogram(
+        _ name: String,
+        _ labels: String,
+        _ histogram: DurationHistogram
+    ) {
+        var count: UInt64 = 0
+        for (bound, more) in zip(DurationHistogram.bounds, histogram.bucketCounts) {
+            count &+= more
+            let end = DurationHistogram.secondsText(UInt64(bound))
+            text += "\(name)_bucket{\(labels),le=\"\(end)\"} \(count)\n"
+        }
+        text += "\(name)_bucket{\(labels),le=\"+Inf\"} \(histogram.count)\n"
+        let sum = DurationHistogram.secondsText(histogram.sumMicroseconds)
+        text += "\(name)_sum{\(labels)} \(sum)\n"
+        text += "\(name)_count{\(labels)} \(histogram.count)\n"
+    }
+
+    /// The labels of a series; a rule's name is the author's text.
+    private static func labels(_ rule: String, _ outcome: ExchangeRecord.Outcome) -> String {
+        let name = rule.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+            .replacing("\n", with: "\\n")
+        return "rule=\"\(name)\",outcome=\"\(outcome.rawValue)\""
+    }
+
+    /// Writes what became of the items for a collector.
+    mutating func add(_ telemetry: TelemetryDesk) {
+        family("lupin_telemetry_sent_total", .counter, "Items that the collector took.")
+        for signal in TelemetrySignal.allCases {
+            let counts = telemetry.counts(of: signal)
+            sample("lupin_telemetry_sent_total", ("signal", signal.rawValue), counts.sent)
+        }
+        family("lupin_telemetry_lost_total", .counter, "Items that the collector did not take.")
+        for signal in TelemetrySignal.allCases {
+            let counts = telemetry.counts(of: signal)
+            sample("lupin_telemetry_lost_total", ("signal", signal.rawValue), counts.lost)
+        }
+        single(
+            "lupin_telemetry_dropped_total",
+            .counter,
+            "Exchanges that are not exported, because the exporter was behind.",
+            Int(clamping: telemetry.dropped)
+        )
     }
 }

@@ -9,11 +9,18 @@ struct Tally: Sendable {
     private(set) var attempts = 0
     private var repeats = (retry: 0, hedge: 0, resume: 0)
     private(set) var bytes = ByteCounts()
+    private(set) var durations = DurationTable()
     /// The number of exchanges that got a task, by cause.
     private var tasks = [Int](repeating: 0, count: TaskCause.allCases.count)
 
     /// Counts an exchange that has ended.
-    mutating func note(_ record: borrowing ExchangeRecord) {
+    ///
+    /// `rule` is the number of its rule, and `firstByte` when the client got the first byte.
+    /// Tunnels have no duration that says anything.
+    mutating func note(_ record: borrowing ExchangeRecord, rule: Int, firstByte: Int64?) {
+        if record.mode == .http || record.mode == .intercept, let total = record.timing.total {
+            durations.note(record.outcome, rule: rule, total: total, firstByte: firstByte)
+        }
         switch record.outcome {
         case .ok: outcomes.ok &+= 1
         case .error: outcomes.error &+= 1
@@ -47,6 +54,7 @@ struct Tally: Sendable {
     func tasks(_ cause: TaskCause) -> Int { tasks[cause.rawValue] }
 
     mutating func add(_ other: Tally) {
+        durations.add(other.durations)
         for cause in TaskCause.allCases { tasks[cause.rawValue] &+= other.tasks(cause) }
         outcomes.ok &+= other.outcomes.ok
         outcomes.error &+= other.outcomes.error

@@ -7,6 +7,7 @@ extension Exchange {
     /// Asks the origin, delivers its response, and stores what may be stored.
     func forward(_ use: CacheUse, to target: KnownTarget) async throws(LupinError) {
         defer { land(use, .released) }
+        trace?.endLook(use.status.text(), at: slot.loop.now)
         use.requestTimeUs = resources.wallNow
         resources.shared.responses.count { $0.misses += 1 }
         let failure: LupinError

@@ -110,6 +110,7 @@ final class CacheUse {
 extension Exchange {
     /// The use of the cache for a request of this exchange.
     func cacheUse(_ policy: CachePolicy, _ base: AdaptedRequest) -> CacheUse {
+        trace?.beginLook(at: slot.loop.now)
         let attachments = Attachments(
             of: plan,
             defaultCertificate: snapshot.clientCertificate,
@@ -165,6 +166,7 @@ extension Exchange {
     /// Updates the record and `Cache-Status`.
     func noteCache(_ use: CacheUse) {
         use.text = use.status.text()
+        trace?.endLook(use.text, at: slot.loop.now)
         record.cache = use.text
         note(.cached(use.text))
     }

@@ -23,6 +23,7 @@ final class Control {
     let surroundings: Surroundings
     private var admin: AdminServer?
     private var siblings: SiblingDesk?
+    private(set) var exporter: TelemetryExporter?
     /// By path: the rules file, and the files that it names.
     private var watches: [String: FileWatch] = [:]
     /// The rules file in force; nil without one.
@@ -89,12 +90,34 @@ final class Control {
             }
         )
         let admin = AdminServer(desk, on: loop)
-        admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
+        let settings = shared.snapshot.settings
+        admin.open(settings.admin, environment: surroundings.environment)
+        if let place = settings.telemetry.prometheus { admin.openMetrics(place) }
         self.admin = admin
         watch(shared.snapshot.configuration.files)
+        beginTelemetry()
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.sweepCaptures() }
         Task.immediate(executorPreference: loop.executor) { await local.value.endHolds() }
+    }
+
+    private func beginTelemetry() {
+        let exporter = TelemetryExporter(
+            shared,
+            workers,
+            on: loop,
+            version: surroundings.about.version,
+            environment: surroundings.environment
+        )
+        exporter.adopt(shared.snapshot)
+        exporter.start()
+        self.exporter = exporter
+    }
+
+    /// Exports what the last exchanges left; they must have ended.
+    func endTelemetry() async {
+        await exporter?.finish()
+        exporter = nil
     }
 
     /// How often captured exchanges that are too old are dropped; `capture.keep` is no shorter.

@@ -36,6 +36,7 @@ extension Control {
         // No worker watches them any more.
         for socket in made.removed { socket.close() }
         shared.records.change(to: configuration.settings.log)
+        exporter?.adopt(snapshot)
     }
 
     /// The settings that cannot change while lupin runs, one sentence each.
@@ -47,6 +48,9 @@ extension Control {
         if old.admin.socket != new.admin.socket { keys.append("admin.socket") }
         if old.admin.history != new.admin.history { keys.append("admin.history") }
         if old.admin.http != new.admin.http { keys.append("admin.http") }
+        if old.telemetry.prometheus != new.telemetry.prometheus {
+            keys.append("telemetry.prometheus.listen")
+        }
         return keys.map { "a change of \($0) needs a restart" }
     }
 
@@ -78,6 +82,7 @@ extension Control {
             digest: surroundings.digest,
             // Read again on first use: the system's store may have changed.
             anchors: SharedAnchors(settings.upstream.tls.roots, surroundings.environment),
+            environment: surroundings.environment,
             logsSecrets: surroundings.logsSecrets
         )
     }

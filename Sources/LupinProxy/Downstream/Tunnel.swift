@@ -138,12 +138,13 @@ extension Exchange {
         var facts = AttemptRecord()
         var failures = 0
         while true {
+            let began = slot.loop.now
             let notes = ConnectionNotes()
             note(.connecting(hop))
             do throws(DialFailure) {
                 hold(try await connectHTTP1(to: hop, isHostFromFile: false, noting: notes))
                 facts.take(notes)
-                append(facts)
+                append(traced(facts, since: began))
                 return
             } catch {
                 var failure = FailedAttempt(method: .connect, error: error.error)
@@ -157,13 +158,13 @@ extension Exchange {
                 guard case .retry(let reason) = result else {
                     if case .doNotRetry(let reason) = result { facts.reason = reason }
                     facts.decision = .giveUp
-                    append(facts)
+                    append(traced(facts, since: began))
                     noteAttemptEnd()
                     throw error.error
                 }
                 facts.decision = .retry
                 facts.reason = reason
-                append(facts)
+                append(traced(facts, since: began))
                 noteAttemptEnd()
                 facts = AttemptRecord()
                 facts.cause = .retry

@@ -21,6 +21,8 @@ final class Attempt {
     private var interimBytes = 0
     /// The attempt is in the record.
     private(set) var isClosed = false
+    /// Its span; nil unless the exchange is traced.
+    private let span: SpanID?
     /// In microseconds of the loop's clock.
     let begun: UInt64
     /// When the wait before it began, and the client's exchange.
@@ -35,7 +37,15 @@ final class Attempt {
         replay: BodyReplay?,
         since exchangeBegun: UInt64? = nil
     ) {
-        self.adapted = adapted
+        span = exchange.trace?.nextSpan()
+        if let trace = exchange.trace, let span {
+            self.adapted = trace.carried(adapted, by: span)
+            if trace.isSentOn, exchange.remembersHeads {
+                exchange.sent = SentRequest(self.adapted.head)
+            }
+        } else {
+            self.adapted = adapted
+        }
         facts.cause = cause
         self.exchange = exchange
         earlier = replay
@@ -162,11 +172,18 @@ final class Attempt {
         facts.reason = reason
         if facts.cause != .first { facts.start = Int64(clamping: waitBegun &- exchangeBegun) }
         observeUpstream()
+        noteSpan()
         // Moved: a copy would retain all its strings.
         var closed = AttemptRecord()
         swap(&closed, &facts)
         exchange.append(consume closed)
         exchange.noteAttemptEnd()
+    }
+
+    private func noteSpan() {
+        guard let span, let trace = exchange.trace, trace.isSampled else { return }
+        let now = exchange.slot.loop.now
+        facts.span = AttemptSpan(span, begun: trace.wall(begun), ended: trace.wall(now))
     }
 
     /// Notes the wait before the attempt began, in microseconds.

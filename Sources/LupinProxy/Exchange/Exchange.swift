@@ -54,6 +54,8 @@ final class Exchange: Rostered {
 
     /// Copies bodies on their way; nil unless the plan says so.
     var capture: ExchangeCapture?
+    /// The trace that it belongs to; nil unless it is traced.
+    var trace: ExchangeTrace?
     /// The request as sent upstream, when it is remembered and adapters changed it.
     var sent: SentRequest?
     /// The index in the roster of exchanges under way.
@@ -282,6 +284,7 @@ final class Exchange: Rostered {
             )
             if let plan { adopt(plan) }
         }
+        beginTrace()
         noteMatch()
         // All legs share the time limit that the first was given.
         if let total = waits.total, totalDeadline == .max {

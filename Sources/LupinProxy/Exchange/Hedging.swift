@@ -144,6 +144,7 @@ final class HedgedAttempt {
         let slot = ParkingSlot(on: outer.slot.loop)
         inner = Exchange(ofOurOwn: slot, outer.resources, outer.snapshot)
         inner.standIn(for: outer)
+        inner.trace = outer.trace
         attempt = Attempt(adapted, of: inner, because: .hedge, replay: nil, since: outer.begun)
         let local = LoopLocal(self, of: slot.loop.executor)
         let begin = slot.loop.deadline(in: delay)

@@ -17,7 +17,11 @@ extension Exchange {
         complete(&finished)
         noteEnd(of: finished)
         let outcome = finished.outcome
-        resources.record(finished)
+        let rule = snapshot.labels.number(of: plan)
+        resources.record(finished, rule: rule, firstByte: firstByte)
+        if let telemetry = snapshot.telemetry {
+            resources.export(finished, at: trace?.place, by: telemetry)
+        }
         if let capture {
             let request = sent?.head ?? finished.request
             capture.end(finished, sent: finished.attempts.isEmpty ? nil : request)

@@ -407,6 +407,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     private func note(_ definition: TokenDefinition, waitedSince began: UInt64) {
         let waited = now &- began
         guard waited > 0 else { return }
+        exchange.trace?.mark(.token(name: definition.name), since: began, until: now)
         let before = exchange.record.authentication?.waitMicroseconds ?? 0
         exchange.record.authentication?.waitMicroseconds = before + Int64(clamping: waited)
     }

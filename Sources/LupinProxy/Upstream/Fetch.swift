@@ -113,8 +113,8 @@ extension Exchange {
     ) async throws(LupinError) {
         var sent = 0
         while sent < body.count {
-            let rest = Array(body[sent...])
-            sent += try link.requestBody.push(rest.span, isLast: true)
+            let rest = body.span.extracting(sent..<body.count)
+            sent += try link.requestBody.push(rest, isLast: true)
             if sent < body.count { try await wait(until: deadline, for: nil) }
         }
         while try !link.requestBody.flush() { try await wait(until: deadline, for: nil) }

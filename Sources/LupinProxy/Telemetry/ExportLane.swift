@@ -1,0 +1,184 @@
+// Sends the messages of one signal to the collector, one after the other, and again if need be.
+import Logging
+import LupinCore
+import LupinIO
+import LupinTLS
+
+/// A request to the collector.
+struct ExportMessage: Sendable {
+    let origin: Origin
+    let path: String
+    let headers: [TelemetryField]
+    let body: [UInt8]
+    /// When the answer must be there, in microseconds of the loop's clock.
+    var deadline: UInt64
+}
+
+/// The answer of a collector; nil of each where there was none.
+struct ExportAnswer: Sendable {
+    var status: UInt16?
+    var retryAfter: Duration?
+    var body: [UInt8] = []
+}
+
+/// One signal's way to the collector; confined to the control loop.
+///
+/// It has one message at a time, so a collector that hangs holds one connection for each signal.
+final class ExportLane {
+    let signal: TelemetrySignal
+    private(set) var isBusy = false
+    private let desk: TelemetryDesk
+    private let worker: Worker
+    private let logger: Logger
+    private let random = RandomSource()
+    private let slot: ParkingSlot
+    /// The lane became free.
+    private let whenFree: () -> Void
+    /// No attempt may take longer than until then.
+    private var limit = UInt64.max
+    /// The failure that was told and still lasts.
+    private var trouble = ""
+
+    /// How long a collector may take for an answer.
+    static let patience = Duration.seconds(10)
+
+    init(
+        _ signal: TelemetrySignal,
+        by worker: Worker,
+        _ shared: Shared,
+        on loop: EventLoop,
+        whenFree: @escaping () -> Void
+    ) {
+        self.signal = signal
+        self.worker = worker
+        desk = shared.telemetry
+        logger = shared.logger
+        slot = ParkingSlot(on: loop)
+        self.whenFree = whenFree
+    }
+
+    private var loop: EventLoop { slot.loop }
+
+    /// Sends a message of so many items; only while the lane is free.
+    func send(_ body: [UInt8], items: Int, to export: ExportSettings) {
+        precondition(!isBusy, "a lane has one message at a time")
+        isBusy = true
+        let message = ExportMessage(
+            origin: export.collector.origin,
+            path: export.path(of: signal.rawValue),
+            headers: export.headers,
+            body: body,
+            deadline: 0
+        )
+        let local = LoopLocal(self, of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            let lane = local.value
+            await lane.deliver(message, items: UInt64(items))
+            lane.isBusy = false
+            lane.whenFree()
+        }
+    }
+
+    /// Ends waits between attempts, and lets no attempt take longer than until `limit`.
+    func hurry(until limit: UInt64) {
+        self.limit = limit
+        slot.wake(.cut)
+    }
+
+    func retire() { slot.retire() }
+
+    private func deliver(_ message: ExportMessage, items: UInt64) async {
+        var message = message
+        var attempt = 1
+        while true {
+            message.deadline = min(loop.deadline(in: Self.patience), limit)
+            let answer = await worker.post(message)
+            let outcome = ExportOutcome(
+                status: answer.status,
+                wait: answer.retryAfter,
+                body: answer.body,
+                attempt: attempt,
+                chance: random.next()
+            )
+            switch outcome {
+            case .taken(let rejected):
+                let lost = min(rejected, items)
+                desk.note(sent: items - lost, lost: lost, of: signal)
+                tell(lost == 0 ? "" : "the collector refuses some of them")
+                return
+            case .lost(let reason):
+                desk.note(sent: 0, lost: items, of: signal)
+                return tell(reason)
+            case .again(let wait):
+                attempt += 1
+                if limit == .max {
+                    _ = await slot.park(for: .cut, until: loop.deadline(in: wait))
+                } else {
+                    // Stopping: no collector gets another chance.
+                    attempt = ExportOutcome.attemptsMax
+                }
+                guard loop.now < limit else {
+                    desk.note(sent: 0, lost: items, of: signal)
+                    return
+                }
+            }
+        }
+    }
+
+    /// Warns of a failure when it begins, and says when it is over.
+    private func tell(_ reason: String) {
+        guard reason != trouble else { return }
+        trouble = reason
+        if reason.isEmpty {
+            logger.notice("telemetry: \(signal.rawValue) reach the collector again")
+        } else {
+            logger.warning("telemetry: \(signal.rawValue) are lost: \(reason)")
+        }
+    }
+}
+
+extension Worker {
+    /// Sends a message to the collector, as lupin sends requests of its own: no rule applies, and
+    /// no record is written.
+    func post(_ message: ExportMessage) async -> ExportAnswer {
+        guard let resources = exportResources else { return ExportAnswer() }
+        let slot = ParkingSlot(on: resources.loop)
+        resources.exports[ObjectIdentifier(slot)] = slot
+        defer {
+            resources.exports[ObjectIdentifier(slot)] = nil
+            slot.retire()
+        }
+        var fetch = Fetch(
+            origin: message.origin,
+            path: message.path,
+            answerBytesMax: Self.exportAnswerBytesMax,
+            deadline: message.deadline
+        )
+        fetch.method = .post
+        fetch.contentType = "application/json"
+        fetch.body = message.body
+        fetch.fields = message.headers.map { ($0.name, $0.value) }
+        let exchange = Exchange(ofOurOwn: slot, resources, resources.snapshot)
+        do throws(LupinError) {
+            let answer = try await exchange.fetch(fetch)
+            var fields = FieldSection()
+            if let value = answer.retryAfter { fields.add(name: "Retry-After", value: value) }
+            return ExportAnswer(
+                status: answer.status,
+                retryAfter: RetryAfterField.delay(of: fields, now: resources.wallNow),
+                body: answer.body
+            )
+        } catch {
+            return ExportAnswer()
+        }
+    }
+
+    /// What a collector may answer: a few numbers and a sentence.
+    private static let exportAnswerBytesMax = 64 << 10
+
+    /// Ends requests to the collector that still run.
+    func cutExports() {
+        guard let resources = exportResources else { return }
+        for slot in Array(resources.exports.values) { slot.wake(.cut) }
+    }
+}

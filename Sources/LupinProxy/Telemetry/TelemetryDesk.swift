@@ -1,0 +1,90 @@
+// Finished exchanges on their way from the workers to the exporter, and what became of them.
+import LupinCore
+import Synchronization
+
+/// A signal of OpenTelemetry; the raw value is its word in paths and metrics.
+enum TelemetrySignal: String, CaseIterable, Sendable {
+    case traces, metrics, logs
+}
+
+/// The one owner of exchanges that wait for their export.
+///
+/// It never makes a worker wait: beyond `exchangesMax` exchanges are dropped and counted.
+final class TelemetryDesk: Sendable {
+    /// Exchanges that may wait for the exporter.
+    static let exchangesMax = 2048
+
+    /// What became of the items of one signal.
+    struct Counts: Sendable {
+        var sent: UInt64 = 0
+        /// Not taken by the collector.
+        var lost: UInt64 = 0
+    }
+
+    private struct State {
+        var waiting: [TracedExchange] = []
+        var dropped: UInt64 = 0
+        var counts: [TelemetrySignal: Counts] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Hands over exchanges.
+    func submit(_ exchanges: [TracedExchange]) {
+        state.withLock { state in
+            let room = max(0, Self.exchangesMax - state.waiting.count)
+            state.waiting += exchanges.prefix(room)
+            state.dropped &+= UInt64(max(0, exchanges.count - room))
+        }
+    }
+
+    /// Takes the first of those that wait.
+    func take(atMost count: Int) -> [TracedExchange] {
+        state.withLock { state in
+            let taken = Array(state.waiting.prefix(count))
+            state.waiting.removeFirst(taken.count)
+            return taken
+        }
+    }
+
+    /// The number of exchanges that were dropped because the exporter was behind.
+    var dropped: UInt64 { state.withLock { $0.dropped } }
+
+    func counts(of signal: TelemetrySignal) -> Counts {
+        state.withLock { $0.counts[signal] ?? Counts() }
+    }
+
+    func note(sent: UInt64, lost: UInt64, of signal: TelemetrySignal) {
+        state.withLock { state in
+            state.counts[signal, default: Counts()].sent &+= sent
+            state.counts[signal, default: Counts()].lost &+= lost
+        }
+    }
+}
+
+/// One worker's exchanges that were not handed over yet; confined to its loop.
+final class TelemetryOutbox {
+    private let desk: TelemetryDesk
+    private var waiting: [TracedExchange] = []
+    /// Asks for a call of `flush` soon.
+    var flushSoon: () -> Void = {}
+
+    /// So many are handed over at once.
+    private static let batch = 64
+
+    init(_ desk: TelemetryDesk) { self.desk = desk }
+
+    func add(_ record: ExchangeRecord, _ place: TracePlace?) {
+        if waiting.isEmpty { flushSoon() }
+        waiting.append(TracedExchange(record, place))
+        if waiting.count >= Self.batch { flush() }
+    }
+
+    /// Hands over what was collected.
+    func flush() {
+        if waiting.isEmpty { return }
+        var batch: [TracedExchange] = []
+        swap(&batch, &waiting)
+        desk.submit(batch)
+    }
+}

@@ -1,0 +1,222 @@
+// What a collector that is slow, away or unwilling costs: nothing but what it would have got.
+import LupinCore
+import LupinProxy
+import LupinTestKit
+import Testing
+
+struct ExportTests {
+    private static func settings(_ url: String, _ more: String = "") -> String {
+        "telemetry: {otlp: {url: \"\(url)\", traces: 100%, metrics: none\(more)}}"
+    }
+
+    @Test func `a collector that hangs costs no exchange anything`() async throws {
+        try await Collector.run(.hang) { collector in
+            let rules = Self.settings(collector.url, ", logs: on")
+            try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                let client = try proxy.client()
+                for i in 0..<50 {
+                    #expect(try client.get(origin.url("/\(i)")).bodyText == "good")
+                    if i == 10 {
+                        try proxy.export(to: collector, until: "both signals") {
+                            collector.messages.count >= 2
+                        }
+                    }
+                }
+                #expect(try proxy.records(50).allSatisfy { $0["outcome"] == "ok" })
+                // One connection for each signal, however much there is to tell.
+                #expect(collector.messages.count == 2)
+            }
+        }
+    }
+
+    @Test func `a collector that never answers is given up, and tried again with the next message`()
+        async throws
+    {
+        try await Collector.run(.hang) { collector in
+            try await ProxyFixture.run(Self.settings(collector.url), clock: VirtualClock()) {
+                proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+                try proxy.export(to: collector, by: .seconds(1), until: "five attempts") {
+                    collector.messages.count == 5
+                }
+                try proxy.export(to: collector, by: .seconds(1), until: "a warning") {
+                    !proxy.warnings.isEmpty
+                }
+                #expect(
+                    proxy.warnings == ["telemetry: traces are lost: the collector is away"]
+                )
+                #expect(Set(collector.messages.map(\.bodyText)).count == 1)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+                try proxy.export(to: collector, until: "another message") {
+                    collector.messages.count == 6
+                }
+            }
+        }
+    }
+
+    @Test func `429 is followed by the wait that Retry-After asks for`() async throws {
+        try await Collector.run(.status(429, ["Retry-After: 7"]), .take) { collector in
+            let clock = VirtualClock()
+            try await ProxyFixture.run(Self.settings(collector.url), clock: clock) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+                try proxy.export(to: collector, until: "the first attempt") {
+                    collector.messages.count == 1
+                }
+                let asked = clock.now
+                try proxy.export(to: collector, until: "the second attempt") {
+                    collector.messages.count == 2
+                }
+                let waited = Duration.microseconds(Int64(clock.now - asked))
+                #expect(waited >= .milliseconds(6500) && waited < .seconds(9), "\(waited)")
+                #expect(Set(collector.messages.map(\.bodyText)).count == 1)
+            }
+        }
+    }
+
+    @Test(arguments: [400, 401, 404, 500])
+    func `other refusals are final`(status: Int) async throws {
+        try await Collector.run(.status(status, []), .take) { collector in
+            try await ProxyFixture.run(Self.settings(collector.url), clock: VirtualClock()) {
+                proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+                try proxy.export(to: collector, until: "a warning") { !proxy.warnings.isEmpty }
+                #expect(
+                    proxy.warnings == [
+                        "telemetry: traces are lost: the collector answers \(status)"
+                    ]
+                )
+                #expect(try proxy.client().get(origin.url()).status == 200)
+                try proxy.export(to: collector, until: "the next message") {
+                    collector.messages.count == 2
+                }
+            }
+        }
+    }
+
+    @Test func `a collector that is not there is a warning, and figures`() async throws {
+        let reserved = try ReservedPort()
+        let port = reserved.number
+        let metrics = try ReservedPort()
+        let rules = """
+            telemetry:
+              otlp: {url: "http://127.0.0.1:\(port)", traces: 100%, metrics: none}
+              prometheus: {listen: 127.0.0.1:\(metrics.number)}
+            """
+        let place = metrics.number
+        try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+            let (_, origin) = try proxy.flaky(.good)
+            #expect(try proxy.client().get(origin.url()).status == 200)
+            try proxy.advance(by: .milliseconds(250), until: "a warning") {
+                !proxy.warnings.isEmpty
+            }
+            #expect(proxy.warnings == ["telemetry: traces are lost: the collector is away"])
+            let client = try ScriptedClient(to: .loopback(port: place))
+            try client.send("GET /metrics HTTP/1.1\r\nHost: localhost:\(place)\r\n\r\n")
+            let text = try client.response().bodyText
+            #expect(text.contains("lupin_telemetry_lost_total{signal=\"traces\"} 2\n"))
+            #expect(text.contains("lupin_telemetry_dropped_total 0\n"))
+            client.close()
+        }
+    }
+
+    @Test func `what is left is sent when lupin stops`() async throws {
+        try await Collector.run { collector in
+            let rules = "telemetry: {otlp: {url: \"\(collector.url)\", traces: 100%, logs: on}}"
+            try await ProxyFixture.run(rules) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+            }
+            #expect(collector.spans.map(\.name) == ["GET", "GET"])
+            #expect(collector.logs.count == 1)
+            #expect(collector.metricNames.contains("lupin.exchange.duration"))
+        }
+    }
+
+    @Test func `a collector that hangs delays the end by two seconds at most`() async throws {
+        try await Collector.run(.hang) { collector in
+            let clock = ContinuousClock()
+            let begun = clock.now
+            try await ProxyFixture.run(Self.settings(collector.url)) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url()).status == 200)
+            }
+            #expect(clock.now - begun < .seconds(8))
+        }
+    }
+
+    @Test func `metrics come every fifteen seconds, cumulative`() async throws {
+        try await Collector.run { collector in
+            let rules = everywhere(
+                "trace: false",
+                "telemetry: {otlp: {url: \"\(collector.url)\"}}"
+            )
+            try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                for count in 1...2 {
+                    #expect(try proxy.client().get(origin.url()).status == 200)
+                    try proxy.export(to: collector, by: .seconds(1), until: "metrics") {
+                        collector.messages(to: "/v1/metrics").count == count
+                    }
+                }
+                let durations = collector.messages(to: "/v1/metrics").map { message in
+                    JSONValue.items("resourceMetrics", "scopeMetrics", "metrics", of: message)
+                        .first { $0["name"]?.string == "lupin.exchange.duration" }?[
+                            "histogram",
+                            "dataPoints"
+                        ]?.list ?? []
+                }
+                #expect(durations.map { $0.first?["count"]?.string } == ["1", "2"])
+                let names = durations[0].first?["attributes"]?.list?.compactMap {
+                    $0["key"]?.string
+                }
+                #expect(names == ["lupin.rule", "lupin.outcome"])
+                #expect(collector.messages(to: "/v1/traces").isEmpty)
+            }
+        }
+    }
+
+    @Test func `a reload turns the export on and off`() async throws {
+        try await Collector.run { collector in
+            let rules = Self.settings(collector.url)
+            try await ProxyFixture.run(clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url("/1")).status == 200)
+                _ = try proxy.records(1)
+                let result = try await proxy.reload(rules)
+                if case .loaded = result {} else { Issue.record("not loaded: \(result)") }
+                #expect(try proxy.client().get(origin.url("/2")).status == 200)
+                try proxy.export(to: collector, until: "two spans") { collector.spans.count == 2 }
+                #expect(collector.spans.first?["url.path"] == "/2")
+                _ = try await proxy.reload("telemetry: {otlp: {url: off}}")
+                #expect(try proxy.client().get(origin.url("/3")).status == 200)
+                _ = try proxy.records(3)
+                try proxy.clock?.advance(by: .seconds(20))
+                #expect(collector.spans.count == 2)
+            }
+        }
+    }
+
+    @Test func `a log record follows log: off`() async throws {
+        try await Collector.run { collector in
+            let rules = """
+                telemetry: {otlp: {url: "\(collector.url)", traces: off, metrics: none, logs: on}}
+                rules: [{name: quiet, match: {path: /quiet}, log: off}]
+                """
+            try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                let client = try proxy.client()
+                for path in ["/quiet", "/loud"] {
+                    #expect(try client.get(origin.url(path)).status == 200)
+                }
+                try proxy.export(to: collector, until: "a log record") { collector.logs.count == 1 }
+                let body = collector.logs.first?["body", "stringValue"]?.string
+                #expect(body == "GET \(origin.url("/loud")) 200 ok")
+                #expect(collector.logs.first?["traceId"] == nil)
+            }
+        }
+    }
+}
