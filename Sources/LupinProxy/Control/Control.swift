@@ -15,6 +15,8 @@ final class Control {
         let logsSecrets: Bool
         let digest: KeyedDigest
         let maker: ListenerMaker
+        /// The service manager; nil without one.
+        let manager: ServiceManager?
     }
 
     let loop: EventLoop
@@ -35,10 +37,14 @@ final class Control {
     private(set) var inspectorAddress: SocketAddress?
     /// The slot in which the sweeping of captures waits.
     private let sweeping: ParkingSlot
+    /// The slot in which the watchdog's task waits.
+    private let beating: ParkingSlot
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
     private var isStopping = false
+    /// All exchanges have ended, too.
+    private var hasEnded = false
 
     init(_ loop: EventLoop, _ shared: Shared, _ workers: [Worker], _ surroundings: Surroundings) {
         self.loop = loop
@@ -46,6 +52,7 @@ final class Control {
         self.workers = workers
         self.surroundings = surroundings
         sweeping = ParkingSlot(on: loop)
+        beating = ParkingSlot(on: loop)
         rulesFile = surroundings.source?.file
         written = shared.snapshot.configuration
     }
@@ -81,11 +88,21 @@ final class Control {
             }
         )
         let admin = AdminServer(desk, on: loop)
-        admin.open(shared.snapshot.settings.admin, environment: surroundings.environment)
+        admin.open(
+            shared.snapshot.settings.admin,
+            environment: surroundings.environment,
+            passed: surroundings.maker.passed
+        )
         self.admin = admin
         watch(shared.snapshot.configuration.files)
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.sweepCaptures() }
+        tellReady()
+        if let time = surroundings.manager?.watchdogMicroseconds {
+            Task.immediate(executorPreference: loop.executor) {
+                await local.value.beat(every: max(1, time / 2))
+            }
+        }
     }
 
     /// How often captured exchanges that are too old are dropped; `capture.keep` is no shorter.
@@ -100,9 +117,34 @@ final class Control {
         sweeping.retire()
     }
 
+    // MARK: The service manager
+
+    /// Tells the service manager that requests are served, and by which rules.
+    private func tellReady() {
+        guard let manager = surroundings.manager, !isStopping else { return }
+        let places = shared.snapshot.listeners.map(\.description).joined(separator: " and ")
+        var status = "listening on \(places), "
+        status += rulesFile.map { "rules \(shared.snapshot.version) of \($0)" } ?? "no rules file"
+        if !refusedBecause.isEmpty { status += "; its last change has errors: see the log" }
+        manager.tell(.ready, status: status)
+    }
+
+    /// Tells the service manager at this interval that this thread and all workers do their work.
+    private func beat(every microseconds: UInt64) async {
+        while !hasEnded {
+            for worker in workers { await worker.answer() }
+            surroundings.manager?.tell(.alive)
+            _ = await beating.park(for: .cut, until: loop.deadline(in: microseconds))
+        }
+        beating.retire()
+    }
+
+    // MARK: Stopping
+
     /// Stops the admin server and accepts no more rules; a reload under way finishes.
     func stop() async {
         isStopping = true
+        surroundings.manager?.tell(.stopping, status: "finishing what is under way")
         sweeping.wake(.cut)
         for watch in watches.values { watch.close() }
         watches = [:]
@@ -111,8 +153,10 @@ final class Control {
         await awaitTurn()
     }
 
-    /// Stops answering other lupin processes.
-    func endSiblings() async {
+    /// Stops answering other lupin processes, and telling the service manager that all is well.
+    func end() async {
+        hasEnded = true
+        beating.wake(.cut)
         await siblings?.close()
         siblings = nil
     }
@@ -138,6 +182,8 @@ final class Control {
         guard !isStopping else { return .rejected(errors: [Self.isOver]) }
         isReloading = true
         defer { endTurn() }
+        surroundings.manager?.tell(.reloading)
+        defer { tellReady() }
         let reading = source.read()
         watch(reading.files)
         guard let configuration = reading.configuration else {
