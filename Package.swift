@@ -39,7 +39,6 @@ let argumentParser = Target.Dependency.product(
 )
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 
 let package = Package(
     name: "lupin",
@@ -50,7 +49,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
@@ -91,7 +89,7 @@ let package = Package(
         .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
         .target(
             name: "LupinStore",
-            dependencies: ["CLinux", "CZlib", grdb],
+            dependencies: ["CLinux", "CZlib", "CSQLite"],
             swiftSettings: strict
         ),
         .target(
@@ -112,6 +110,11 @@ let package = Package(
             name: "CBrotli",
             pkgConfig: "libbrotlidec",
             providers: [.apt(["libbrotli-dev"])]
+        ),
+        .systemLibrary(
+            name: "CSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
         ),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
@@ -165,7 +168,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinStoreTests",
-            dependencies: ["LupinStore", grdb],
+            dependencies: ["LupinStore"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -186,7 +189,7 @@ let package = Package(
         .target(
             name: "LupinFuzz",
             dependencies: [
-                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore", grdb,
+                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
             ],
             path: "Tests/Fuzz/Readers",
             swiftSettings: strict

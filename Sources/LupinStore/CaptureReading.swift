@@ -1,16 +1,13 @@
 // Reads captured exchanges back.
 
-import FoundationEssentials
-import GRDB
-
 extension CaptureFile {
     /// How much there is.
     package func size() throws(DiskProblem) -> (exchanges: Int, bytes: Int) {
         try read { db in
-            let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM exchange") ?? 0
-            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
-            let size = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
-            return (count, pages * size)
+            let count = try db.number("SELECT count(*) FROM exchange") ?? 0
+            let pages = try db.number("PRAGMA page_count") ?? 0
+            let size = try db.number("PRAGMA page_size") ?? 4096
+            return (Int(count), Int(pages &* size))
         }
     }
 
@@ -18,7 +15,7 @@ extension CaptureFile {
     package func lastNumber() throws(DiskProblem) -> Int64 {
         try read { db in
             let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'exchange'"
-            let last = try Int64.fetchOne(db, sql: sql) ?? 0
+            let last = try db.number(sql) ?? 0
             guard last >= 0, last < Int64.max / 2 else { throw DiskProblem.damaged }
             return last
         }
@@ -44,8 +41,8 @@ extension CaptureFile {
 
     private func latest(_ query: CaptureQuery) throws(DiskProblem) -> [CapturedExchange] {
         var conditions = ["ended = 1"]
-        var values: [(any DatabaseValueConvertible)?] = []
-        func demand(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
+        var values: [any DatabaseValue] = []
+        func demand(_ condition: String, _ value: (any DatabaseValue)?) {
             guard let value else { return }
             conditions.append(condition)
             values.append(value)
@@ -61,10 +58,7 @@ extension CaptureFile {
         let sql =
             "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) "
             + "ORDER BY number DESC LIMIT ?"
-        return try read { db in
-            try Row.fetchAll(db, sql: sql, arguments: StatementArguments(values))
-                .map(Self.exchange)
-        }
+        return try read { [values] db in try db.rows(sql, values, Self.exchange) }
     }
 
     /// The exchanges, ended or not, whose ID begins with `digits`: at most `limit`.
@@ -73,26 +67,22 @@ extension CaptureFile {
         limit: Int
     ) throws(DiskProblem) -> [CapturedExchange] {
         try read { db in
-            try Row.fetchAll(
-                db,
-                sql: "\(Self.selection) WHERE id >= ? AND id < ? LIMIT ?",
-                arguments: [digits, digits + "g", limit]
-            ).map(Self.exchange)
+            try db.rows(
+                "\(Self.selection) WHERE id >= ? AND id < ? LIMIT ?",
+                [digits, digits + "g", limit],
+                Self.exchange
+            )
         }
     }
 
     /// The bodies of an exchange.
     package func bodies(of exchange: Int64) throws(DiskProblem) -> [CapturedBody] {
         try read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT side, bytes, kept, truncated, type, coding, withheld FROM body
-                    WHERE exchange = ? ORDER BY side
-                    """,
-                arguments: [exchange]
-            )
-            return try rows.map { row in
+            let sql = """
+                SELECT side, bytes, kept, truncated, type, coding, withheld FROM body
+                WHERE exchange = ? ORDER BY side
+                """
+            return try db.rows(sql, [exchange]) { row in
                 var body = CapturedBody(side: try row.decode(atIndex: 0))
                 body.bytes = try row.decode(atIndex: 1)
                 body.kept = try row.decode(atIndex: 2)
@@ -108,17 +98,14 @@ extension CaptureFile {
     /// The content of a body; nil if none is kept.
     package func content(of exchange: Int64, side: Int) throws(DiskProblem) -> [UInt8]? {
         try read { db in
-            let rows = try Row.fetchCursor(
-                db,
-                sql: """
-                    SELECT content FROM piece WHERE exchange = ? AND side = ? ORDER BY number
-                    """,
-                arguments: [exchange, side]
-            )
+            let sql = """
+                SELECT content FROM piece WHERE exchange = ? AND side = ? ORDER BY number
+                """
             var content: [UInt8]?
-            while let row = try rows.next() {
+            try db.forEach(sql, [exchange, side]) { row in
                 content = content ?? []
-                content?.append(contentsOf: try row.decode(Data.self, atIndex: 0))
+                content?.append(contentsOf: try row.decode([UInt8].self, atIndex: 0))
+                return true
             }
             return content
         }
@@ -128,7 +115,7 @@ extension CaptureFile {
     package func messageCount(of exchange: Int64) throws(DiskProblem) -> Int {
         try read { db in
             let sql = "SELECT count(*) FROM message WHERE exchange = ?"
-            return try Int.fetchOne(db, sql: sql, arguments: [exchange]) ?? 0
+            return Int(try db.number(sql, [exchange]) ?? 0)
         }
     }
 
@@ -139,15 +126,11 @@ extension CaptureFile {
         limit: Int
     ) throws(DiskProblem) -> [CapturedMessage] {
         try read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT number, time, from_client, kind, bytes, truncated, content FROM message
-                    WHERE exchange = ? AND number > ? ORDER BY number LIMIT ?
-                    """,
-                arguments: [exchange, after, limit]
-            )
-            return try rows.map { row in
+            let sql = """
+                SELECT number, time, from_client, kind, bytes, truncated, content FROM message
+                WHERE exchange = ? AND number > ? ORDER BY number LIMIT ?
+                """
+            return try db.rows(sql, [exchange, after, limit]) { row in
                 CapturedMessage(
                     number: try row.decode(atIndex: 0),
                     time: try row.decode(atIndex: 1),
@@ -155,7 +138,7 @@ extension CaptureFile {
                     kind: try row.decode(atIndex: 3),
                     bytes: try row.decode(atIndex: 4),
                     isTruncated: try row.decode(atIndex: 5),
-                    content: Array(try row.decode(Data.self, atIndex: 6))
+                    content: try row.decode(atIndex: 6)
                 )
             }
         }
@@ -165,11 +148,12 @@ extension CaptureFile {
     package func note(about id: String) throws(DiskProblem) -> CapturedNote? {
         try read { db in
             let sql = "SELECT marked, comment FROM note WHERE id = ?"
-            guard let row = try Row.fetchOne(db, sql: sql, arguments: [id]) else { return nil }
-            return CapturedNote(
-                isMarked: try row.decode(atIndex: 0),
-                comment: try row.decode(atIndex: 1)
-            )
+            return try db.first(sql, [id]) { row in
+                CapturedNote(
+                    isMarked: try row.decode(atIndex: 0),
+                    comment: try row.decode(atIndex: 1)
+                )
+            }
         }
     }
 
@@ -186,8 +170,8 @@ extension CaptureFile {
         exchange.method = try row.decode(atIndex: 4)
         exchange.status = try row.decode(atIndex: 5)
         exchange.duration = try row.decode(atIndex: 6)
-        exchange.line = Array(try row.decode(Data.self, atIndex: 7))
-        exchange.heads = Array(try row.decode(Data.self, atIndex: 8))
+        exchange.line = try row.decode(atIndex: 7)
+        exchange.heads = try row.decode(atIndex: 8)
         return exchange
     }
 }
