@@ -20,14 +20,16 @@ let strict: [SwiftSetting] = [
 /// The program carries Swift's libraries in itself, as that of the Docker image does.
 ///
 /// Calls to them are direct then, above all those that count references: 4 % less for a small
-/// request. Foundation's parts are named one by one, as only modules that were compiled for it name
-/// them themselves. No library is made of the target with these flags, so others may depend on
-/// those.
+/// request. The part of Foundation that ArgumentParser uses is named here, as only modules that were
+/// compiled for it name it themselves. What nothing refers to is left out, and functions with the
+/// same code are one, unless their addresses are compared. No library is made of the target with
+/// these flags, so others may depend on those.
 let selfContained: [LinkerSetting] = [
     .unsafeFlags(
         [
-            "-use-ld=lld", "-static-stdlib", "-lFoundation", "-lCoreFoundation", "-l_FoundationICU",
-            "-l_FoundationCShims", "-l_FoundationCollections", "-lstdc++",
+            "-use-ld=lld", "-static-stdlib", "-lFoundationEssentials", "-l_FoundationCShims",
+            "-l_FoundationCollections", "-lstdc++", "-Xlinker", "--gc-sections", "-Xlinker",
+            "--icf=safe",
         ],
         .when(platforms: [.linux], configuration: .release)
     )
@@ -38,7 +40,6 @@ let argumentParser = Target.Dependency.product(
     package: "swift-argument-parser"
 )
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 let package = Package(
     name: "lupin",
@@ -50,7 +51,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         // Floor 4
@@ -86,7 +86,7 @@ let package = Package(
             dependencies: ["LupinCore", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: strict
         ),
-        .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
+        .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: strict),
         .target(
             name: "LupinStore",
             dependencies: ["CLinux", "CZlib", "CSQLite"],
@@ -116,6 +116,7 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
         ),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         // Floor 1

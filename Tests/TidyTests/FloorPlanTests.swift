@@ -5,7 +5,7 @@ import Testing
 /// What each module of `Sources` may import besides the standard library.
 private let floorPlan: [String: Set<String>] = [
     // Floor 4
-    "lupin": lupinModules.union(["ArgumentParser", "Logging", "FoundationEssentials", "Glibc"]),
+    "lupin": lupinModules.union(["ArgumentParser", "Logging", "Glibc"]),
     // Runs while the package is built
     "EmbedPages": ["PackagePlugin", "Foundation"],
     // Floor 3
@@ -18,7 +18,7 @@ private let floorPlan: [String: Set<String>] = [
     "LupinTLS": ["LupinCore", "COpenSSL", "Synchronization"],
     "LupinWire": ["LupinCore", "CNghttp2"],
     "LupinCoding": ["LupinCore", "CZlib", "CBrotli", "CZstd"],
-    "LupinRules": ["LupinCore", "Yams", "Glibc"],
+    "LupinRules": ["LupinCore", "CYAML", "Glibc"],
     // Checksums come from zlib.
     "LupinStore": ["LupinCore", "CSQLite", "CZlib", "CLinux", "Glibc", "Synchronization"],
     "LupinInspector": [],
