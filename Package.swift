@@ -20,14 +20,16 @@ let strict: [SwiftSetting] = [
 /// The program carries Swift's libraries in itself, as that of the Docker image does.
 ///
 /// Calls to them are direct then, above all those that count references: 4 % less for a small
-/// request. Foundation's parts are named one by one, as only modules that were compiled for it name
-/// them themselves. No library is made of the target with these flags, so others may depend on
-/// those.
+/// request. The part of Foundation that ArgumentParser uses is named here, as only modules that were
+/// compiled for it name it themselves. What nothing refers to is left out, and functions with the
+/// same code are one, unless their addresses are compared. No library is made of the target with
+/// these flags, so others may depend on those.
 let selfContained: [LinkerSetting] = [
     .unsafeFlags(
         [
-            "-use-ld=lld", "-static-stdlib", "-lFoundation", "-lCoreFoundation", "-l_FoundationICU",
-            "-l_FoundationCShims", "-l_FoundationCollections", "-lstdc++",
+            "-use-ld=lld", "-static-stdlib", "-lFoundationEssentials", "-l_FoundationCShims",
+            "-l_FoundationCollections", "-lstdc++", "-Xlinker", "--gc-sections", "-Xlinker",
+            "--icf=safe",
         ],
         .when(platforms: [.linux], configuration: .release)
     )
@@ -38,8 +40,6 @@ let argumentParser = Target.Dependency.product(
     package: "swift-argument-parser"
 )
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 
 let package = Package(
     name: "lupin",
@@ -50,9 +50,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         // Floor 4
@@ -88,10 +86,10 @@ let package = Package(
             dependencies: ["LupinCore", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: strict
         ),
-        .target(name: "LupinRules", dependencies: ["LupinCore", yams], swiftSettings: strict),
+        .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: strict),
         .target(
             name: "LupinStore",
-            dependencies: ["CLinux", "CZlib", grdb],
+            dependencies: ["CLinux", "CZlib", "CSQLite"],
             swiftSettings: strict
         ),
         .target(name: "LupinRedis", dependencies: ["CHiredis"], swiftSettings: strict),
@@ -119,6 +117,11 @@ let package = Package(
             pkgConfig: "hiredis",
             providers: [.apt(["libhiredis-dev"])]
         ),
+            name: "CSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
+        ),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         // Floor 1
@@ -176,7 +179,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LupinStoreTests",
-            dependencies: ["LupinStore", grdb],
+            dependencies: ["LupinStore"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -197,7 +200,7 @@ let package = Package(
         .target(
             name: "LupinFuzz",
             dependencies: [
-                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore", grdb,
+                "LupinCore", "LupinIO", "LupinTLS", "LupinCoding", "LupinRules", "LupinStore",
             ],
             path: "Tests/Fuzz/Readers",
             swiftSettings: strict

@@ -4,6 +4,7 @@
 // Static inline functions only; no logic.
 #pragma once
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
@@ -15,6 +16,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -216,6 +218,59 @@ static inline socklen_t linux_make_local_address(
     return sizeof *un;
 }
 
+/// Whether a descriptor is a stream socket that listens.
+static inline int linux_is_listening(int fd) {
+    int type = 0, listens = 0;
+    socklen_t length = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) return 0;
+    length = sizeof listens;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens;
+}
+
+/// Fills `path` with the path that a local socket is bound to; returns its length, 0 for other
+/// families and for names outside the file system.
+static inline size_t linux_local_path(int fd, char *_Nonnull path, size_t room) {
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof storage;
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&storage;
+    if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0) return 0;
+    if (storage.ss_family != AF_UNIX || length <= sizeof un->sun_family) return 0;
+    size_t count = strnlen(un->sun_path, length - sizeof un->sun_family);
+    if (count > room) return 0;
+    memcpy(path, un->sun_path, count);
+    return count;
+}
+
+static inline int linux_datagram_socket(void) {
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/// Sends a datagram to a local socket; an "@" at the start of its name stands for NUL.
+static inline ssize_t linux_send_datagram(
+    int fd, const char *_Nonnull name, const void *_Nullable bytes, size_t count) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    if (length == 0 || length >= sizeof to.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(to.sun_path, name, length);
+    if (name[0] == '@') to.sun_path[0] = 0;
+    // A path ends with NUL; an abstract name has exactly these bytes.
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
+    return sendto(fd, bytes, count, MSG_NOSIGNAL, (const struct sockaddr *)&to, size);
+}
+
+/// A copy of a descriptor that is closed on exec.
+static inline int linux_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
+
+/// Closes a descriptor on exec, and has calls on it return at once; fails where there is none.
+static inline int linux_adopt(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return -1;
+    return fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
 /// The user who made the other end of a local socket; 0 where the kernel tells.
 static inline int linux_peer_user(int fd, uint32_t *_Nonnull user) {
     // struct ucred, which the headers show only under _GNU_SOURCE.
@@ -358,6 +413,12 @@ static inline int linux_open_below(int folder, const char *_Nonnull path) {
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
+/// The `NAME=value` lines of this process, with NULL behind them.
+static inline char *_Nullable *_Nullable linux_environment(void) {
+    extern char **environ;
+    return environ;
 }
 
 static inline int linux_trim_heap(void) { return malloc_trim(0); }

@@ -119,6 +119,12 @@ package struct FileStatus: Equatable, Sendable {
         self.init(status)
     }
 
+    /// Whether this user may run the file.
+    package static func isExecutable(_ path: String) -> Bool {
+        // Safety: the path is NUL-terminated for the call.
+        unsafe access(path, X_OK) == 0
+    }
+
     private init(_ status: stat) {
         isRegular = status.st_mode & S_IFMT == S_IFREG
         size = Int(status.st_size)

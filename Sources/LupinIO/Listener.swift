@@ -16,10 +16,7 @@ package final class ListeningSocket: Sendable {
         let owned = Descriptor(owning: try SystemCall.check { linux_socket(wanted.family) })
         let raw = owned.raw
         try SystemCall.check { linux_set_option(raw, Int32(SOL_SOCKET), SO_REUSEADDR, 1) }
-        // Accepted sockets inherit these: one call for all connections.
-        try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
-        Channel.enableKeepAlive(raw)
-        wanted.sendUnpaced(by: raw)
+        try Self.prepare(raw, wanted)
         if wanted.family == AF_INET6 {
             try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }
@@ -30,9 +27,29 @@ package final class ListeningSocket: Sendable {
         descriptor = owned.release()
     }
 
+    /// Accepts from a socket that another process keeps open, too.
+    /// - Throws: The kernel's error.
+    package init(_ passed: PassedSocket, at wanted: SocketAddress) throws(SystemError) {
+        let owned = try passed.duplicate()
+        try Self.prepare(owned.raw, wanted)
+        address = wanted
+        descriptor = owned.release()
+    }
+
     deinit { close() }
 
-    /// Refuses connections from now on, including those that wait.
+    /// Sets what accepted sockets inherit: one call for all connections.
+    private static func prepare(
+        _ raw: Int32,
+        _ address: SocketAddress
+    ) throws(SystemError) {
+        try SystemCall.check { linux_set_option(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        Channel.enableKeepAlive(raw)
+        address.sendUnpaced(by: raw)
+    }
+
+    /// Refuses connections from now on, including those that wait, unless another process has the
+    /// socket, too.
     ///
     /// Call it when no loop watches the socket any more.
     package func close() {

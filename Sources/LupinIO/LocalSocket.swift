@@ -45,7 +45,8 @@ package final class LocalListener {
     private let loop: EventLoop
     private let descriptor: Int32
     private let token: UInt64
-    /// Identifies the socket's file, to distinguish it from a later one of the same name.
+    /// Identifies the socket's file, to distinguish it from a later one of the same name; empty if
+    /// the file is another process's.
     private let identity: [UInt64]
     private var isOpen = true
 
@@ -98,6 +99,25 @@ package final class LocalListener {
         self.loop = loop
     }
 
+    /// Accepts from a socket whose file belongs to the service manager.
+    /// - Throws: The kernel's error.
+    package init(
+        _ passed: PassedSocket,
+        on loop: EventLoop,
+        slot: ParkingSlot
+    ) throws(LocalSocketProblem) {
+        do throws(SystemError) {
+            let owned = try passed.duplicate()
+            token = try loop.register(watcher: slot, reading: owned.raw)
+            descriptor = owned.release()
+        } catch {
+            throw .system(error)
+        }
+        path = passed.text
+        identity = []
+        self.loop = loop
+    }
+
     deinit { assert(!isOpen, "a local listener was dropped without close()") }
 
     /// Refuses connections from now on, and removes the file if it is still this socket's.
@@ -106,6 +126,12 @@ package final class LocalListener {
         isOpen = false
         loop.poller.remove(descriptor)
         loop.unregister(token)
+        removeFile()
+        _ = Glibc.close(descriptor)
+    }
+
+    private func removeFile() {
+        guard !identity.isEmpty else { return }
         let (folder, name) = ProtectedFile.parts(of: path)
         if let directory = try? ProtectedFile.openDirectory(folder, makingIt: false),
             Self.identity(of: name, in: directory.raw) == identity
@@ -113,7 +139,6 @@ package final class LocalListener {
             // Safety: the name is NUL-terminated for the call.
             unsafe unlinkat(directory.raw, name, 0)
         }
-        _ = Glibc.close(descriptor)
     }
 
     /// Accepts one connection.

@@ -1,4 +1,5 @@
 // The environment of this process: its user, home directory, machine and number.
+import CLinux
 import Glibc
 
 package enum ProcessOwner {
@@ -15,6 +16,21 @@ package enum ProcessOwner {
             return String(geteuid())
         }
         return unsafe String(cString: name)
+    }
+
+    /// The environment variables; of two with the same name the first one counts, as for getenv(3).
+    package static var environment: [String: String] {
+        var result: [String: String] = [:]
+        // Safety: the list ends with nil; each line is copied at once.
+        var line = unsafe linux_environment()
+        while let current = unsafe line, let text = unsafe current.pointee {
+            let entry = unsafe String(cString: text)
+            unsafe line = current + 1
+            guard let cut = entry.firstIndex(of: "=") else { continue }
+            let name = String(entry[..<cut])
+            if result[name] == nil { result[name] = String(entry[entry.index(after: cut)...]) }
+        }
+        return result
     }
 
     /// The home directory: `HOME`, if that is a directory of the effective user, else the one in

@@ -43,6 +43,8 @@ public final class Proxy: Sendable {
     ///   - hooks: The code that an embedding program adds.
     ///   - source: How the rules are read again at run time.
     ///   - about: What the admin interface reports about the program.
+    ///   - passed: The listening sockets that the service manager opened.
+    ///   - manager: The service manager that is told of readiness, reloads and the end.
     /// - Throws: ``StartFailure``, with nothing left running.
     package init(
         _ configuration: Configuration,
@@ -59,17 +61,14 @@ public final class Proxy: Sendable {
         siblingFolders: [String] = SiblingFolder.ofThisUser,
         hooks: Hooks = Hooks(),
         source: RulesSource? = nil,
-        about: ProxyDescription = ProxyDescription()
+        about: ProxyDescription = ProxyDescription(),
+        passed: PassedListeners = .none,
+        manager: ServiceManager? = nil
     ) async throws(StartFailure) {
         Proxy.prepareProcess()
-        let maker = ListenerMaker(clock: clock, logger: logger, verify: verify)
-        let listeners = try maker.listeners(for: configuration.settings.listeners).all
-        let issuer = LeafIssuer(
-            configuration.settings.intercept.authority,
-            environment,
-            logger: logger
-        )
-        try Proxy.prepare(issuer, for: configuration)
+        let maker = ListenerMaker(clock: clock, logger: logger, verify: verify, passed: passed)
+        let listeners = try maker.firstListeners(configuration.settings, environment)
+        let issuer = try Proxy.issuer(for: configuration, environment, logger)
         let digest = KeyedDigest()
         let snapshot = Snapshot(
             configuration,
@@ -94,6 +93,7 @@ public final class Proxy: Sendable {
                 threads: try HelperThreads(),
                 environment: environment,
                 siblingFolders: siblingFolders,
+                hasSuccessor: !passed.isEmpty,
                 hooks: hooks
             )
             let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
@@ -110,7 +110,8 @@ public final class Proxy: Sendable {
             environment: environment,
             logsSecrets: logsSecrets,
             digest: digest,
-            maker: maker
+            maker: maker,
+            manager: manager
         )
         control = await Proxy.makeControl(controlThread.executor, shared, workers, surroundings)
         try await begin(listeners)
@@ -122,7 +123,7 @@ public final class Proxy: Sendable {
         do {
             for worker in workers { try await worker.start(listeners) }
         } catch {
-            await onControl { await $0.endSiblings() }
+            await onControl { await $0.end() }
             for thread in threads + [controlThread] { thread.stop() }
             throw StartFailure(message: "\(error)", isBindFailure: false)
         }
@@ -190,7 +191,7 @@ public final class Proxy: Sendable {
         }
         await onControl { await $0.endTelemetry() }
         // Siblings ask about connections for as long as there are any.
-        await onControl { await $0.endSiblings() }
+        await onControl { await $0.end() }
         for thread in threads + [controlThread] { thread.stop() }
         shared.resolver.abandon()
         shared.processes.abandon()
@@ -231,6 +232,17 @@ public final class Proxy: Sendable {
     private static func prepareProcess() {
         SystemCall.ignoreBrokenPipes()
         _ = SystemCall.raiseDescriptorLimit()
+    }
+
+    private static func issuer(
+        for configuration: Configuration,
+        _ environment: [String: String],
+        _ logger: Logger
+    ) throws(StartFailure) -> LeafIssuer {
+        let authority = configuration.settings.intercept.authority
+        let issuer = LeafIssuer(authority, environment, logger: logger)
+        try prepare(issuer, for: configuration)
+        return issuer
     }
 
     /// Prepares the CA when rules need clear text, so that a failure shows at the start and not at

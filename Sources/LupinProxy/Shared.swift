@@ -22,12 +22,12 @@ import Synchronization
 /// no log may hold), `ThrottleBuckets` (rates that rules limit), `CompressionRefusals` (origins
 /// that refused compressed bodies), `ParentCredentials` (challenges of parent proxies),
 /// `CookieJars` (cookies that servers set), `ExchangeHistory` (the exchanges that ended last),
-/// `CaptureDesk` with `CaptureScribe` (captured exchanges), `TapeDeck` (what was played of a tape),
-/// `OriginHealths` (the health of origins, for retries), `ResponseStore` with `Flight` and
-/// `GrowingBody` (stored responses, and those on their way), `DiskTier` with `DiskStore` and
-/// `DiskTally` (the part of them that lies on disk), `SharedTier` with `SharedDropping` and
-/// `NodeHealth` (the part that machines share, and which servers are left alone),
-/// `TelemetryDesk` (exchanges that wait for their export).
+/// `CaptureDesk` with `CaptureScribe` and `CaptureFile` (captured exchanges), `TapeDeck` (what was
+/// played of a tape), `OriginHealths` (the health of origins, for retries), `ResponseStore` with
+/// `Flight` and `GrowingBody` (stored responses, and those on their way), `DiskTier` with
+/// `DiskStore` and `DiskTally` (the part of them that lies on disk), `SharedTier` with
+/// `SharedDropping` and `NodeHealth` (the part that machines share, and which servers are left
+/// alone), `TelemetryDesk` (exchanges that wait for their export).
 final class Shared: Sendable {
     let clock: LoopClock
     let logger: Logger
@@ -68,6 +68,9 @@ final class Shared: Sendable {
     let siblingFolders: [String]
     /// Whether a loop may read these folders itself: all of them lie on a local disk.
     let isSiblingFolderNear: Bool
+    /// Another process may accept from the same sockets when this one stops: a client that has just
+    /// connected must not notice.
+    let hasSuccessor: Bool
     /// The embedding program's interceptor of every request; nil when there is none.
     let interceptor: (any RequestInterceptor & Sendable)?
     /// The tape that everything is answered from; nil when there is a network.
@@ -103,8 +106,10 @@ final class Shared: Sendable {
         threads: HelperThreads,
         environment: [String: String],
         siblingFolders: [String],
+        hasSuccessor: Bool,
         hooks: Hooks
     ) {
+        self.hasSuccessor = hasSuccessor
         tape = hooks.tape
         self.siblingFolders = siblingFolders
         isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)

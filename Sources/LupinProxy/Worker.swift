@@ -88,7 +88,10 @@ actor Worker {
         for gate in gates { gate.close() }
     }
 
-    // MARK: For the admin interface and siblings
+    // MARK: For the service manager, the admin interface and siblings
+
+    /// Shows that the loop does its work.
+    func answer() {}
 
     /// What its exchanges have; nil when it serves no new ones.
     var ownResources: WorkerResources? { isDraining ? nil : resources }
@@ -131,6 +134,13 @@ actor Worker {
         let slot = ParkingSlot(on: resources.loop)
         resources.whenEmpty = slot
         let deadline = resources.loop.deadline(in: limit)
+        if shared.hasSuccessor {
+            let last = resources.loop.deadline(in: WorkerResources.lastRequestTime)
+            while resources.hasConnections, resources.loop.now < min(last, deadline) {
+                _ = await slot.park(for: .answered, until: min(last, deadline))
+            }
+            resources.sweepConnections()
+        }
         while resources.hasConnections, resources.loop.now < deadline {
             _ = await slot.park(for: .answered, until: deadline)
         }

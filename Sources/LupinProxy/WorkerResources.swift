@@ -283,6 +283,10 @@ final class WorkerResources {
         }
     }
 
+    /// Microseconds that a client has for a last request when lupin stops and another process takes
+    /// over the listeners.
+    static let lastRequestTime: UInt64 = 500_000
+
     /// Drains all connections: idle ones end now, busy ones after their exchange.
     func beginDraining() {
         isDraining = true

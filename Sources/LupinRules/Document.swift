@@ -1,7 +1,5 @@
-// Parses YAML text to a tree with places: restricts YAML to a subset, and translates Yams' errors
-// to messages that say what to write instead.
-
-import Yams
+// Parses YAML text to a tree with places: restricts YAML to a subset, and translates libyaml's
+// errors to messages that say what to write instead.
 
 /// A value of the file with its place.
 struct YAMLNode: Sendable {
@@ -70,14 +68,12 @@ struct DocumentReader {
     static let aliasedValuesMax = 100_000
     /// Deeper nesting than this has no meaning in the format.
     static let depthMax = 64
-    /// The maximum number of duplicate keys to report; each costs another parse.
+    /// The maximum number of duplicate keys to report.
     private static let duplicatesMax = 20
 
     let source: SourceFile
     private(set) var problems: [Diagnostic] = []
     private var valuesLeft: Int
-    /// Keys that replace the second of two equal ones, so that Yams continues.
-    private var placeholders: Set<String> = []
 
     init(source: SourceFile) {
         self.source = source
@@ -96,66 +92,37 @@ struct DocumentReader {
 
     // MARK: Composing
 
-    /// Yams stops at the first pair of equal keys; the second is renamed until all are reported.
-    private mutating func compose() -> Node? {
-        var text = source.text
-        while true {
-            do {
-                return try Yams.compose(yaml: text, .basic, .default, .utf8)
-            } catch YamlError.duplicatedKeysInMapping(let names, let context) {
-                let first = Place(line: context.mark.line, column: context.mark.column)
-                guard placeholders.count < DocumentReader.duplicatesMax,
-                    let renamed = renamingDuplicate(in: text, first: first, names: names)
-                else {
-                    if placeholders.isEmpty { noteDuplicate(names.first ?? "", first, first) }
-                    return nil
-                }
-                text = renamed
-            } catch let error as YamlError {
-                note(error)
-                return nil
-            } catch {
-                note("the file cannot be read as YAML", at: Place(line: 1, column: 1))
-                return nil
-            }
+    /// Composes the tree and reports keys that are written twice, also in front of an error.
+    private mutating func compose() -> ComposedNode? {
+        do throws(YAMLFailure) {
+            var composer = try YAMLComposer(source.text)
+            defer { note(composer.duplicates) }
+            let root = try composer.compose()
+            return composer.duplicates.count > DocumentReader.duplicatesMax ? nil : root
+        } catch {
+            note(error)
+            return nil
         }
     }
 
-    /// Replaces the second of two equal keys by private-use scalars of the same count, so that all
-    /// places stay.
-    private mutating func renamingDuplicate(
-        in text: String,
-        first: Place,
-        names: [String]
-    ) -> String? {
-        var finder = DuplicateFinder(SourceFile(name: source.name, text: text))
-        guard let found = finder.second(of: first, among: names) else { return nil }
-        noteDuplicate(found.name, first, found.place)
-        let filler = Unicode.Scalar(0xE000 + UInt32(placeholders.count)) ?? "\u{F8FF}"
-        let count = found.name.unicodeScalars.count
-        var key = String.UnicodeScalarView()
-        for _ in 0..<count { key.append(filler) }
-        placeholders.insert(String(key))
-        return finder.replacing(at: found.place, count: count, with: key)
-    }
-
-    private mutating func noteDuplicate(_ name: String, _ first: Place, _ second: Place) {
-        problems.append(
-            source.diagnostic(
-                .duplicate,
-                "\"\(name)\" is written twice",
-                at: second,
-                value: name,
-                hint: "first on line \(first.line)"
+    private mutating func note(_ duplicates: [YAMLComposer.Duplicate]) {
+        for duplicate in duplicates.prefix(DocumentReader.duplicatesMax) {
+            problems.append(
+                source.diagnostic(
+                    .duplicate,
+                    "\"\(duplicate.name)\" is written twice",
+                    at: duplicate.second,
+                    value: duplicate.name,
+                    hint: "first on line \(duplicate.first.line)"
+                )
             )
-        )
+        }
     }
 
     // MARK: Converting
 
-    private mutating func convert(_ node: Node, depth: Int) -> YAMLNode {
-        let mark = node.mark.map { Place(line: $0.line, column: $0.column) } ?? .wholeFile
-        let place = valuePlace(mark)
+    private mutating func convert(_ node: ComposedNode, depth: Int) -> YAMLNode {
+        let place = valuePlace(node.place)
         valuesLeft -= 1
         guard valuesLeft > 0, depth < DocumentReader.depthMax else {
             if valuesLeft == 0 {
@@ -166,33 +133,32 @@ struct DocumentReader {
             return YAMLNode(content: .scalar("", isPlain: true), place: place)
         }
         switch node {
-        case .scalar(let scalar):
-            let isPlain = scalar.style == .plain || scalar.style == .any
-            return YAMLNode(content: .scalar(scalar.string, isPlain: isPlain), place: place)
-        case .sequence(let sequence):
+        case .scalar(let text, let isPlain, _):
+            return YAMLNode(content: .scalar(text, isPlain: isPlain), place: place)
+        case .list(let composed, _):
             var items: [YAMLNode] = []
-            for item in sequence {
+            for item in composed {
                 guard valuesLeft > 0 else { break }
                 items.append(convert(item, depth: depth + 1))
             }
             return YAMLNode(content: .list(items), place: place)
-        case .mapping(let mapping):
-            return YAMLNode(content: .map(entries(of: mapping, depth: depth)), place: place)
-        case .alias:
-            return YAMLNode(content: .scalar("", isPlain: true), place: place)
+        case .map(let composed, _):
+            return YAMLNode(content: .map(entries(composed, depth: depth)), place: place)
         }
     }
 
-    private mutating func entries(of mapping: Node.Mapping, depth: Int) -> [YAMLNode.Entry] {
+    private mutating func entries(
+        _ composed: [(key: ComposedNode, value: ComposedNode)],
+        depth: Int
+    ) -> [YAMLNode.Entry] {
         var result: [YAMLNode.Entry] = []
-        for (key, value) in mapping {
+        for (key, value) in composed {
             guard valuesLeft > 0 else { break }
             let keyNode = convert(key, depth: depth + 1)
             guard case .scalar(let name, let isPlain) = keyNode.content else {
                 note("a list or a map as a key is not supported", at: keyNode.place)
                 continue
             }
-            if placeholders.contains(name) { continue }
             if name == "<<", isPlain {
                 note(
                     "merge keys are not supported",
@@ -248,8 +214,7 @@ struct DocumentReader {
 
     /// Finds a key that looks like a collection or an alias, in a file with many aliases.
     ///
-    /// Yams compares such a key with its neighbours value by value, which practically never ends
-    /// with nested aliases; so the file must be refused before it is parsed.
+    /// Nothing in the format has such a key.
     private func aliasedKey() -> Place? {
         var aliases = 0
         var suspect: Place?
@@ -278,22 +243,21 @@ struct DocumentReader {
     }
 }
 
-// MARK: Yams' errors
+// MARK: libyaml's errors
 
 extension DocumentReader {
-    private mutating func note(_ error: YamlError) {
-        switch error {
-        case .scanner(let context, let problem, let mark, _),
-            .parser(let context, let problem, let mark, _),
-            .composer(let context, let problem, let mark, _):
+    private mutating func note(_ failure: YAMLFailure) {
+        switch failure {
+        case .syntax(let problem, let place, let opening):
             // For an unclosed list, its beginning is more helpful than the place of detection.
             let isOpen = problem.contains("expected ',' or")
-            let place = isOpen ? context?.mark ?? mark : mark
-            noteSyntax(problem, at: Place(line: place.line, column: place.column))
-        case .reader:
+            noteSyntax(problem, at: isOpen ? opening ?? place : place)
+        case .forbiddenCharacter:
             let place = source.place(where: DocumentReader.isForbidden)
             note("a control character is not allowed", at: place, count: 1)
-        default:
+        case .tooDeep(let place):
+            note("the file is nested too deeply", at: place, "at most 64 levels")
+        case .outOfMemory:
             note("the file cannot be read as YAML", at: Place(line: 1, column: 1))
         }
     }

@@ -1,16 +1,17 @@
 // The file of captured exchanges: its schema, and how it is opened.
 
-import GRDB
 import Glibc
+import Synchronization
 
 /// Captured exchanges in one SQLite file; a writer and readers don't wait for each other.
 package final class CaptureFile: Sendable {
-    let pool: DatabasePool
+    private let writer: Mutex<Database>
+    private let reader: Mutex<Database>
     private let folder: OpenFile
     private let lock: OpenFile
 
     /// Another format is deleted, not converted: captures are for days.
-    private static let version = 2
+    private static let version: Int64 = 2
     private static let name = "exchanges.sqlite"
 
     /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
@@ -23,15 +24,16 @@ package final class CaptureFile: Sendable {
         try DiskFolder.makePrivate(folder.raw, path: path)
         lock = OpenFile(owning: try DiskFolder.takeLock(in: folder.raw, path: path))
         do throws(DiskProblem) {
-            pool = try Self.open(path, folder)
+            writer = Mutex(try Self.open(path, folder))
         } catch {
             guard error == .damaged else { throw error }
             for suffix in ["", "-wal", "-shm"] {
                 // Safety: the name is NUL-terminated for the call.
                 _ = unsafe unlinkat(folder.raw, Self.name + suffix, 0)
             }
-            pool = try Self.open(path, folder)
+            writer = Mutex(try Self.open(path, folder))
         }
+        reader = Mutex(try Self.database(path, isReader: true))
     }
 
     /// Whether there is a file in a folder.
@@ -42,56 +44,63 @@ package final class CaptureFile: Sendable {
 
     /// Closes the file, and lets others have the folder.
     package func close() {
-        try? pool.close()
+        reader.withLock { $0.close() }
+        writer.withLock { $0.close() }
         _ = flock(lock.raw, LOCK_UN)
     }
 
     private static func open(
         _ path: String,
         _ folder: borrowing OpenFile
-    ) throws(DiskProblem) -> DatabasePool {
+    ) throws(DiskProblem) -> Database {
         // SQLite gives its journal the permissions of the file.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         // Safety: the name is NUL-terminated for the call.
         let raw = try DiskCall.check { unsafe openat(folder.raw, name, flags, 0o600) }
         fchmod(raw, 0o600)
         Glibc.close(raw)
+        let database = try database(path, isReader: false)
         do {
-            let pool = try DatabasePool(path: "\(path)/\(name)", configuration: configuration)
-            try pool.write { db in
-                let found = try Int.fetchOne(db, sql: "PRAGMA user_version")
+            try database.change { db in
+                let found = try db.number("PRAGMA user_version")
                 if found == version { return try dropUnended(db) }
-                let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+                let tables = try db.number("SELECT count(*) FROM sqlite_master")
                 guard found == 0, tables == 0 else { throw DiskProblem.damaged }
-                try db.execute(sql: schema)
+                try db.execute(schema)
             }
-            return pool
+            return database
         } catch {
             throw DiskProblem(index: error)
         }
     }
 
-    private static var configuration: Configuration {
-        var configuration = Configuration()
-        configuration.label = "lupin.capture"
-        configuration.foreignKeysEnabled = false
-        configuration.maximumReaderCount = 2
-        configuration.busyMode = .timeout(0.5)
-        configuration.prepareDatabase { db in
-            // Deleted bodies are overwritten: they may be what somebody wanted gone.
-            // Whole pages go through the journal: few large ones cost less than many small ones.
-            try db.execute(
-                sql: """
-                    PRAGMA page_size = 16384;
-                    PRAGMA synchronous = NORMAL;
-                    PRAGMA journal_size_limit = 8388608;
-                    PRAGMA secure_delete = FAST;
-                    PRAGMA trusted_schema = OFF;
-                    """
+    private static func database(
+        _ path: String,
+        isReader: Bool
+    ) throws(DiskProblem) -> Database {
+        do {
+            return try Database(
+                path: "\(path)/\(name)",
+                setup: isReader ? "PRAGMA trusted_schema = OFF" : setup,
+                isReader: isReader,
+                busyMilliseconds: 500
             )
+        } catch {
+            throw DiskProblem(index: error)
         }
-        return configuration
     }
+
+    /// Deleted bodies are overwritten: they may be what somebody wanted gone.
+    ///
+    /// Whole pages go through the journal: few large ones cost less than many small ones.
+    private static let setup = """
+        PRAGMA page_size = 16384;
+        PRAGMA journal_mode = WAL;
+        PRAGMA synchronous = NORMAL;
+        PRAGMA journal_size_limit = 8388608;
+        PRAGMA secure_delete = FAST;
+        PRAGMA trusted_schema = OFF;
+        """
 
     /// Rows are only added at the end of their tables: an index over random IDs would touch as many
     /// pages as there are exchanges, so `known` lists the IDs of each batch (`KnownIDs`).
@@ -124,7 +133,7 @@ package final class CaptureFile: Sendable {
             type TEXT NOT NULL,
             coding TEXT NOT NULL,
             withheld TEXT NOT NULL,
-            content BLOB
+            content BLOB NOT NULL
         );
         CREATE TABLE piece (
             exchange INTEGER NOT NULL,
@@ -163,33 +172,53 @@ package final class CaptureFile: Sendable {
     }
 
     private static func dropUnended(_ db: Database) throws {
-        let numbers = try Int64.fetchAll(db, sql: "SELECT number FROM exchange WHERE ended = 0")
+        let numbers: [Int64] = try db.rows("SELECT number FROM exchange WHERE ended = 0") {
+            try $0.decode(atIndex: 0)
+        }
         for number in numbers { try delete(number, in: db) }
     }
 
     /// Deletes an exchange with all that belongs to it.
     static func delete(_ number: Int64, in db: Database) throws {
         for table in ["piece", "message"] {
-            try db.cachedStatement(sql: "DELETE FROM \(table) WHERE exchange = ?")
-                .execute(arguments: [number])
+            try db.run("DELETE FROM \(table) WHERE exchange = ?", [number])
         }
         let keys = bodyKeys(of: number)
-        try db.cachedStatement(sql: "DELETE FROM body WHERE key BETWEEN ? AND ?")
-            .execute(arguments: [keys.lowerBound, keys.upperBound])
-        try db.cachedStatement(
-            sql: "DELETE FROM note WHERE id IN (SELECT id FROM exchange WHERE number = ?)"
-        ).execute(arguments: [number])
-        try db.cachedStatement(sql: "DELETE FROM exchange WHERE number = ?")
-            .execute(arguments: [number])
+        try db.run(
+            "DELETE FROM body WHERE key BETWEEN ? AND ?",
+            [keys.lowerBound, keys.upperBound]
+        )
+        try db.run(
+            "DELETE FROM note WHERE id IN (SELECT id FROM exchange WHERE number = ?)",
+            [number]
+        )
+        try db.run("DELETE FROM exchange WHERE number = ?", [number])
     }
 
-    // MARK: Errors
+    // MARK: Access
 
-    func write<Value>(_ body: (Database) throws -> Value) throws(DiskProblem) -> Value {
-        do { return try pool.write(body) } catch { throw DiskProblem(index: error) }
+    /// Makes changes in one transaction.
+    func write<Value: Sendable>(
+        _ body: @Sendable (Database) throws -> Value
+    ) throws(DiskProblem) -> Value {
+        try withWriter { try $0.change(body) }
     }
 
-    func read<Value>(_ body: (Database) throws -> Value) throws(DiskProblem) -> Value {
-        do { return try pool.read(body) } catch { throw DiskProblem(index: error) }
+    /// Runs `body` outside a transaction.
+    func withWriter<Value: Sendable>(
+        _ body: @Sendable (Database) throws -> Value
+    ) throws(DiskProblem) -> Value {
+        try writer.withLock { db throws(DiskProblem) in
+            do { return try body(db) } catch { throw DiskProblem(index: error) }
+        }
+    }
+
+    /// Reads one state of the file, while others may change it.
+    func read<Value: Sendable>(
+        _ body: @Sendable (Database) throws -> Value
+    ) throws(DiskProblem) -> Value {
+        try reader.withLock { db throws(DiskProblem) in
+            do { return try db.read(body) } catch { throw DiskProblem(index: error) }
+        }
     }
 }

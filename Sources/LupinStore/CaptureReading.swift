@@ -1,16 +1,13 @@
 // Reads captured exchanges back.
 
-import FoundationEssentials
-import GRDB
-
 extension CaptureFile {
     /// How much there is.
     package func size() throws(DiskProblem) -> (exchanges: Int, bytes: Int) {
         try read { db in
-            let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM exchange") ?? 0
-            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
-            let size = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
-            return (count, pages * size)
+            let count = try db.number("SELECT count(*) FROM exchange") ?? 0
+            let pages = try db.number("PRAGMA page_count") ?? 0
+            let size = try db.number("PRAGMA page_size") ?? 4096
+            return (Int(count), Int(pages &* size))
         }
     }
 
@@ -18,7 +15,7 @@ extension CaptureFile {
     package func lastNumber() throws(DiskProblem) -> Int64 {
         try read { db in
             let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'exchange'"
-            let last = try Int64.fetchOne(db, sql: sql) ?? 0
+            let last = try db.number(sql) ?? 0
             guard last >= 0, last < Int64.max / 2 else { throw DiskProblem.damaged }
             return last
         }
@@ -44,8 +41,8 @@ extension CaptureFile {
 
     private func latest(_ query: CaptureQuery) throws(DiskProblem) -> [CapturedExchange] {
         var conditions = ["ended = 1"]
-        var values: [(any DatabaseValueConvertible)?] = []
-        func demand(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
+        var values: [any DatabaseValue] = []
+        func demand(_ condition: String, _ value: (any DatabaseValue)?) {
             guard let value else { return }
             conditions.append(condition)
             values.append(value)
@@ -61,10 +58,7 @@ extension CaptureFile {
         let sql =
             "\(Self.selection) WHERE \(conditions.joined(separator: " AND ")) "
             + "ORDER BY number DESC LIMIT ?"
-        return try read { db in
-            try Row.fetchAll(db, sql: sql, arguments: StatementArguments(values))
-                .map(Self.exchange)
-        }
+        return try read { [values] db in try db.rows(sql, values, Self.exchange) }
     }
 
     /// The exchanges, ended or not, whose ID begins with `digits`: at most `limit`.
@@ -75,19 +69,15 @@ extension CaptureFile {
         guard let wanted = KnownIDs.Prefix(digits) else { return [] }
         return try read { db in
             var numbers: Set<Int64> = []
-            let lists = try Row.fetchCursor(db, sql: "SELECT ids FROM known")
-            while let row = try lists.next() {
-                let list = try row.decode(Data.self, atIndex: 0)
+            try db.forEach("SELECT ids FROM known") { row in
+                let list: [UInt8] = try row.decode(atIndex: 0)
                 KnownIDs.collect(wanted, in: list.span, into: &numbers)
+                return true
             }
             var found: [CapturedExchange] = []
             for number in numbers.sorted() where found.count < limit {
-                let row = try Row.fetchOne(
-                    db,
-                    sql: "\(Self.selection) WHERE number = ?",
-                    arguments: [number]
-                )
-                guard let exchange = try row.map(Self.exchange) else { continue }
+                let sql = "\(Self.selection) WHERE number = ?"
+                guard let exchange = try db.first(sql, [number], Self.exchange) else { continue }
                 if exchange.id.hasPrefix(digits) { found.append(exchange) }
             }
             return found
@@ -98,15 +88,11 @@ extension CaptureFile {
     package func bodies(of exchange: Int64) throws(DiskProblem) -> [CapturedBody] {
         let keys = Self.bodyKeys(of: exchange)
         return try read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT key, bytes, kept, truncated, type, coding, withheld FROM body
-                    WHERE key BETWEEN ? AND ? ORDER BY key
-                    """,
-                arguments: [keys.lowerBound, keys.upperBound]
-            )
-            return try rows.map { row in
+            let sql = """
+                SELECT key, bytes, kept, truncated, type, coding, withheld FROM body
+                WHERE key BETWEEN ? AND ? ORDER BY key
+                """
+            return try db.rows(sql, [keys.lowerBound, keys.upperBound]) { row in
                 let key: Int64 = try row.decode(atIndex: 0)
                 var body = CapturedBody(side: Int(key & 7))
                 body.bytes = try row.decode(atIndex: 1)
@@ -123,23 +109,19 @@ extension CaptureFile {
     /// The content of a body; nil if none is kept.
     package func content(of exchange: Int64, side: Int) throws(DiskProblem) -> [UInt8]? {
         try read { db in
-            let short = try Data.fetchOne(
-                db,
-                sql: "SELECT content FROM body WHERE key = ? AND content IS NOT NULL",
-                arguments: [Self.bodyKey(of: exchange, side)]
-            )
-            if let short { return Array(short) }
-            let rows = try Row.fetchCursor(
-                db,
-                sql: """
-                    SELECT content FROM piece WHERE exchange = ? AND side = ? ORDER BY number
-                    """,
-                arguments: [exchange, side]
-            )
+            let short: [UInt8]? = try db.first(
+                "SELECT content FROM body WHERE key = ? AND length(content) > 0",
+                [Self.bodyKey(of: exchange, side)]
+            ) { try $0.decode(atIndex: 0) }
+            if let short { return short }
+            let sql = """
+                SELECT content FROM piece WHERE exchange = ? AND side = ? ORDER BY number
+                """
             var content: [UInt8]?
-            while let row = try rows.next() {
+            try db.forEach(sql, [exchange, side]) { row in
                 content = content ?? []
-                content?.append(contentsOf: try row.decode(Data.self, atIndex: 0))
+                content?.append(contentsOf: try row.decode([UInt8].self, atIndex: 0))
+                return true
             }
             return content
         }
@@ -149,7 +131,7 @@ extension CaptureFile {
     package func messageCount(of exchange: Int64) throws(DiskProblem) -> Int {
         try read { db in
             let sql = "SELECT count(*) FROM message WHERE exchange = ?"
-            return try Int.fetchOne(db, sql: sql, arguments: [exchange]) ?? 0
+            return Int(try db.number(sql, [exchange]) ?? 0)
         }
     }
 
@@ -160,15 +142,11 @@ extension CaptureFile {
         limit: Int
     ) throws(DiskProblem) -> [CapturedMessage] {
         try read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT number, time, from_client, kind, bytes, truncated, content FROM message
-                    WHERE exchange = ? AND number > ? ORDER BY number LIMIT ?
-                    """,
-                arguments: [exchange, after, limit]
-            )
-            return try rows.map { row in
+            let sql = """
+                SELECT number, time, from_client, kind, bytes, truncated, content FROM message
+                WHERE exchange = ? AND number > ? ORDER BY number LIMIT ?
+                """
+            return try db.rows(sql, [exchange, after, limit]) { row in
                 CapturedMessage(
                     number: try row.decode(atIndex: 0),
                     time: try row.decode(atIndex: 1),
@@ -176,7 +154,7 @@ extension CaptureFile {
                     kind: try row.decode(atIndex: 3),
                     bytes: try row.decode(atIndex: 4),
                     isTruncated: try row.decode(atIndex: 5),
-                    content: Array(try row.decode(Data.self, atIndex: 6))
+                    content: try row.decode(atIndex: 6)
                 )
             }
         }
@@ -186,11 +164,12 @@ extension CaptureFile {
     package func note(about id: String) throws(DiskProblem) -> CapturedNote? {
         try read { db in
             let sql = "SELECT marked, comment FROM note WHERE id = ?"
-            guard let row = try Row.fetchOne(db, sql: sql, arguments: [id]) else { return nil }
-            return CapturedNote(
-                isMarked: try row.decode(atIndex: 0),
-                comment: try row.decode(atIndex: 1)
-            )
+            return try db.first(sql, [id]) { row in
+                CapturedNote(
+                    isMarked: try row.decode(atIndex: 0),
+                    comment: try row.decode(atIndex: 1)
+                )
+            }
         }
     }
 
@@ -207,8 +186,8 @@ extension CaptureFile {
         exchange.method = try row.decode(atIndex: 4)
         exchange.status = try row.decode(atIndex: 5)
         exchange.duration = try row.decode(atIndex: 6)
-        exchange.line = Array(try row.decode(Data.self, atIndex: 7))
-        exchange.heads = Array(try row.decode(Data.self, atIndex: 8))
+        exchange.line = try row.decode(atIndex: 7)
+        exchange.heads = try row.decode(atIndex: 8)
         return exchange
     }
 }

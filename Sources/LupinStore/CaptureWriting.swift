@@ -1,8 +1,5 @@
 // Adds exchanges to a capture, and drops those that are too old or too many.
 
-import FoundationEssentials
-import GRDB
-
 extension CaptureFile {
     /// Makes the changes in one transaction.
     package func write(_ batch: CaptureBatch) throws(DiskProblem) {
@@ -10,16 +7,16 @@ extension CaptureFile {
             for exchange in batch.exchanges { try Self.put(exchange, in: db) }
             if let known = KnownIDs(of: batch.exchanges) { try Self.put(known, in: db) }
             for (exchange, side) in batch.restarts {
-                try db.cachedStatement(sql: "DELETE FROM piece WHERE exchange = ? AND side = ?")
-                    .execute(arguments: [exchange, side])
+                try db.run(
+                    "DELETE FROM piece WHERE exchange = ? AND side = ?",
+                    [exchange, side]
+                )
             }
             for (exchange, body) in batch.bodies { try Self.put(body, of: exchange, in: db) }
-            let piece = try db.cachedStatement(
-                sql: "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)"
-            )
-            for new in batch.pieces {
-                try piece.execute(
-                    arguments: [new.exchange, new.side, new.number, Data(new.content)]
+            for piece in batch.pieces {
+                try db.run(
+                    "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)",
+                    [piece.exchange, piece.side, piece.number, piece.content]
                 )
             }
             for (exchange, message) in batch.messages {
@@ -30,28 +27,26 @@ extension CaptureFile {
     }
 
     private static func put(_ exchange: CapturedExchange, in db: Database) throws {
-        try db.cachedStatement(
-            sql: """
-                INSERT INTO exchange
-                (number, id, start, host, method, status, duration, ended, line, heads)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (number) DO UPDATE SET host = excluded.host,
-                method = excluded.method, status = excluded.status,
-                duration = excluded.duration, ended = excluded.ended, line = excluded.line,
-                heads = excluded.heads
-                """
-        ).execute(
-            arguments: [
+        try db.run(
+            """
+            INSERT INTO exchange
+            (number, id, start, host, method, status, duration, ended, line, heads)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (number) DO UPDATE SET host = excluded.host,
+            method = excluded.method, status = excluded.status,
+            duration = excluded.duration, ended = excluded.ended, line = excluded.line,
+            heads = excluded.heads
+            """,
+            [
                 exchange.number, exchange.id, exchange.start, exchange.host, exchange.method,
-                exchange.status, exchange.duration, !exchange.line.isEmpty, Data(exchange.line),
-                Data(exchange.heads),
+                exchange.status, exchange.duration, !exchange.line.isEmpty, exchange.line,
+                exchange.heads,
             ]
         )
     }
 
     private static func put(_ known: KnownIDs, in db: Database) throws {
-        try db.cachedStatement(sql: "INSERT INTO known (last, ids) VALUES (?, ?)")
-            .execute(arguments: [known.last, Data(known.bytes)])
+        try db.run("INSERT INTO known (last, ids) VALUES (?, ?)", [known.last, known.bytes])
     }
 
     private static func put(
@@ -59,17 +54,15 @@ extension CaptureFile {
         of exchange: Int64,
         in db: Database
     ) throws {
-        try db.cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO body
-                (key, bytes, kept, truncated, type, coding, withheld, content)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                """
-        ).execute(
-            arguments: [
+        try db.run(
+            """
+            INSERT OR REPLACE INTO body
+            (key, bytes, kept, truncated, type, coding, withheld, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
                 bodyKey(of: exchange, body.side), body.bytes, body.kept, body.truncated,
-                body.type, body.coding, body.withheld,
-                body.content.isEmpty ? nil : Data(body.content),
+                body.type, body.coding, body.withheld, body.content,
             ]
         )
     }
@@ -79,16 +72,15 @@ extension CaptureFile {
         of exchange: Int64,
         in db: Database
     ) throws {
-        try db.cachedStatement(
-            sql: """
-                INSERT INTO message
-                (exchange, number, time, from_client, kind, bytes, truncated, content)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                """
-        ).execute(
-            arguments: [
+        try db.run(
+            """
+            INSERT INTO message
+            (exchange, number, time, from_client, kind, bytes, truncated, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
                 exchange, message.number, message.time, message.isFromClient, message.kind,
-                message.bytes, message.isTruncated, Data(message.content),
+                message.bytes, message.isTruncated, message.content,
             ]
         )
     }
@@ -97,11 +89,11 @@ extension CaptureFile {
     package func note(_ note: CapturedNote, about id: String) throws(DiskProblem) {
         try write { db in
             if !note.isMarked, note.comment.isEmpty {
-                return try db.execute(sql: "DELETE FROM note WHERE id = ?", arguments: [id])
+                return try db.run("DELETE FROM note WHERE id = ?", [id])
             }
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO note (id, marked, comment) VALUES (?, ?, ?)",
-                arguments: [id, note.isMarked, note.comment]
+            try db.run(
+                "INSERT OR REPLACE INTO note (id, marked, comment) VALUES (?, ?, ?)",
+                [id, note.isMarked, note.comment]
             )
         }
     }
@@ -114,25 +106,21 @@ extension CaptureFile {
     /// At most some hundred at a time; the rest goes the next time.
     package func drop(startedBefore start: Int64, bytesMax: Int) throws(DiskProblem) {
         try write { db in
-            let old = try Int64.fetchAll(
-                db,
-                sql: """
-                    SELECT number FROM (SELECT number, start FROM exchange WHERE ended = 1
-                    ORDER BY number LIMIT ?) WHERE start < ?
-                    """,
-                arguments: [Self.dropCount, start]
-            )
+            let old: [Int64] = try db.rows(
+                """
+                SELECT number FROM (SELECT number, start FROM exchange WHERE ended = 1
+                ORDER BY number LIMIT ?) WHERE start < ?
+                """,
+                [Self.dropCount, start]
+            ) { try $0.decode(atIndex: 0) }
             for number in old { try Self.delete(number, in: db) }
-            try db.cachedStatement(
-                sql: "DELETE FROM known WHERE last < (SELECT min(number) FROM exchange)"
-            ).execute()
+            try db.run("DELETE FROM known WHERE last < (SELECT min(number) FROM exchange)")
             guard try Self.used(db) > bytesMax else { return }
             // A tenth of the room at once, so that it is not done for every batch.
             let goal = bytesMax - bytesMax / 10
             for _ in 0..<Self.dropCount {
-                let oldest = try Int64.fetchOne(
-                    db,
-                    sql: "SELECT number FROM exchange WHERE ended = 1 ORDER BY number LIMIT 1"
+                let oldest = try db.number(
+                    "SELECT number FROM exchange WHERE ended = 1 ORDER BY number LIMIT 1"
                 )
                 guard let oldest else { return }
                 try Self.delete(oldest, in: db)
@@ -145,26 +133,22 @@ extension CaptureFile {
 
     /// Bytes of the file that hold something.
     private static func used(_ db: Database) throws -> Int {
-        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
-        let free = try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0
-        let size = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
-        return (pages - free) * size
+        let pages = try db.number("PRAGMA page_count") ?? 0
+        let free = try db.number("PRAGMA freelist_count") ?? 0
+        let size = try db.number("PRAGMA page_size") ?? 4096
+        return Int((pages &- free) &* size)
     }
 
     /// Deletes every exchange, and all that is left of it in the files.
     package func clear() throws(DiskProblem) {
         try write { db in
             for table in ["piece", "message", "body", "note", "known", "exchange"] {
-                try db.execute(sql: "DELETE FROM \(table)")
+                try db.execute("DELETE FROM \(table)")
             }
         }
-        do {
-            // Free pages keep what stood in them.
-            try pool.vacuum()
-        } catch {
-            throw DiskProblem(index: error)
-        }
+        // Free pages keep what stood in them.
+        try withWriter { try $0.execute("VACUUM") }
         // So does the journal; where a reader is busy, the next checkpoint overwrites it.
-        try? pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try? withWriter { try $0.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
     }
 }

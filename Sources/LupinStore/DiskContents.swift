@@ -13,7 +13,7 @@ import Glibc
 ///
 /// Nothing is flushed to disk for one entry. So a power failure may leave a row whose body is too
 /// short or corrupt: the length is compared when it is opened, the CRC-32 when it is checked.
-struct DiskContents: Sendable {
+struct DiskContents {
     let folder: DiskFolder
     let tally: DiskTally
     var limits: DiskLimits

@@ -1,8 +1,5 @@
 // The operations on the index: all statements on its table, each change in one transaction.
 
-import FoundationEssentials
-import GRDB
-
 /// The part of a removed row that the store needs.
 struct IndexRow: Sendable, Equatable {
     var id: Int64
@@ -12,15 +9,15 @@ struct IndexRow: Sendable, Equatable {
 }
 
 /// The table of entries.
-struct DiskIndex: Sendable {
-    private let queue: DatabaseQueue
+struct DiskIndex {
+    private let database: Database
 
     /// - Parameter path: A file that exists; it may be empty.
     /// - Throws: `damaged` if it is not an index; `full` or `io`.
-    init(path: String) throws(DiskProblem) { queue = try IndexFile.open(path) }
+    init(path: String) throws(DiskProblem) { database = try IndexFile.open(path) }
 
     /// Writes the journal into the file and closes it.
-    func close() { try? queue.close() }
+    func close() { database.close() }
 
     // MARK: Reading
 
@@ -28,9 +25,9 @@ struct DiskIndex: Sendable {
     func forEachKey(_ body: (_ keyHash: Int64, _ bytes: Int) -> Void) throws(DiskProblem) {
         try read { db in
             let sql = "SELECT key_hash, bytes FROM entry INDEXED BY entry_by_key"
-            let rows = try Row.fetchCursor(db, sql: sql)
-            while let row = try rows.next() {
+            try db.forEach(sql) { row in
                 body(try row.decode(atIndex: 0), try size(of: row, atIndex: 1))
+                return true
             }
         }
     }
@@ -39,7 +36,7 @@ struct DiskIndex: Sendable {
     func lastID() throws(DiskProblem) -> Int64 {
         try read { db in
             let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
-            let last = try Int64.fetchOne(db, sql: sql) ?? 0
+            let last = try db.number(sql) ?? 0
             guard last >= 0, last < Int64.max / 2 else { throw DiskProblem.damaged }
             return last
         }
@@ -65,38 +62,30 @@ struct DiskIndex: Sendable {
     /// The expected length and checksum of an entry's body; nil if there is no entry.
     func body(_ id: Int64) throws(DiskProblem) -> (length: UInt64, checksum: UInt32)? {
         try read { db in
-            let statement = try db.cachedStatement(
-                sql: "SELECT length, checksum FROM entry WHERE id = ?"
-            )
-            guard let row = try Row.fetchOne(statement, arguments: [id]) else { return nil }
-            let checksum: Int64 = try row.decode(atIndex: 1)
-            return (
-                UInt64(try size(of: row, atIndex: 0)), UInt32(truncatingIfNeeded: checksum)
-            )
+            try db.first("SELECT length, checksum FROM entry WHERE id = ?", [id]) { row in
+                let checksum: Int64 = try row.decode(atIndex: 1)
+                return (
+                    UInt64(try size(of: row, atIndex: 0)), UInt32(truncatingIfNeeded: checksum)
+                )
+            }
         }
     }
 
     /// The entries of a URL, with any key.
     func ids(url: String) throws(DiskProblem) -> [Int64] {
         try read { db in
-            let statement = try db.cachedStatement(
-                sql: "SELECT id FROM entry WHERE url_hash = ? AND url = ?"
-            )
-            return try Int64.fetchAll(statement, arguments: [stableHash(url), url])
+            let sql = "SELECT id FROM entry WHERE url_hash = ? AND url = ?"
+            return try db.rows(sql, [stableHash(url), url]) { try $0.decode(atIndex: 0) }
         }
     }
 
     /// The keys of a URL's entries, the last stored one first.
     func keys(url: String, limit: Int) throws(DiskProblem) -> [(id: Int64, key: String)] {
         try read { db in
-            let statement = try db.cachedStatement(
-                sql: """
-                    SELECT id, key FROM entry WHERE url_hash = ? AND url = ?
-                    ORDER BY id DESC LIMIT ?
-                    """
-            )
-            let rows = try Row.fetchAll(statement, arguments: [stableHash(url), url, limit])
-            return try rows.map { row in
+            let sql = """
+                SELECT id, key FROM entry WHERE url_hash = ? AND url = ? ORDER BY id DESC LIMIT ?
+                """
+            return try db.rows(sql, [stableHash(url), url, limit]) { row in
                 (id: try row.decode(atIndex: 0), key: try row.decode(atIndex: 1))
             }
         }
@@ -104,31 +93,22 @@ struct DiskIndex: Sendable {
 
     private func entries(
         _ condition: String,
-        _ arguments: StatementArguments
+        _ arguments: [any DatabaseValue]
     ) throws(DiskProblem) -> [DiskEntry] {
-        try read { db in
-            let statement = try db.cachedStatement(
-                sql: """
-                    SELECT id, key, url, facts, length, stored, used, uses FROM entry \(condition)
-                    """
-            )
-            let rows = try Row.fetchCursor(statement, arguments: arguments)
-            var entries: [DiskEntry] = []
-            while let row = try rows.next() {
-                entries.append(
-                    DiskEntry(
-                        id: try row.decode(atIndex: 0),
-                        key: try row.decode(atIndex: 1),
-                        url: try row.decode(atIndex: 2),
-                        facts: Array(try row.decode(Data.self, atIndex: 3)),
-                        length: UInt64(try size(of: row, atIndex: 4)),
-                        storedAtUs: try row.decode(atIndex: 5),
-                        usedAtUs: try row.decode(atIndex: 6),
-                        uses: try row.decode(atIndex: 7)
-                    )
+        let sql = "SELECT id, key, url, facts, length, stored, used, uses FROM entry \(condition)"
+        return try read { db in
+            try db.rows(sql, arguments) { row in
+                DiskEntry(
+                    id: try row.decode(atIndex: 0),
+                    key: try row.decode(atIndex: 1),
+                    url: try row.decode(atIndex: 2),
+                    facts: try row.decode(atIndex: 3),
+                    length: UInt64(try size(of: row, atIndex: 4)),
+                    storedAtUs: try row.decode(atIndex: 5),
+                    usedAtUs: try row.decode(atIndex: 6),
+                    uses: try row.decode(atIndex: 7)
                 )
             }
-            return entries
         }
     }
 
@@ -193,15 +173,15 @@ struct DiskIndex: Sendable {
         bytesMax: Int
     ) throws(DiskProblem) -> Int? {
         try change { db in
-            let select = try db.cachedStatement(sql: "SELECT bytes, length FROM entry WHERE id = ?")
-            guard let row = try Row.fetchOne(select, arguments: [id]) else { return nil }
-            let before = try size(of: row, atIndex: 0)
-            let length = try size(of: row, atIndex: 1)
+            let found = try db.first("SELECT bytes, length FROM entry WHERE id = ?", [id]) { row in
+                (before: try size(of: row, atIndex: 0), length: try size(of: row, atIndex: 1))
+            }
+            guard let (before, length) = found else { return nil }
             guard length + facts.count <= bytesMax else { throw DiskProblem.tooLarge }
-            let update = try db.cachedStatement(
-                sql: "UPDATE entry SET facts = ?, bytes = ?, used = max(used, ?) WHERE id = ?"
+            try db.run(
+                "UPDATE entry SET facts = ?, bytes = ?, used = max(used, ?) WHERE id = ?",
+                [facts, length + facts.count, usedAtUs, id]
             )
-            try update.execute(arguments: [Data(facts), length + facts.count, usedAtUs, id])
             return length + facts.count - before
         }
     }
@@ -217,7 +197,7 @@ struct DiskIndex: Sendable {
     }
 
     func removeAll() throws(DiskProblem) {
-        try change { db in try db.execute(sql: "DELETE FROM entry") }
+        try change { db in try db.execute("DELETE FROM entry") }
     }
 
     /// Removes the least recently used entries, until the given bytes or rows are removed.
@@ -235,42 +215,39 @@ struct DiskIndex: Sendable {
     // MARK: Inside a transaction
 
     private func insert(_ entry: DiskEntry, checksum: UInt32, into db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored, used,
-                                   uses, key, url, facts)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """
-        )
         let length = Int64(clamping: entry.length)
-        try statement.execute(arguments: [
-            entry.id, stableHash(entry.key), stableHash(entry.url),
-            length + Int64(entry.facts.count), length, Int64(checksum), entry.storedAtUs,
-            entry.usedAtUs, entry.uses, entry.key, entry.url, Data(entry.facts),
-        ])
+        try db.run(
+            """
+            INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored, used,
+                               uses, key, url, facts)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                entry.id, stableHash(entry.key), stableHash(entry.url),
+                length + Int64(entry.facts.count), length, Int64(checksum), entry.storedAtUs,
+                entry.usedAtUs, entry.uses, entry.key, entry.url, entry.facts,
+            ]
+        )
     }
 
     private func write(_ touches: DiskTouches, to db: Database) throws {
-        guard !touches.isEmpty else { return }
-        let statement = try db.cachedStatement(
-            sql: "UPDATE entry SET used = max(used, ?), uses = uses + ? WHERE id = ?"
-        )
         for (id, touch) in touches.pending {
-            try statement.execute(arguments: [touch.usedAtUs, touch.uses, id])
+            try db.run(
+                "UPDATE entry SET used = max(used, ?), uses = uses + ? WHERE id = ?",
+                [touch.usedAtUs, touch.uses, id]
+            )
         }
     }
 
     private func evict(_ bytes: Int, rowsMax: Int, from db: Database) throws -> [IndexRow] {
         guard bytes > 0 else { return [] }
-        let select = try db.cachedStatement(
-            sql: "SELECT id, key_hash, bytes FROM entry ORDER BY used, id"
-        )
+        guard rowsMax > 0 else { return [] }
         var rows: [IndexRow] = []
         var freed = 0
-        let cursor = try Row.fetchCursor(select)
-        while freed < bytes, rows.count < rowsMax, let row = try cursor.next() {
+        try db.forEach("SELECT id, key_hash, bytes FROM entry ORDER BY used, id") { row in
             rows.append(try indexRow(row))
             freed += rows[rows.count - 1].bytes
+            return freed < bytes && rows.count < rowsMax
         }
         try delete(rows, from: db)
         return rows
@@ -278,20 +255,17 @@ struct DiskIndex: Sendable {
 
     private func remove(
         _ condition: String,
-        _ arguments: StatementArguments,
+        _ arguments: [any DatabaseValue],
         from db: Database
     ) throws -> [IndexRow] {
-        let select = try db.cachedStatement(
-            sql: "SELECT id, key_hash, bytes FROM entry \(condition)"
-        )
-        let rows = try Row.fetchAll(select, arguments: arguments).map(indexRow)
+        let sql = "SELECT id, key_hash, bytes FROM entry \(condition)"
+        let rows = try db.rows(sql, arguments, indexRow)
         try delete(rows, from: db)
         return rows
     }
 
     private func delete(_ rows: [IndexRow], from db: Database) throws {
-        let statement = try db.cachedStatement(sql: "DELETE FROM entry WHERE id = ?")
-        for row in rows { try statement.execute(arguments: [row.id]) }
+        for row in rows { try db.run("DELETE FROM entry WHERE id = ?", [row.id]) }
     }
 
     // MARK: Values that a damaged file may have anyhow
@@ -307,7 +281,7 @@ struct DiskIndex: Sendable {
     /// No body is larger, and a sum of many such sizes can't overflow.
     private static let sizeMax = 1 << 44
 
-    private func size(of row: Row, atIndex index: Int) throws -> Int {
+    private func size(of row: Row, atIndex index: Int32) throws -> Int {
         let size: Int = try row.decode(atIndex: index)
         guard 0...Self.sizeMax ~= size else { throw DiskProblem.damaged }
         return size
@@ -317,7 +291,7 @@ struct DiskIndex: Sendable {
 
     private func read<Value>(_ work: (Database) throws -> Value) throws(DiskProblem) -> Value {
         do {
-            return try queue.inDatabase(work)
+            return try work(database)
         } catch {
             throw DiskProblem(index: error)
         }
@@ -325,7 +299,7 @@ struct DiskIndex: Sendable {
 
     private func change<Value>(_ work: (Database) throws -> Value) throws(DiskProblem) -> Value {
         do {
-            return try queue.write(work)
+            return try database.change(work)
         } catch {
             throw DiskProblem(index: error)
         }

@@ -1,6 +1,6 @@
 // Why something can't be stored, or a store can't be opened, with messages.
 
-import GRDB
+import CSQLite
 import Glibc
 
 /// The errors of a store on disk.
@@ -32,14 +32,14 @@ package enum DiskProblem: Error, Sendable, Equatable {
             self = problem
             return
         }
-        switch (error as? DatabaseError)?.resultCode.primaryResultCode {
-        case .SQLITE_FULL: self = .full
+        switch (error as? DatabaseError)?.code {
+        case SQLITE_FULL: self = .full
         // A correct statement fails like this only if the schema is another.
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT:
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_CONSTRAINT:
             self = .damaged
-        case .SQLITE_NOMEM: self = .io(ENOMEM)
-        case .SQLITE_BUSY, .SQLITE_LOCKED: self = .io(EBUSY)
-        case .SQLITE_READONLY, .SQLITE_PERM: self = .io(EACCES)
+        case SQLITE_NOMEM: self = .io(ENOMEM)
+        case SQLITE_BUSY, SQLITE_LOCKED: self = .io(EBUSY)
+        case SQLITE_READONLY, SQLITE_PERM: self = .io(EACCES)
         case nil: self = .damaged
         default: self = .io(EIO)
         }

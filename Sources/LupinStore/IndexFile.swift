@@ -1,55 +1,42 @@
 // Opens the index's file: SQLite's settings, the schema, and the checks.
 
-import GRDB
-
 /// The file of an index and its format.
 enum IndexFile {
     /// The `user_version` of this format.
     ///
     /// An index of another version is recreated, not converted: the origins still have all that is
     /// lost.
-    static let version = 1
+    static let version: Int64 = 1
 
     /// Opens the index, and creates its tables if the file is empty.
     ///
     /// - Parameter path: A file that exists; it may be empty.
     /// - Returns: Its connection, the only one.
     /// - Throws: `damaged` if it is not an index; `full` or `io`.
-    static func open(_ path: String) throws(DiskProblem) -> DatabaseQueue {
+    static func open(_ path: String) throws(DiskProblem) -> Database {
         do {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            try queue.write { db in
-                let found = try Int.fetchOne(db, sql: "PRAGMA user_version")
+            let database = try Database(path: path, setup: setup, busyMilliseconds: 200)
+            try database.change { db in
+                let found = try db.number("PRAGMA user_version")
                 if found == version { return }
-                let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+                let tables = try db.number("SELECT count(*) FROM sqlite_master")
                 guard found == 0, tables == 0 else { throw DiskProblem.damaged }
-                try db.execute(sql: schema)
+                try db.execute(schema)
             }
-            return queue
+            return database
         } catch {
             throw DiskProblem(index: error)
         }
     }
 
-    private static var configuration: Configuration {
-        var configuration = Configuration()
-        configuration.label = "lupin.store"
-        configuration.foreignKeysEnabled = false
-        configuration.busyMode = .timeout(0.2)
-        configuration.prepareDatabase { db in
-            // Exclusive, before the journal is opened: the folder's lock keeps other processes out
-            // already, and so SQLite needs no shared memory file.
-            try db.execute(
-                sql: """
-                    PRAGMA locking_mode = EXCLUSIVE;
-                    PRAGMA journal_mode = WAL;
-                    PRAGMA synchronous = NORMAL;
-                    PRAGMA journal_size_limit = 8388608;
-                    """
-            )
-        }
-        return configuration
-    }
+    /// Exclusive, before the journal is opened: the folder's lock keeps other processes out, and so
+    /// SQLite needs no shared memory file.
+    private static let setup = """
+        PRAGMA locking_mode = EXCLUSIVE;
+        PRAGMA journal_mode = WAL;
+        PRAGMA synchronous = NORMAL;
+        PRAGMA journal_size_limit = 8388608;
+        """
 
     /// Times are microseconds since 1970; `bytes` is body and facts together.
     ///

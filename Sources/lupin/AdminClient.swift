@@ -1,6 +1,5 @@
 // How commands send one request to a running lupin over its admin socket.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
@@ -17,9 +16,7 @@ struct AdminReply {
 
     /// Decodes the body; returns nil when it is not a valid `Value`.
     func decoded<Value: Decodable>(as type: Value.Type) -> Value? {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try? decoder.decode(type, from: Data(body))
+        JSONValue(parsing: body.span).flatMap { try? JSONDecoding.value(type, from: $0) }
     }
 
     /// The reason for which a request was refused, as a sentence.

@@ -1,5 +1,5 @@
 // Makes Chromium and its relatives trust lupin, although they read no variable for that.
-import FoundationEssentials
+import LupinCore
 import LupinIO
 import LupinTLS
 
@@ -41,7 +41,7 @@ enum BrowserWrappers {
 
     /// The user's options follow lupin's and override them, so the user's own profile is kept.
     private static func script(_ browser: String, key: [UInt8], profile: String) -> String {
-        let key = Data(key).base64EncodedString()
+        let key = Base64Text.encode(key)
         return """
             #!/bin/sh
             # Written by lupin: has this browser accept certificates of lupin's authority.
@@ -68,8 +68,7 @@ struct ProgramSearch {
     /// Returns the first executable file with that name.
     func find(_ name: String) -> String? {
         folders.lazy.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first {
-            FileStatus(path: $0)?.isRegular == true
-                && FileManager.default.isExecutableFile(atPath: $0)
+            FileStatus(path: $0)?.isRegular == true && FileStatus.isExecutable($0)
         }
     }
 }

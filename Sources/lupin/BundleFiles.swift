@@ -1,5 +1,5 @@
 // The files that make programs trust lupin's CA in addition to what they trusted before.
-import FoundationEssentials
+import LupinCore
 import LupinIO
 
 /// The files in one folder that the variables of `ChildEnvironment` name.
@@ -134,7 +134,7 @@ enum CertificateText {
             if text == begin {
                 lines = ""
             } else if text == end, let base64 = lines {
-                if let data = Data(base64Encoded: base64) { certificates.append(Array(data)) }
+                if let bytes = Base64Text.decode(Array(base64.utf8)) { certificates.append(bytes) }
                 lines = nil
             } else {
                 lines?.append(text)

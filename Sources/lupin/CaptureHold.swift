@@ -1,5 +1,4 @@
 // Lets the running lupin capture hosts for as long as an inspector runs.
-import FoundationEssentials
 import LupinCore
 import LupinIO
 

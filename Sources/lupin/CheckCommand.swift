@@ -30,13 +30,18 @@ struct CheckCommand: ParsableCommand {
     )
     var file: String?
 
-    func run() throws {
+    func run() throws { try CheckReport.print(explicit: file) }
+}
+
+enum CheckReport {
+    /// Checks a rules file, the given one or that of `lupin serve`, and prints the result.
+    /// - Throws: `ExitCode.badRulesFile` when there is any error.
+    static func print(explicit file: String?) throws {
         let rules = try LocatedRules(explicit: file)
         guard let path = rules.path else {
-            print("there is no rules file: lupin runs with its defaults")
-            return
+            return Swift.print("there is no rules file: lupin runs with its defaults")
         }
-        if CheckReport.checksNamesOnly(rules.configuration) {
+        if checksNamesOnly(rules.configuration) {
             StandardError.print(
                 """
                 \(path): note: behind a parent proxy access.deny_targets is asked about the host \
@@ -44,18 +49,11 @@ struct CheckCommand: ParsableCommand {
                 """
             )
         }
-        print(
-            CheckReport.line(
-                path,
-                rules: rules.configuration.rules.rules.count,
-                warnings: rules.warnings.count
-            )
-        )
-        for line in CheckReport.answers(rules.configuration) { print(line) }
+        let (count, warnings) = (rules.configuration.rules.rules.count, rules.warnings.count)
+        Swift.print(line(path, rules: count, warnings: warnings))
+        for line in answers(rules.configuration) { Swift.print(line) }
     }
-}
 
-enum CheckReport {
     /// `lupin.yaml: ok, 12 rules, 1 warning`.
     static func line(_ path: String, rules: Int, warnings: Int) -> String {
         var line = "\(path): ok, \(rules) \(rules == 1 ? "rule" : "rules")"

@@ -1,10 +1,9 @@
 // The results of the doctor, as a table for users and as JSON for programs.
-import FoundationEssentials
 import LupinCore
 
 /// The outcome of one request by one tool.
-struct DoctorOutcome: Encodable, Equatable {
-    enum Kind: String, Encodable { case ok, failed, skipped }
+struct DoctorOutcome: Equatable {
+    enum Kind: String { case ok, failed, skipped }
 
     var kind: Kind
     /// The tool's last line of output, or why it was not run.
@@ -17,7 +16,7 @@ struct DoctorOutcome: Encodable, Equatable {
 }
 
 /// The results for one tool.
-struct DoctorFinding: Encodable {
+struct DoctorFinding {
     let name: String
     let program: String
     let version: String
@@ -27,7 +26,7 @@ struct DoctorFinding: Encodable {
     var hasFailed: Bool { plain.kind == .failed || intercepted.kind == .failed }
 }
 
-struct DoctorReport: Encodable {
+struct DoctorReport {
     /// Whether lupin has a CA.
     let hasAuthority: Bool
     let findings: [DoctorFinding]
@@ -64,10 +63,33 @@ struct DoctorReport: Encodable {
         return lines.joined(separator: "\n")
     }
 
-    /// The report as indented JSON.
-    func json() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    /// The report as JSON, in one line.
+    var json: String {
+        var json = JSONLine()
+        json.openObject()
+        json.add("absent", list: absent)
+        json.openList("findings")
+        for finding in findings { finding.write(to: &json) }
+        json.closeList()
+        json.add("hasAuthority", hasAuthority)
+        json.closeObject()
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}
+
+extension DoctorFinding {
+    fileprivate func write(to json: inout JSONLine) {
+        json.openObject()
+        for (key, outcome) in [("intercepted", intercepted), ("plain", plain)] {
+            json.openObject(key)
+            if let fix = outcome.fix { json.add("fix", text: fix) }
+            json.add("kind", literal: outcome.kind.rawValue)
+            if let reason = outcome.reason { json.add("reason", text: reason) }
+            json.closeObject()
+        }
+        json.add("name", text: name)
+        json.add("program", text: program)
+        json.add("version", text: version)
+        json.closeObject()
     }
 }

@@ -1,6 +1,5 @@
 // Runs the doctor: a proxy that answers the test pages, and one tool after the other.
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import Logging
 import LupinCore
@@ -90,7 +89,7 @@ struct DoctorRun: Sendable {
         await proxy.stop()
         folder.remove()
         let found = try report.get()
-        print(printsJSON ? try found.json() : found.table)
+        print(printsJSON ? found.json : found.table)
         return found.findings.contains(where: \.hasFailed) ? .failure : .success
     }
 

@@ -1,6 +1,5 @@
 // `lupin help`: shows the help of a subcommand, or a page of the manual.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules

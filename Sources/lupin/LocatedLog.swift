@@ -1,6 +1,5 @@
 // The log that `lupin log` reads by default, and how the environment affects printing.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
@@ -40,5 +39,5 @@ enum LocatedLog {
         return chosen.map { Int(truncatingIfNeeded: $0) } ?? Terminal.columns
     }
 
-    private static var environment: [String: String] { ProcessInfo.processInfo.environment }
+    private static var environment: [String: String] { ProcessOwner.environment }
 }

@@ -1,6 +1,5 @@
 // The rules file of a command: how it is found, and how its errors are reported.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 import LupinRules
@@ -122,7 +121,7 @@ struct LocatedRules {
         return report.replacing(": warning: ", with: ": \u{1B}[33mwarning:\u{1B}[0m ")
     }
 
-    static var environment: [String: String] { ProcessInfo.processInfo.environment }
+    static var environment: [String: String] { ProcessOwner.environment }
 }
 
 extension Option where Value == String? {

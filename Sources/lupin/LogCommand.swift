@@ -1,6 +1,5 @@
 // `lupin log`: prints the latest exchanges as short lines, and follows new ones.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 
@@ -70,7 +69,7 @@ struct LogCommand: ParsableCommand {
     /// A word that looks like a comparison, but of no key that exists, may be a file.
     private static func isFile(_ word: String) -> Bool {
         !FilterWords.belongs(word)
-            || !FilterWords.namesKey(word) && FileManager.default.fileExists(atPath: word)
+            || !FilterWords.namesKey(word) && FileStatus(path: word) != nil
     }
 
     func validate() throws {

@@ -23,6 +23,10 @@ struct ServeCommand: ParsableCommand {
             A change of the rules file is taken as soon as it is written, and so it is by SIGHUP \
             and `lupin reload`; a file with errors changes nothing. SIGTERM and SIGINT stop it \
             gracefully, a second one at once; SIGUSR1 reopens the log file.
+
+            A service manager may open the listeners (LISTEN_FDS, as of a systemd socket unit) \
+            and is told of readiness, reloads and the end (NOTIFY_SOCKET, WATCHDOG_USEC): see \
+            `lupin help service`.
             """
     )
 
@@ -47,6 +51,9 @@ struct ServeCommand: ParsableCommand {
     @Flag(help: "Redact nothing in records and error pages. Says so at every start.")
     var unsafeLogSecrets = false
 
+    @Flag(help: "Check the rules file as `lupin check` does, and start nothing.")
+    var checkConfig = false
+
     func validate() throws {
         if let workers, !(1...256).contains(workers) {
             throw ValidationError("--workers is a number from 1 to 256")
@@ -59,10 +66,16 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    func run() throws { try serve() }
+    func run() throws {
+        guard !checkConfig else { return try CheckReport.print(explicit: rulesFile) }
+        try serve()
+    }
 
     /// Serves until a signal ends it; `started` runs once requests are served.
     func serve(started: (@Sendable (LoopExecutor) async -> Void)? = nil) throws {
+        // Before anything else, which could start a program or open a descriptor.
+        let variables = ServiceVariables.take()
+        let passed = try Self.passedListeners(variables)
         let rules = try LocatedRules(explicit: rulesFile)
         let overrides = Overrides(listeners: listen.map(\.settings), workers: workers)
         let configuration = overrides.applied(to: rules.configuration)
@@ -83,10 +96,22 @@ struct ServeCommand: ParsableCommand {
             environment: LocatedRules.environment,
             allowsColour: !LocatedLog.isColourRefused,
             logsSecrets: unsafeLogSecrets,
+            passed: passed,
+            manager: ServiceManager(variables),
             started: started
         )
         let code = service.run()
         if code != .success { throw code }
+    }
+
+    /// Takes over the sockets that the service manager opened for this process.
+    private static func passedListeners(_ variables: ServiceVariables) throws -> PassedListeners {
+        do throws(PassedSocketProblem) {
+            return PassedListeners(try PassedSocket.all(variables))
+        } catch {
+            StandardError.print("lupin: error: \(error.message)")
+            throw ExitCode.cannotBind
+        }
     }
 }
 

@@ -19,6 +19,9 @@ struct Service: Sendable {
     /// Whether records on a terminal may be coloured.
     let allowsColour: Bool
     let logsSecrets: Bool
+    let passed: PassedListeners
+    /// The service manager that started this process, if one did.
+    let manager: ServiceManager?
     /// Runs beside the proxy once that serves; nil for nothing.
     let started: (@Sendable (LoopExecutor) async -> Void)?
 
@@ -69,7 +72,9 @@ struct Service: Sendable {
                 source: source,
                 about: ProxyDescription(version: VersionText.lupin) { detail, configuration in
                     ExplainText.ofRecorded(detail, configuration) ?? ""
-                }
+                },
+                passed: passed,
+                manager: manager
             )
         } catch {
             logger.error("\(error.message)")

@@ -1,7 +1,6 @@
 // Captured exchanges come back as they were written, also after a kill, and go when they should.
 
 import Foundation
-import GRDB
 import Glibc
 import LupinStore
 import Testing
@@ -407,7 +406,7 @@ struct CaptureFileTests {
             try file.put(exchange(1))
             file.close()
         }
-        try DatabaseQueue(path: folder.file).write { try $0.execute(sql: sql) }
+        try Database(path: folder.file).execute(sql)
         let file = try folder.open()
         #expect(try file.numbers() == [])
         try file.put(exchange(1))

@@ -1,7 +1,6 @@
 // That no kill, no missing file and no damage leaves more than a miss.
 
 import Foundation
-import GRDB
 import Glibc
 import LupinStore
 import Testing
@@ -175,10 +174,10 @@ struct DiskContentsTests {
         case .garbled: try folder.write(pattern(bytes.count), to: path)
         case .cut: try folder.write(Array(bytes.prefix(5000)), to: path)
         case .foreignVersion:
-            try DatabaseQueue(path: path).write { try $0.execute(sql: "PRAGMA user_version = 2") }
+            try Database(path: path).execute("PRAGMA user_version = 2")
         case .foreignTables:
             try folder.remove(path)
-            try DatabaseQueue(path: path).write { try $0.execute(sql: "CREATE TABLE a (b)") }
+            try Database(path: path).execute("CREATE TABLE a (b)")
         case .folder:
             try folder.remove(path)
             try FileManager.default.createDirectory(
@@ -241,9 +240,8 @@ struct DiskContentsTests {
         }
         for value in ["-1", "'text'", "9223372036854775807"] {
             let copy = try folder.copy()
-            try DatabaseQueue(path: copy.indexPath).write { db in
-                try db.execute(sql: "UPDATE entry SET \(column) = \(value)")
-            }
+            try Database(path: copy.indexPath)
+                .execute("UPDATE entry SET \(column) = \(value)")
             let store = try copy.open()
             _ = store.entries(for: "a")
             _ = store.all

@@ -1,7 +1,6 @@
 // A store of a test's own in a folder of its own: putting bodies in, reading them, spoiling files.
 
 import Foundation
-import GRDB
 import Glibc
 import LupinStore
 import Testing
@@ -41,17 +40,17 @@ final class StoreFolder: Sendable {
     /// The keys are k1, k2 and so on, stored and used at 1, 2 and so on; each has 20 bytes.
     func fill(_ count: Int) throws {
         try open().close()
-        try DatabaseQueue(path: indexPath).write { db in
-            try db.execute(
-                sql: """
-                    WITH RECURSIVE number (n) AS
-                        (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?)
-                    INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored,
-                                       used, uses, key, url, facts)
-                    SELECT n, n * 7919, n, 20, 10, 0, n, n, 0, 'k' || n, 'u' || n, zeroblob(10)
-                    FROM number
-                    """,
-                arguments: [count]
+        try Database(path: indexPath).change { db in
+            try db.run(
+                """
+                WITH RECURSIVE number (n) AS
+                    (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?)
+                INSERT INTO entry (id, key_hash, url_hash, bytes, length, checksum, stored,
+                                   used, uses, key, url, facts)
+                SELECT n, n * 7919, n, 20, 10, 0, n, n, 0, 'k' || n, 'u' || n, zeroblob(10)
+                FROM number
+                """,
+                [count]
             )
         }
     }

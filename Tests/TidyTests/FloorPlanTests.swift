@@ -5,7 +5,7 @@ import Testing
 /// What each module of `Sources` may import besides the standard library.
 private let floorPlan: [String: Set<String>] = [
     // Floor 4
-    "lupin": lupinModules.union(["ArgumentParser", "Logging", "FoundationEssentials", "Glibc"]),
+    "lupin": lupinModules.union(["ArgumentParser", "Logging", "Glibc"]),
     // Runs while the package is built
     "EmbedPages": ["PackagePlugin", "Foundation"],
     // Floor 3
@@ -18,11 +18,9 @@ private let floorPlan: [String: Set<String>] = [
     "LupinTLS": ["LupinCore", "COpenSSL", "Synchronization"],
     "LupinWire": ["LupinCore", "CNghttp2"],
     "LupinCoding": ["LupinCore", "CZlib", "CBrotli", "CZstd"],
-    "LupinRules": ["LupinCore", "Yams", "Glibc"],
-    // GRDB takes and gives blobs as Data; checksums come from zlib.
-    "LupinStore": [
-        "LupinCore", "GRDB", "CZlib", "CLinux", "Glibc", "FoundationEssentials", "Synchronization",
-    ],
+    "LupinRules": ["LupinCore", "CYAML", "Glibc"],
+    // Checksums come from zlib.
+    "LupinStore": ["LupinCore", "CSQLite", "CZlib", "CLinux", "Glibc", "Synchronization"],
     "LupinRedis": ["CHiredis"],
     "LupinInspector": [],
     // Floor 1
@@ -47,8 +45,7 @@ private func allowedImports(of module: String) -> Set<String>? {
     // It compresses what lupin only decompresses.
     case "LupinTestKit": return anyProgram.union(["Dispatch", "CBrotliEncoder", "CZstd"])
     case "ScenarioTests": return anyProgram
-    // It spoils an index as only SQL can.
-    case "Fuzz": return anyProgram.union(["GRDB", "LupinFuzz"])
+    case "Fuzz": return anyProgram.union(["LupinFuzz"])
     case "FuzzTests": return anyTest.union(["LupinFuzz"])
     // A program with a command line of its own.
     case "Benchmarks": return anyProgram.union(["ArgumentParser"])
@@ -107,7 +104,7 @@ struct FloorPlanTests {
         ("Sources/LupinCore/A.swift", "package import struct Glibc.iovec"),
         ("Sources/LupinWire/A.swift", "@preconcurrency internal import LupinTLS"),
         ("Sources/LupinProxy/A.swift", "import COpenSSL"),
-        ("Sources/LupinProxy/A.swift", "import GRDB"),
+        ("Sources/LupinProxy/A.swift", "import CSQLite"),
         ("Sources/LupinStore/A.swift", "import LupinIO"),
         ("Sources/LupinIO/A.swift", "#if canImport(X)\nimport LupinCore\n#endif\nimport XCTest"),
         ("Tests/LupinCoreTests/A.swift", "import LupinProxy"),

@@ -34,38 +34,63 @@ final class AdminServer {
 
     /// Starts to listen; a listener that fails is logged and left out, since the proxy works
     /// without it.
-    func open(_ settings: AdminSettings, environment: [String: String]) {
+    func open(
+        _ settings: AdminSettings,
+        environment: [String: String],
+        passed: PassedListeners
+    ) {
         let place = settings.place(environment: environment, home: ProcessOwner.home(environment))
-        if let place {
+        if settings.socket != .off, let socket = passed.adminSocket(at: place?.path) {
+            openPassed(socket)
+        } else if let place {
             openSocket(place)
         } else if settings.socket != .off {
             logger.warning("no admin socket: there is no directory for it")
         }
-        if let http = settings.http { openHTTP(http) }
+        if let http = settings.http { openHTTP(http, passed) }
     }
 
     private func openSocket(_ place: AdminSettings.Place) {
-        let slot = ParkingSlot(on: loop)
-        do throws(LocalSocketProblem) {
-            let listener = try LocalListener(
+        openSocket(at: place.path) { loop, slot throws(LocalSocketProblem) in
+            try LocalListener(
                 path: place.path,
                 makingDirectory: place.isDirectoryOurs,
                 on: loop,
                 slot: slot
             )
-            socket = (listener, slot)
-            let local = LoopLocal(self, of: loop.executor)
-            Task.immediate(executorPreference: loop.executor) { await local.value.acceptLocal() }
-        } catch {
-            logger.warning("no admin socket at \(place.path): \(error.message)")
         }
     }
 
-    private func openHTTP(_ settings: AdminHTTPSettings) {
+    private func openPassed(_ socket: PassedSocket) {
+        openSocket(at: socket.text) { loop, slot throws(LocalSocketProblem) in
+            try LocalListener(socket, on: loop, slot: slot)
+        }
+    }
+
+    private func openSocket(
+        at path: String,
+        _ make: (EventLoop, ParkingSlot) throws(LocalSocketProblem) -> LocalListener
+    ) {
+        let slot = ParkingSlot(on: loop)
+        do throws(LocalSocketProblem) {
+            socket = (try make(loop, slot), slot)
+            let local = LoopLocal(self, of: loop.executor)
+            Task.immediate(executorPreference: loop.executor) { await local.value.acceptLocal() }
+        } catch {
+            logger.warning("no admin socket at \(path): \(error.message)")
+        }
+    }
+
+    private func openHTTP(_ settings: AdminHTTPSettings, _ passed: PassedListeners) {
         let address = SocketAddress(address: settings.address, port: settings.port)
         let slot = ParkingSlot(on: loop)
         do throws(SystemError) {
-            let socket = try ListeningSocket(address)
+            let socket =
+                if let own = passed.socket(at: address) {
+                    try ListeningSocket(own, at: address)
+                } else {
+                    try ListeningSocket(address)
+                }
             let listener = try Listener(socket, on: loop, slot: slot, isShared: false)
             http = (socket, listener, slot)
             let local = LoopLocal(self, of: loop.executor)

@@ -15,6 +15,8 @@ final class Control {
         let logsSecrets: Bool
         let digest: KeyedDigest
         let maker: ListenerMaker
+        /// The service manager; nil without one.
+        let manager: ServiceManager?
     }
 
     let loop: EventLoop
@@ -39,10 +41,14 @@ final class Control {
     /// What open inspectors want captured, and the slot in which the end of a hold is awaited.
     private var holds = CaptureHolds()
     private let holding: ParkingSlot
+    /// The slot in which the watchdog's task waits.
+    private let beating: ParkingSlot
     private var isReloading = false
     /// The slots of callers that wait for the reload under way.
     private var waiting: [ParkingSlot] = []
     private var isStopping = false
+    /// All exchanges have ended, too.
+    private var hasEnded = false
 
     init(_ loop: EventLoop, _ shared: Shared, _ workers: [Worker], _ surroundings: Surroundings) {
         self.loop = loop
@@ -51,6 +57,7 @@ final class Control {
         self.surroundings = surroundings
         sweeping = ParkingSlot(on: loop)
         holding = ParkingSlot(on: loop)
+        beating = ParkingSlot(on: loop)
         rulesFile = surroundings.source?.file
         written = shared.snapshot.configuration
     }
@@ -91,7 +98,11 @@ final class Control {
         )
         let admin = AdminServer(desk, on: loop)
         let settings = shared.snapshot.settings
-        admin.open(settings.admin, environment: surroundings.environment)
+        admin.open(
+            settings.admin,
+            environment: surroundings.environment,
+            passed: surroundings.maker.passed
+        )
         if let place = settings.telemetry.prometheus { admin.openMetrics(place) }
         self.admin = admin
         watch(shared.snapshot.configuration.files)
@@ -99,6 +110,12 @@ final class Control {
         let local = LoopLocal(self, of: loop.executor)
         Task.immediate(executorPreference: loop.executor) { await local.value.sweepCaptures() }
         Task.immediate(executorPreference: loop.executor) { await local.value.endHolds() }
+        tellReady()
+        if let time = surroundings.manager?.watchdogMicroseconds {
+            Task.immediate(executorPreference: loop.executor) {
+                await local.value.beat(every: max(1, time / 2))
+            }
+        }
     }
 
     private func beginTelemetry() {
@@ -132,9 +149,34 @@ final class Control {
         sweeping.retire()
     }
 
+    // MARK: The service manager
+
+    /// Tells the service manager that requests are served, and by which rules.
+    private func tellReady() {
+        guard let manager = surroundings.manager, !isStopping else { return }
+        let places = shared.snapshot.listeners.map(\.description).joined(separator: " and ")
+        var status = "listening on \(places), "
+        status += rulesFile.map { "rules \(shared.snapshot.version) of \($0)" } ?? "no rules file"
+        if !refusedBecause.isEmpty { status += "; its last change has errors: see the log" }
+        manager.tell(.ready, status: status)
+    }
+
+    /// Tells the service manager at this interval that this thread and all workers do their work.
+    private func beat(every microseconds: UInt64) async {
+        while !hasEnded {
+            for worker in workers { await worker.answer() }
+            surroundings.manager?.tell(.alive)
+            _ = await beating.park(for: .cut, until: loop.deadline(in: microseconds))
+        }
+        beating.retire()
+    }
+
+    // MARK: Stopping
+
     /// Stops the admin server and accepts no more rules; a reload under way finishes.
     func stop() async {
         isStopping = true
+        surroundings.manager?.tell(.stopping, status: "finishing what is under way")
         sweeping.wake(.cut)
         holding.wake(.cut)
         for watch in watches.values { watch.close() }
@@ -144,8 +186,10 @@ final class Control {
         await awaitTurn()
     }
 
-    /// Stops answering other lupin processes.
-    func endSiblings() async {
+    /// Stops answering other lupin processes, and telling the service manager that all is well.
+    func end() async {
+        hasEnded = true
+        beating.wake(.cut)
         await siblings?.close()
         siblings = nil
     }
@@ -171,6 +215,8 @@ final class Control {
         guard !isStopping else { return .rejected(errors: [Self.isOver]) }
         isReloading = true
         defer { endTurn() }
+        surroundings.manager?.tell(.reloading)
+        defer { tellReady() }
         let reading = source.read()
         watch(reading.files)
         guard let configuration = reading.configuration else {

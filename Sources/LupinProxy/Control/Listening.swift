@@ -16,6 +16,8 @@ struct ListenerMaker: Sendable {
     let clock: LoopClock
     let logger: Logger
     let verify: Authenticator.Verify
+    /// The sockets that the service manager opened.
+    let passed: PassedListeners
     /// One set for all listeners; it seals the tickets of each separately.
     let ticketKeys = TicketKeys.fresh()
 
@@ -26,6 +28,18 @@ struct ListenerMaker: Sendable {
         var added: [ListeningSocket] = []
         /// The sockets that were open and are no longer configured.
         var removed: [ListeningSocket] = []
+    }
+
+    /// The listeners at the start, which must take every socket of the service manager.
+    /// - Throws: Why it failed, with nothing left open.
+    func firstListeners(
+        _ settings: Settings,
+        _ environment: [String: String]
+    ) throws(Proxy.StartFailure) -> [OpenListener] {
+        if let problem = passed.problems(settings, environment: environment).first {
+            throw Proxy.StartFailure(message: problem, isBindFailure: true)
+        }
+        return try listeners(for: settings.listeners).all
     }
 
     /// Binds the sockets that are not open yet, and makes the requirements of all.
@@ -67,6 +81,9 @@ struct ListenerMaker: Sendable {
     private func bind(_ listener: ListenerSettings) throws(Proxy.StartFailure) -> ListeningSocket {
         let address = SocketAddress(address: listener.address, port: listener.port)
         do throws(SystemError) {
+            if let socket = passed.socket(at: address) {
+                return try ListeningSocket(socket, at: address)
+            }
             return try ListeningSocket(address)
         } catch {
             let holder = error == .addressInUse ? ProcessLookup.listener(at: address) : nil

@@ -12,6 +12,11 @@ extension Control {
         let former = shared.snapshot
         let fixed = Self.restartDemands(former.settings, configuration.settings)
         guard fixed.isEmpty else { throw ReloadFailure(fixed) }
+        let unclaimed = surroundings.maker.passed.problems(
+            configuration.settings,
+            environment: surroundings.environment
+        )
+        guard unclaimed.isEmpty else { throw ReloadFailure(unclaimed) }
         let made: ListenerMaker.Listeners
         do throws(Proxy.StartFailure) {
             made = try surroundings.maker.listeners(

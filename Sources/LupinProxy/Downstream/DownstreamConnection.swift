@@ -195,8 +195,9 @@ final class DownstreamConnection: ChannelPump, Rostered {
             filter: filter,
             slot: slot,
             readiness: .downstreamReadable | .downstreamWritable,
-            // No request has come yet, so a stop does not wait for the handshake.
-            interruptions: .draining | .cut,
+            // No request has come yet, so a stop does not wait for the handshake unless the client
+            // would notice the stop by it.
+            interruptions: resources.shared.hasSuccessor ? .cut : .draining | .cut,
             deadline: resources.loop.deadline(in: resources.snapshot.waits.tls)
         )
         do throws(HandshakeFailure) {
@@ -280,7 +281,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
             // No event will announce these bytes. Other connections get their turn first: a client
             // that pipelines without end and reads as fast would never let them.
             resources.loop.later { [self] in channelIsReady(channel) }
-        } else if isLeaving {
+        } else if isLeaving, !awaitsRequest {
             end()
         }
     }
@@ -311,12 +312,23 @@ final class DownstreamConnection: ChannelPump, Rostered {
             return false
         }
         guard isResting else { return false }
+        if isStopping, awaitsRequest { return false }
         guard isStopping || resources.loop.now >= idleDeadline else {
             giveMemoryBack()
             return false
         }
         end()
         return true
+    }
+
+    /// Whether the client has connected, or had a response, so lately that a request may be on its
+    /// way, and another process takes over the listeners.
+    ///
+    /// The client talks to a service that goes on, so it would count an end without a response as a
+    /// failure. The response to that request says that it was the last.
+    private var awaitsRequest: Bool {
+        guard resources.shared.hasSuccessor, !resources.isCut else { return false }
+        return resources.loop.now &- restsSince < WorkerResources.lastRequestTime
     }
 
     /// Closes a resting connection for good.
@@ -339,7 +351,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
             case .multiplexed:
                 isResting = false
                 beginHTTP2()
-            case .nothing: if isLeaving { end() }
+            case .nothing: if isLeaving, !awaitsRequest { end() }
             case .beginning: resumeTask(for: .head)
             case .over: end()
             }

@@ -1,6 +1,5 @@
 // Drives the inspector in a terminal: keys and answers go in, questions and the screen come out.
 import ArgumentParser
-import FoundationEssentials
 import LupinCore
 import LupinIO
 
@@ -32,7 +31,7 @@ final class TerminalInspector {
     /// The size of a terminal that does not tell its own.
     private static let usualSize = (rows: 24, columns: 80)
 
-    private static var environment: [String: String] { ProcessInfo.processInfo.environment }
+    private static var environment: [String: String] { ProcessOwner.environment }
 
     /// Whether the terminal has a cursor that can be moved.
     static var isUsable: Bool { !["", "dumb"].contains(environment["TERM"] ?? "") }

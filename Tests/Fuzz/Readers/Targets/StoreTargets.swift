@@ -1,6 +1,5 @@
 // A store on disk whose index or files somebody spoilt: it answers or begins anew.
 import Foundation
-import GRDB
 import LupinStore
 
 enum StoreTargets {
@@ -18,8 +17,9 @@ enum StoreTargets {
         roundsInTests: 3
     ) { input in
         try withStore { folder in
-            let queue = try DatabaseQueue(path: folder + "/index.sqlite")
-            try queue.write { db in
+            let database = try Database(path: folder + "/index.sqlite")
+            defer { database.close() }
+            try database.change { db in
                 for line in input.split(separator: 0x0A).prefix(8) {
                     guard let cut = line.firstIndex(of: 0x3D),
                         let column = columns.first(where: { $0.utf8.elementsEqual(line[..<cut]) })
@@ -31,10 +31,9 @@ enum StoreTargets {
                         : "UPDATE entry SET \(column) = ?"
                             + (column == "id" ? " WHERE id = (SELECT max(id) FROM entry)" : "")
                     // SQLite has reasons of its own to refuse a value.
-                    try? db.execute(sql: sql, arguments: [value])
+                    try? db.run(sql, [value])
                 }
             }
-            try queue.close()
         }
     }
 
@@ -69,10 +68,9 @@ enum StoreTargets {
         "key_hash", "url_hash", "seq",
     ]
 
-    private static func databaseValue(_ bytes: [UInt8]) -> any DatabaseValueConvertible {
-        guard let text = String(validating: bytes, as: UTF8.self) else { return Data(bytes) }
+    private static func databaseValue(_ bytes: [UInt8]) -> any DatabaseValue {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return bytes }
         if let number = Int64(text) { return number }
-        if let number = Double(text), !number.isNaN { return number }
         return text
     }
 

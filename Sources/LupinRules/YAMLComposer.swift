@@ -1,0 +1,116 @@
+// Makes a tree of YAML's events: aliases stand for what their anchor names, and the second of two
+// equal keys is left out and told.
+
+/// A node of the tree, with the place where it is written.
+indirect enum ComposedNode {
+    case scalar(String, isPlain: Bool, Place)
+    case list([ComposedNode], Place)
+    case map([(key: ComposedNode, value: ComposedNode)], Place)
+
+    var place: Place {
+        switch self {
+        case .scalar(_, _, let place), .list(_, let place), .map(_, let place): place
+        }
+    }
+}
+
+/// Composes the only document of a text.
+struct YAMLComposer {
+    /// A key that is written again in the same map.
+    struct Duplicate: Equatable {
+        var name: String
+        var first: Place
+        var second: Place
+    }
+
+    /// Deeper nesting is an error; the reader's own limit is far below.
+    private static let depthMax = 256
+
+    private let events: YAMLEvents
+    private(set) var duplicates: [Duplicate] = []
+    /// The latest node of each anchor: a name may be used again.
+    private var anchors: [String: ComposedNode] = [:]
+
+    init(_ text: String) throws(YAMLFailure) { events = try YAMLEvents(text) }
+
+    /// Returns the document's node; nil for a text without one.
+    mutating func compose() throws(YAMLFailure) -> ComposedNode? {
+        guard try events.next().kind == .streamStart,
+            try events.next().kind == .documentStart
+        else { return nil }
+        let root = try node(from: try events.next(), depth: 0)
+        _ = try events.next()
+        let behind = try events.next()
+        guard behind.kind == .streamEnd else {
+            throw .syntax(
+                problem: "another document",
+                place: behind.place,
+                opening: nil
+            )
+        }
+        return root
+    }
+
+    private mutating func node(
+        from event: YAMLEvent,
+        depth: Int
+    ) throws(YAMLFailure) -> ComposedNode {
+        guard depth < Self.depthMax else { throw .tooDeep(event.place) }
+        let node: ComposedNode
+        let anchor: String?
+        switch event.kind {
+        case .alias(let name):
+            guard let node = anchors[name] else {
+                throw .syntax(problem: "undefined alias", place: event.place, opening: nil)
+            }
+            return node
+        case .scalar(let text, let isPlain, let name):
+            node = .scalar(text, isPlain: isPlain, event.place)
+            anchor = name
+        case .listStart(let name):
+            node = .list(try items(depth: depth + 1), event.place)
+            anchor = name
+        case .mapStart(let name):
+            node = .map(try entries(depth: depth + 1), event.place)
+            anchor = name
+        case .streamStart, .streamEnd, .documentStart, .documentEnd, .listEnd, .mapEnd:
+            throw .syntax(problem: "did not find a value", place: event.place, opening: nil)
+        }
+        // Behind its content: what an anchor names can't contain its own alias.
+        if let anchor { anchors[anchor] = node }
+        return node
+    }
+
+    private mutating func items(depth: Int) throws(YAMLFailure) -> [ComposedNode] {
+        var items: [ComposedNode] = []
+        while true {
+            let event = try events.next()
+            if event.kind == .listEnd { return items }
+            items.append(try node(from: event, depth: depth))
+        }
+    }
+
+    private mutating func entries(
+        depth: Int
+    ) throws(YAMLFailure) -> [(key: ComposedNode, value: ComposedNode)] {
+        var entries: [(key: ComposedNode, value: ComposedNode)] = []
+        var places: [String: Place] = [:]
+        var found: [Duplicate] = []
+        while true {
+            let event = try events.next()
+            if event.kind == .mapEnd { break }
+            let key = try node(from: event, depth: depth)
+            let value = try node(from: try events.next(), depth: depth)
+            if case .scalar(let name, _, _) = key {
+                if let first = places[name] {
+                    found.append(Duplicate(name: name, first: first, second: event.place))
+                    continue
+                }
+                places[name] = event.place
+            }
+            entries.append((key, value))
+        }
+        duplicates += found
+        return entries
+    }
+}
