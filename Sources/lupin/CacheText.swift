@@ -28,7 +28,8 @@ struct CacheFigures: Decodable {
 
         var text: String {
             let server = LogText.plain(server)
-            let start = answers ? "shared at \(server)" : "shared at \(server), which doesn't answer"
+            let start =
+                answers ? "shared at \(server)" : "shared at \(server), which doesn't answer"
             return "\(start): hits \(hits), misses \(misses), stored \(stored), waited for another "
                 + "machine's fetch \(collapsed), rejected \(rejected), failures \(failures)"
         }

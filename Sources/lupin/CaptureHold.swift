@@ -7,7 +7,7 @@ struct CaptureHold: Sendable {
     let client: AdminClient
     let hosts: [String]
     /// By which the running lupin knows it.
-    let name = UUID().uuidString
+    let name = String(UInt64.random(in: .min ... .max), radix: 16)
 
     /// How often it is renewed; lupin keeps it for three times as long.
     static let renewal = Duration.seconds(60)

@@ -190,7 +190,9 @@ struct SharedCacheTests {
         }
         let nowhere = rules("redis://127.0.0.1:\(try ReservedPort().number)")
         #expect(try await ask(nowhere, counted.origin).bodyText == "content")
-        #expect(try await ask(rules("unix:///nowhere/at-all"), counted.origin).bodyText == "content")
+        #expect(
+            try await ask(rules("unix:///nowhere/at-all"), counted.origin).bodyText == "content"
+        )
     }
 
     @Test func `a server that comes back is used again`() async throws {
