@@ -149,16 +149,15 @@ extension Exchange {
             guard let replies = try await ask([claim] + look, about: keys.lease, client) else {
                 return false
             }
-            if case .status = replies[0] {
-                use.shared?.hasLease = true
-                return false
-            }
+            if case .status = replies[0] { use.shared?.hasLease = true }
+            // Even with the lease: another one's fetch may have ended since the last look.
             let found = entry(Array(replies[1...2]), under: keys.entry, client.tier)
             if try await take(found, use, client) {
                 client.tier.count { $0.collapsed += 1 }
                 use.status.isCollapsed = true
                 return true
             }
+            if use.shared?.hasLease == true { return false }
             // Its response can't be shared, or the server refuses claims.
             if replies[3].bytes != Self.claimed, replies[3] != .nothing { return false }
             if slot.loop.now >= deadline { return false }

@@ -18,7 +18,7 @@ struct SharedGrant {
     private static let lifetimeMs: Int64 = 90 * 24 * 3_600_000
     private static let pause = Duration.milliseconds(25)
 
-    /// - Parameter identity: What the token is issued for; other machines have it, too.
+    /// `identity` is what the token is issued for; other machines have it, too.
     init(_ client: RedisClient, identity: String, slot: ParkingSlot) {
         self.client = client
         self.slot = slot

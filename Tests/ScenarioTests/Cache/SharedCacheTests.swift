@@ -1,5 +1,6 @@
 // Several lupins share what they store by a Redis server that none of them trusts.
 import Foundation
+import LupinTLS
 import LupinTestKit
 import Synchronization
 import Testing
@@ -230,6 +231,105 @@ struct SharedCacheTests {
             return keys?.contains(":e") == true
         }
         #expect(try await ask(rules(url), counted.origin).isShared)
+    }
+
+    // MARK: Ways there
+
+    @Test func `a server is reached by TLS, if its certificate is trusted`() async throws {
+        let root = try MintedAuthority.root(now: TestAuthority.now)
+        let leaf = try root.leaf("127.0.0.1")
+        let files = try MintedFiles()
+        let port = try ReservedPort()
+        let server = try RedisServer([
+            "--tls-port", String(port.number), "--tls-auth-clients", "no",
+            "--tls-cert-file", try files.write(leaf.certificateText, "cert.pem"),
+            "--tls-key-file", try files.write(leaf.keyText, "key.pem"),
+            "--tls-ca-cert-file", try files.write(root.certificate.pem, "root.pem"),
+        ])
+        let counted = try origin()
+        let rules = rules("rediss://127.0.0.1:\(port.number)")
+        _ = try await ask(rules, counted.origin)
+        #expect(try server.keys() == [])
+        let trusting = "upstream: {tls: {roots: \"\(files.path)/root.pem\"}}\n" + rules
+        _ = try await ask(trusting, counted.origin)
+        try server.waitForKeys(1)
+        #expect(try await ask(trusting, counted.origin).isShared)
+    }
+
+    @Test func `a cluster's node sends elsewhere, for good or for once`() async throws {
+        let server = try RedisServer(port: try ReservedPort())
+        let port = try #require(server.port?.number)
+        let counted = try origin()
+        for word in ["MOVED", "ASK"] {
+            // A node that has nothing and sends everything to the server.
+            let node = try ScriptedOrigin { connection in
+                while let line = try? connection.stream.line() {
+                    guard line.hasPrefix("$") else { continue }
+                    let name = try connection.stream.line()
+                    if ["GET", "PTTL", "SET", "DEL", "SUBSCRIBE", "CLUSTER"].contains(name) {
+                        let isAboutKeys = !["SUBSCRIBE", "CLUSTER"].contains(name)
+                        try connection.send(
+                            isAboutKeys ? "-\(word) 1 127.0.0.1:\(port)\r\n" : "-ERR no\r\n"
+                        )
+                    }
+                }
+            }
+            defer { node.stop() }
+            let rules = rules("redis://\(node.authority)")
+            _ = try await ask(rules, counted.origin, "/\(word)")
+            try eventually("it is stored") { (try? server.keys(":e").count) == 1 }
+            #expect(try await ask(rules, counted.origin, "/\(word)").isShared)
+            try server.ask("FLUSHALL")
+        }
+    }
+
+    @Test func `a cluster is learnt from one of its nodes`() async throws {
+        let ports = try (0..<3).map { _ in try ReservedPort() }
+        let nodes = try ports.map { port in
+            try RedisServer(
+                [
+                    "--cluster-enabled", "yes", "--cluster-port",
+                    String(try ReservedPort().number),
+                ],
+                port: port
+            )
+        }
+        for (index, node) in nodes.enumerated() {
+            let (first, last) = [("0", "5460"), ("5461", "10922"), ("10923", "16383")][index]
+            try node.ask("CLUSTER", "ADDSLOTSRANGE", first, last)
+        }
+        let buses = try nodes.map { node in
+            let line = try node.ask("CLUSTER", "NODES")
+            return try #require(line.firstMatch(of: /@(\d+)/)).1
+        }
+        for index in 1..<3 {
+            try nodes[0].ask(
+                "CLUSTER",
+                "MEET",
+                "127.0.0.1",
+                String(ports[index].number),
+                String(buses[index])
+            )
+        }
+        try eventually("the cluster is whole") {
+            nodes.allSatisfy { (try? $0.ask("CLUSTER", "INFO"))?.contains("state:ok") == true }
+        }
+        let counted = try origin()
+        let rules = rules("redis://127.0.0.1:\(ports[0].number)")
+        let urls = (0..<24).map { counted.origin.url("/\($0)") }
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            for url in urls { _ = try client.get(url) }
+        }
+        try eventually("all is stored, on every node") {
+            let counts = nodes.map { (try? $0.keys(":e").count) ?? 0 }
+            return counts.reduce(0, +) == urls.count && !counts.contains(0)
+        }
+        try await ProxyFixture.run(rules) { proxy in
+            let client = try proxy.client()
+            for url in urls { #expect(try client.get(url).isShared) }
+        }
+        #expect(counted.count == urls.count)
     }
 
     // MARK: One fetch for all
