@@ -89,10 +89,14 @@ let package = Package(
         .target(name: "LupinRules", dependencies: ["LupinCore", "CYAML"], swiftSettings: strict),
         .target(
             name: "LupinStore",
-            dependencies: ["CLinux", "CZlib", "CSQLite"],
+            dependencies: ["LupinCore", "CLinux", "CZlib", "CSQLite"],
             swiftSettings: strict
         ),
-        .target(name: "LupinRedis", dependencies: ["CHiredis"], swiftSettings: strict),
+        .target(
+            name: "LupinRedis",
+            dependencies: ["LupinCore", "CHiredis"],
+            swiftSettings: strict
+        ),
         .target(
             name: "LupinInspector",
             exclude: ["page"],

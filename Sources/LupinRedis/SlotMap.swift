@@ -1,5 +1,7 @@
 // Which node of a cluster has which slots, and what a node says that sends elsewhere.
 
+import LupinCore
+
 /// The address of a node as a server tells it.
 package struct NodeAddress: Sendable, Hashable {
     package var host: String
@@ -13,7 +15,7 @@ package struct NodeAddress: Sendable, Hashable {
     /// Parses `host:port`; an IPv6 address has no brackets there.
     init?(_ text: Substring) {
         guard let colon = text.lastIndex(of: ":"),
-            let port = UInt16(text[text.index(after: colon)...]), port > 0
+            let port = NumberReader.port(text[text.index(after: colon)...])
         else { return nil }
         self.init(host: String(text[..<colon]), port: port)
     }
@@ -30,9 +32,11 @@ package enum Redirection: Sendable, Equatable {
     package init?(_ reply: RedisReply, asked: NodeAddress) {
         guard case .failure(let text) = reply else { return nil }
         let words = text.split(separator: " ")
-        guard words.count == 3, let slot = Int(words[1]), (0..<HashSlot.count).contains(slot),
+        let last = UInt64(HashSlot.count - 1)
+        guard words.count == 3, let number = NumberReader.unsigned(words[1], max: last),
             var address = NodeAddress(words[2])
         else { return nil }
+        let slot = Int(number)
         if address.host.isEmpty { address.host = asked.host }
         switch words[0] {
         case "MOVED": self = .moved(slot: slot, address)

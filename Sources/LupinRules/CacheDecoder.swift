@@ -99,6 +99,15 @@ struct CacheDecoder {
 // MARK: The store
 
 extension DecodingContext {
+    /// Decodes the folder of the disk part; nil inside is the default.
+    func cacheFolder(_ node: YAMLNode, _ setting: Setting) -> String?? {
+        let usual = CacheStoreSettings.defaultFolder(
+            environment: surroundings.environment,
+            home: surroundings.home
+        )
+        return folder(node, setting, usual: usual)
+    }
+
     /// Decodes a folder of lupin's own; nil inside is `usual`, the default.
     func folder(_ node: YAMLNode, _ setting: Setting, usual: String?) -> String?? {
         let text = text(node, expected: "a path", example: setting.defaultText)

@@ -167,11 +167,7 @@ struct SettingsDecoder {
             settings.retry = retry.all.compactMap(\.policy)
         case .trust: trust = TrustDecoder(context: context).definitions(node)
         case .cachePath:
-            let usual = CacheStoreSettings.defaultFolder(
-                environment: context.surroundings.environment,
-                home: context.surroundings.home
-            )
-            set(&settings.cacheStore.path, context.folder(node, setting, usual: usual))
+            set(&settings.cacheStore.path, context.cacheFolder(node, setting))
         case .sharedServer:
             set(&settings.cacheStore.shared.server, context.sharedServer(node))
         case .sharedKey: set(&settings.cacheStore.shared.key, context.sharedKey(node))

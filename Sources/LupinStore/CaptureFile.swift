@@ -105,8 +105,9 @@ package final class CaptureFile: Sendable {
     /// Rows are only added at the end of their tables: an index over random IDs would touch as many
     /// pages as there are exchanges, so `known` lists the IDs of each batch (`KnownIDs`).
     ///
-    /// An exchange under way has no line; there are few of these, so their index is small. The `key`
-    /// of a body is `8 * exchange + side`; what is short stands in `content`, the rest in pieces.
+    /// An exchange under way has no line; there are few of these, so their index is small.
+    /// The `key` of a body is `8 * exchange + side`; what is short stands in `content`, the rest in
+    /// pieces.
     private static let schema = """
         CREATE TABLE exchange (
             number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,5 +1,7 @@
 // Which exchanges of a batch have which IDs, in a form that is quick to write and to search.
 
+import LupinCore
+
 /// The first half of each ID of a batch, with the number of its exchange.
 ///
 /// A look-up reads the lists of all batches: 16 bytes an exchange, so some milliseconds for a
@@ -42,21 +44,18 @@ struct KnownIDs {
 
         /// nil where a digit is none; of more than 16 digits the first 16 are compared.
         init?(_ digits: String) {
-            var value: UInt64 = 0
-            var count = 0
-            for digit in digits.utf8.prefix(16) {
-                let nibble: UInt8
-                switch digit {
-                case 0x30...0x39: nibble = digit - 0x30
-                case 0x61...0x66: nibble = digit - 0x61 + 10
-                default: return nil
-                }
-                value = value << 4 | UInt64(nibble)
-                count += 1
-            }
-            let unused = UInt64(64 - 4 * count)
-            self.value = value << unused
+            let first = digits.prefix(16)
+            let unused = UInt64(64 - 4 * first.utf8.count)
             mask = UInt64.max << unused
+            if first.isEmpty {
+                value = 0
+            } else {
+                guard first == first.lowercased(), let number = NumberReader.hexadecimal(first)
+                else {
+                    return nil
+                }
+                value = number << unused
+            }
         }
     }
 

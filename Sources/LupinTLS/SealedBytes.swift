@@ -1,4 +1,4 @@
-// Bytes that only who has a key can read, and nobody else can change (AES-256-GCM, NIST SP 800-38D).
+// Bytes that only who has a key can read or change (AES-256-GCM, NIST SP 800-38D).
 import COpenSSL
 
 /// Seals and opens short messages under one key.
@@ -20,8 +20,8 @@ package struct SealingKey: Sendable {
     /// - Parameters:
     ///   - message: What to hide.
     ///   - place: What it belongs to; it opens only there.
-    /// - Returns: A random nonce of 12 bytes, the cipher text, and a tag of 16 bytes; nil if OpenSSL
-    ///   fails.
+    /// - Returns: A random nonce of 12 bytes, the cipher text, and a tag of 16 bytes; nil if
+    ///   OpenSSL fails.
     package func seal(_ message: [UInt8], for place: [UInt8]) -> [UInt8]? {
         let nonce = RandomSource.bytes(count: Self.nonceBytes)
         var tag = [UInt8](repeating: 0, count: Self.tagBytes)
@@ -53,8 +53,8 @@ package struct SealingKey: Sendable {
         var (count, last): (Int32, Int32) = (0, 0)
         let direction: Int32 = isSealing ? 1 : 0
         let tagCount = Int32(Self.tagBytes)
-        // Safety: key and nonce have the lengths of the cipher, the output has room for a block more
-        // than the input, and the tag has 16 bytes. OpenSSL keeps none of the pointers.
+        // Safety: key and nonce have the lengths of the cipher, the output has room for a block
+        // more than the input, and the tag has 16 bytes. OpenSSL keeps none of the pointers.
         let isDone =
             unsafe EVP_CipherInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce, direction) == 1
             && EVP_CipherUpdate(context, nil, &count, place, Int32(place.count)) == 1

@@ -25,7 +25,19 @@ extension Explanation {
             guard let by = cacheRule else { return ["off: no rule says otherwise"] }
             return ["off\(by.text)"]
         }
-        return ["\(cache.policy.name)\(cacheRule?.text ?? "")"] + cache.lines.map { "  \($0)" }
+        let lines = cache.lines + [sharingLine(of: cache)].compactMap(\.self)
+        return ["\(cache.policy.name)\(cacheRule?.text ?? "")"] + lines.map { "  \($0)" }
+    }
+
+    /// Whether its response goes to other machines; nil where no store is shared.
+    private func sharingLine(of cache: CachePreview) -> String? {
+        let shared = configuration.settings.cacheStore.shared
+        guard let server = shared.server, shared.isOn, cache.refusal == nil else { return nil }
+        let isForAll = cache.partition.isEmpty
+        if let obstacle = cache.policy.sharingObstacle(isForAll: isForAll) {
+            return "it stays on this machine: \(obstacle)"
+        }
+        return "other machines get it from \(server.text), where the origin allows that"
     }
 
     private var cacheRule: (name: String, line: Int, text: String)? {
@@ -100,7 +112,8 @@ extension Explanation {
             line.add("stores", cache.refusal == nil)
             if let refusal = cache.refusal { line.add("refusal", literal: refusal.token) }
             line.add("overrides", list: cache.policy.overrides)
-            line.add("words", list: cache.lines)
+            let sharing = sharingLine(of: cache)
+            line.add("words", list: cache.lines + [sharing].compactMap(\.self))
         }
         line.closeObject()
     }

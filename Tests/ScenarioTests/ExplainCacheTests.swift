@@ -35,9 +35,13 @@ struct ExplainCacheTests {
 
         """
 
-    private func explain(_ arguments: String..., log: String? = nil) throws -> Lupin.Result {
+    private func explain(
+        _ arguments: String...,
+        rules: String = Self.rules,
+        log: String? = nil
+    ) throws -> Lupin.Result {
         let folder = try Folder()
-        let file = try folder.write("lupin.yaml", Self.rules)
+        let file = try folder.write("lupin.yaml", rules)
         let place = try log.map { ["--log", try folder.write("lupin.jsonl", $0)] } ?? []
         return try Lupin.run(["explain", "--rules", file] + place + arguments)
     }
@@ -53,6 +57,26 @@ struct ExplainCacheTests {
     private func object(_ result: Lupin.Result) throws -> [String: Any] {
         let json = try JSONSerialization.jsonObject(with: Data(result.output.utf8))
         return try #require(json as? [String: Any])
+    }
+
+    @Test(arguments: [
+        (
+            "a.packages",
+            "other machines get it from cache.example:6379, where the origin allows that"
+        ),
+        ("api", "it stays on this machine: its mode is private"),
+        ("slow", "it stays on this machine: it ignores what the origin says of one user"),
+    ])
+    func `which responses other machines get is told`(host: String, line: String) throws {
+        let shared = "{url: redis://cache.example, key: 0123456789abcdef0123456789abcdef}"
+        let rules = Self.rules.replacingOccurrences(
+            of: "cache:\n  long",
+            with: "cache:\n  store: {shared: \(shared)}\n  long"
+        )
+        let url = "https://\(host).example/a"
+        let lines = section("cache", try explain(url, rules: rules))
+        #expect(lines.contains("    \(line)"), "\(lines)")
+        #expect(section("cache", try explain(url)).count == lines.count - 1)
     }
 
     @Test func `the policy, its rule and what it means are told`() throws {

@@ -21,7 +21,7 @@ private let floorPlan: [String: Set<String>] = [
     "LupinRules": ["LupinCore", "CYAML", "Glibc"],
     // Checksums come from zlib.
     "LupinStore": ["LupinCore", "CSQLite", "CZlib", "CLinux", "Glibc", "Synchronization"],
-    "LupinRedis": ["CHiredis"],
+    "LupinRedis": ["LupinCore", "CHiredis"],
     "LupinInspector": [],
     // Floor 1
     "LupinCore": [],

@@ -60,7 +60,7 @@ package struct SharedServer: Sendable, Hashable {
     }
 
     /// The largest number of a database.
-    private static let databaseMax = 1023
+    private static let databaseMax: UInt64 = 1023
 
     /// Parses `redis[s]://[user:password@]host[:port][/database]` or
     /// `unix://[user:password@]/path[?db=database]`; userinfo is percent-decoded.
@@ -120,10 +120,10 @@ package struct SharedServer: Sendable, Hashable {
     }
 
     private static func database(_ text: Substring) throws(Problem) -> Int {
-        guard let number = Int(text), (0...databaseMax).contains(number) else {
+        guard let number = NumberReader.unsigned(text, max: databaseMax) else {
             throw Problem(message: "the database of a server is a number from 0 to \(databaseMax)")
         }
-        return number
+        return Int(number)
     }
 
     private static func credentials(_ text: Substring) throws(Problem) -> (String?, String?) {

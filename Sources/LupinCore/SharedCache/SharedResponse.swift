@@ -1,5 +1,20 @@
 // Which responses machines share, for how long, and their age on another machine.
 
+extension CachePolicy {
+    /// Why none of its responses goes to other machines, as the end of a sentence; nil if some may.
+    ///
+    /// `isForAll` says that nothing separates the responses of clients.
+    package func sharingObstacle(isForAll: Bool) -> String? {
+        if !isShared { return "its mode is private" }
+        if !isForAll { return "credentials separate the responses" }
+        // What the origin says of one user may not be in the stored head any more.
+        guard ignored.isDisjoint(with: [.noStore, .private, .cookies]) else {
+            return "it ignores what the origin says of one user"
+        }
+        return nil
+    }
+}
+
 extension StoredResponse {
     /// Why a response stays on the machine that got it; nil when others may have it.
     ///

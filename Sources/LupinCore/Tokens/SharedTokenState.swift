@@ -57,22 +57,21 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
         }
         var life: Int64?
         if let text = parts[2] {
-            guard let number = Int64(text), number >= 0 else { return nil }
-            life = number
+            guard let number = NumberReader.unsigned(text, max: UInt64(Int64.max)) else {
+                return nil
+            }
+            life = Int64(number)
         }
         self.init(serial: serial, accessToken: token, expiresIn: life, refreshToken: parts[3])
     }
 
     private static func text(_ digits: ArraySlice<UInt8>) -> String? {
         guard digits.count.isMultiple(of: 2) else { return nil }
+        let text = digits.span
         var bytes: [UInt8] = []
-        var i = digits.startIndex
-        while i < digits.endIndex {
-            guard let high = digits[i].hexDigit, let low = digits[i + 1].hexDigit else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-            i += 2
+        for start in stride(from: 0, to: text.count, by: 2) {
+            guard let byte = NumberReader.hexadecimalByte(text, at: start) else { return nil }
+            bytes.append(byte)
         }
         return String(validating: bytes, as: UTF8.self)
     }

@@ -18,8 +18,8 @@ extension Exchange {
     /// The shared store, if a request with this use of the cache may have part in it: the response
     /// belongs to no user, and its key has no secret.
     func sharedTier(for use: CacheUse) -> RedisClient? {
-        guard let client = resources.redis, use.policy.isShared, use.key.partition.isEmpty,
-            use.asked.bypass == nil, use.variance == nil
+        guard let client = resources.redis, use.asked.bypass == nil, use.variance == nil,
+            use.policy.sharingObstacle(isForAll: use.key.partition.isEmpty) == nil
         else { return nil }
         if use.shared == nil { use.shared = SharedUse(keys: client.tier.keys(of: use.key)) }
         return client

@@ -440,7 +440,9 @@ extension RedisServer {
     /// How often a command was called.
     fileprivate func calls(_ command: String) throws -> Int? {
         let stats = try ask("INFO", "commandstats")
-        let line = stats.split(separator: "\n").first { $0.hasPrefix("cmdstat_\(command):") }
+        let line = stats.split(whereSeparator: \.isNewline).first {
+            $0.hasPrefix("cmdstat_\(command):")
+        }
         return line?.firstMatch(of: /calls=(\d+)/).flatMap { Int($0.1) }
     }
 

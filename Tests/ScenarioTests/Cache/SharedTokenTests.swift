@@ -1,4 +1,4 @@
-// Several lupins share one rotating refresh token: each response of the token server is used by all.
+// Several lupins share one rotating refresh token: each response of its server is used by all.
 import Foundation
 import LupinTestKit
 import Synchronization
