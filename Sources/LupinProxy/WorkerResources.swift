@@ -285,7 +285,11 @@ final class WorkerResources {
 
     /// Microseconds that a client has for a last request when lupin stops and another process takes
     /// over the listeners.
+    ///
+    /// A client that finds a connection ended repeats its request on another one.
     static let lastRequestTime: UInt64 = 500_000
+    /// The same for the first request of a connection, of which a client expects that it succeeds.
+    static let firstRequestTime: UInt64 = 2_000_000
 
     /// Drains all connections: idle ones end now, busy ones after their exchange.
     func beginDraining() {

@@ -123,7 +123,7 @@ package final class Database {
     }
 
     /// The number in the first row; nil without a row.
-    func number(_ sql: String, _ values: [any DatabaseValue] = []) throws -> Int64? {
+    package func number(_ sql: String, _ values: [any DatabaseValue] = []) throws -> Int64? {
         try first(sql, values) { try $0.decode(atIndex: 0) }
     }
 

@@ -78,7 +78,7 @@ struct PageText {
     }
 
     /// Returns the marker `- ` or `12. ` when the line begins an item of a list.
-    private static func itemMarker(_ line: Substring) -> String? {
+    static func itemMarker(_ line: Substring) -> String? {
         if line.hasPrefix("- ") { return "- " }
         let digits = line.prefix { $0.isNumber }
         guard !digits.isEmpty, line.dropFirst(digits.count).hasPrefix(". ") else { return nil }

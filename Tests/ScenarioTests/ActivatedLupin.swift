@@ -52,10 +52,12 @@ final class ActivatedLupin {
     /// Waits for a state that has this line, and returns its lines.
     @discardableResult
     func state(_ line: String) throws -> [String] {
-        while true {
+        // Beats of the watchdog may come without end.
+        for _ in 0..<2000 {
             let lines = try notices.receive().split(separator: "\n").map(String.init)
             if lines.contains(line) { return lines }
         }
+        throw SocketFailure("no state said \(line)")
     }
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }

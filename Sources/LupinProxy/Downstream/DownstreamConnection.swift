@@ -307,7 +307,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
             return false
         }
         // Its first bytes may not have been read yet.
-        if isResting, isStopping, isFresh, !channel.isQuiet(asksKernel: true) {
+        let asksKernel = isFresh || resources.shared.hasSuccessor
+        if isResting, isStopping, asksKernel, !channel.isQuiet(asksKernel: true) {
             channelIsReady(channel)
             return false
         }
@@ -328,7 +329,10 @@ final class DownstreamConnection: ChannelPump, Rostered {
     /// failure. The response to that request says that it was the last.
     private var awaitsRequest: Bool {
         guard resources.shared.hasSuccessor, !resources.isCut else { return false }
-        return resources.loop.now &- restsSince < WorkerResources.lastRequestTime
+        let time =
+            isFresh && enclosure == nil
+            ? WorkerResources.firstRequestTime : WorkerResources.lastRequestTime
+        return resources.loop.now &- restsSince < time
     }
 
     /// Closes a resting connection for good.
