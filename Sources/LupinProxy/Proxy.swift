@@ -63,12 +63,9 @@ public final class Proxy: Sendable {
     ) async throws(StartFailure) {
         Proxy.prepareProcess()
         let maker = ListenerMaker(clock: clock, logger: logger, verify: verify)
-        let listeners = try maker.listeners(for: configuration.settings.listeners).all
-        let issuer = LeafIssuer(
-            configuration.settings.intercept.authority,
-            environment,
-            logger: logger
-        )
+        let settings = configuration.settings
+        let listeners = try maker.listeners(for: settings.listeners).all
+        let issuer = LeafIssuer(settings.intercept.authority, environment, logger: logger)
         try Proxy.prepare(issuer, for: configuration)
         let digest = KeyedDigest()
         let snapshot = Snapshot(
@@ -76,11 +73,11 @@ public final class Proxy: Sendable {
             listeners: listeners.map(\.socket.address),
             issuer: issuer,
             digest: digest,
-            anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
+            anchors: SharedAnchors(settings.upstream.tls.roots, environment),
             environment: environment,
             logsSecrets: logsSecrets
         )
-        let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
+        let records = try Proxy.openRecords(settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
                 snapshot: snapshot,
@@ -96,7 +93,7 @@ public final class Proxy: Sendable {
                 siblingFolders: siblingFolders,
                 hooks: hooks
             )
-            let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
+            let count = settings.workers ?? min(4, SystemCall.processorCount)
             (controlThread, threads) = try Proxy.startThreads(count, clock: clock)
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)

@@ -132,8 +132,10 @@ final class TelemetryExporter {
     private func work(_ export: ExportSettings) async {
         await collect(export)
         send(export)
-        guard loop.now >= nextMetrics, let lane = lanes[.metrics], !lane.isBusy else { return }
-        if let every = export.metrics { nextMetrics = loop.deadline(in: every) }
+        guard loop.now >= nextMetrics, let lane = lanes[.metrics] else { return }
+        nextMetrics = export.metrics.map { loop.deadline(in: $0) } ?? .max
+        // Figures that find the lane busy are left out: the next ones say it all.
+        guard !lane.isBusy else { return }
         let metrics = await ProxyMetrics(shared, workers).all
         guard !lane.isBusy else { return }
         let now = SystemCall.wallMicroseconds()
