@@ -63,6 +63,8 @@ package final class Plan: Sendable {
     /// Whether the exchange is kept with its bodies; nil is as the settings say: not.
     package let capture: CaptureRule?
     /// Whether a trace begins with the request; false never traces, nil is as the settings say.
+    ///
+    /// The field is added to each attempt as it is sent, so no adapter has to run for it.
     package let trace: Bool?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
@@ -134,7 +136,6 @@ package final class Plan: Sendable {
             switch key {
             // They select requests, routes or log options, or copy what passes.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy, .capture: break
-            // The field of `trace` is added to each attempt as it is sent: no adapter has to run.
             case .trust, .clientCert, .tls, .trace: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
