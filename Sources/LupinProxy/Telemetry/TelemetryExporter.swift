@@ -81,6 +81,8 @@ final class TelemetryExporter {
     /// Runs until `finish`.
     func start() {
         let local = LoopLocal(self, of: loop.executor)
+        let executor = loop.executor
+        shared.telemetry.set(call: { executor.mailbox.post { local.value.slot.wake(.answered) } })
         Task.immediate(executorPreference: loop.executor) { await local.value.run() }
     }
 
@@ -117,6 +119,7 @@ final class TelemetryExporter {
         }
         let left = spans.count + logs.count
         if left > 0 { shared.logger.warning("telemetry: \(left) items are lost at the end") }
+        shared.telemetry.set(call: nil)
         for lane in lanes.values { lane.retire() }
         slot.retire()
         ending.retire()

@@ -222,4 +222,21 @@ struct ExportTests {
             }
         }
     }
+
+    @Test func `a burst is sent before its time`() async throws {
+        try await Collector.run { collector in
+            let rules = Self.settings(collector.url)
+            try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                let client = try proxy.client()
+                let request = "GET \(origin.url()) HTTP/1.1\r\nHost: \(origin.authority)\r\n\r\n"
+                for _ in 0..<6 {
+                    try client.send(String(repeating: request, count: 100))
+                    for _ in 0..<100 { #expect(try client.response().status == 200) }
+                }
+                // Time stands still.
+                try eventually("messages") { collector.spans.count >= 1024 }
+            }
+        }
+    }
 }
