@@ -67,7 +67,8 @@ public final class Proxy: Sendable {
     ) async throws(StartFailure) {
         Proxy.prepareProcess()
         let maker = ListenerMaker(clock: clock, logger: logger, verify: verify, passed: passed)
-        let listeners = try maker.firstListeners(configuration.settings, environment)
+        let settings = configuration.settings
+        let listeners = try maker.firstListeners(settings, environment)
         let issuer = try Proxy.issuer(for: configuration, environment, logger)
         let digest = KeyedDigest()
         let snapshot = Snapshot(
@@ -75,11 +76,11 @@ public final class Proxy: Sendable {
             listeners: listeners.map(\.socket.address),
             issuer: issuer,
             digest: digest,
-            anchors: SharedAnchors(configuration.settings.upstream.tls.roots, environment),
+            anchors: SharedAnchors(settings.upstream.tls.roots, environment),
             environment: environment,
             logsSecrets: logsSecrets
         )
-        let records = try Proxy.openRecords(configuration.settings.log, logger: logger)
+        let records = try Proxy.openRecords(settings.log, logger: logger)
         do throws(SystemError) {
             shared = Shared(
                 snapshot: snapshot,
@@ -96,7 +97,7 @@ public final class Proxy: Sendable {
                 hasSuccessor: !passed.isEmpty,
                 hooks: hooks
             )
-            let count = configuration.settings.workers ?? min(4, SystemCall.processorCount)
+            let count = settings.workers ?? min(4, SystemCall.processorCount)
             (controlThread, threads) = try Proxy.startThreads(count, clock: clock)
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)

@@ -36,6 +36,7 @@ package enum Redirection: Sendable, Equatable {
         guard words.count == 3, let number = NumberReader.unsigned(words[1], max: last),
             var address = NodeAddress(words[2])
         else { return nil }
+        // Bounded: less than the number of slots.
         let slot = Int(number)
         if address.host.isEmpty { address.host = asked.host }
         switch words[0] {

@@ -128,6 +128,13 @@ package struct RequestPreview: Sendable {
         if let step = plan.compress {
             notes.append("a body is sent with \(step.summary) where its size and coding allow")
         }
+        if let trace = plan.trace {
+            notes.append(
+                trace
+                    ? "traceparent names lupin's span, where telemetry exports traces"
+                    : "it is not traced, and traceparent passes untouched"
+            )
+        }
         if let delay = plan.delay {
             notes.append(
                 "every attempt waits \(UnitText.duration(delay.milliseconds)) before it is sent"

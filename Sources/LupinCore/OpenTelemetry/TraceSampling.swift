@@ -72,6 +72,7 @@ package struct TraceShare: Hashable, Sendable {
         }
         digits += String(repeating: "0", count: decimals - digits.utf8.count)
         guard let rest = NumberReader.unsigned(digits, max: Self.whole) else { return nil }
+        // Bounded: by 1000 with six decimals, and a million.
         let scale = (0..<decimals).reduce(UInt64(1)) { result, _ in result * 10 }
         return whole * scale + rest
     }

@@ -63,6 +63,8 @@ package final class Plan: Sendable {
     /// Whether the exchange is kept with its bodies; nil is as the settings say: not.
     package let capture: CaptureRule?
     /// Whether a trace begins with the request; false never traces, nil is as the settings say.
+    ///
+    /// The field is added to each attempt as it is sent, so no adapter has to run for it.
     package let trace: Bool?
     /// nil inherits `upstream.proxy`.
     package let proxy: UpstreamProxy?
@@ -127,7 +129,6 @@ package final class Plan: Sendable {
         clientCertificate = acting.last { $0.clientCertificate != nil }?.clientCertificate
         tls = acting.last { !$0.tls.isEmpty }?.tls ?? TLSOverrides()
         capture = acting.last { $0.capture != nil }?.capture
-        // A tunnel may be traced, too, but nothing is sent along inside it.
         trace = rules.last { $0.trace != nil }?.trace
         cookieJar = acting.last { $0.cookieJar != nil }?.cookieJar ?? nil
         var demands: Demands = []
@@ -135,9 +136,7 @@ package final class Plan: Sendable {
             switch key {
             // They select requests, routes or log options, or copy what passes.
             case .name, .match, .stop, .intercept, .log, .timeouts, .proxy, .capture: break
-            // The field is added to each attempt as it is sent, so no adapter has to run.
-            case .trace: break
-            case .trust, .clientCert, .tls: break
+            case .trust, .clientCert, .tls, .trace: break
             // The request asks for the whole body, in a coding that can be undone.
             case .response: if !responseEdits.isEmpty { demands.insert(.adapting) }
             case .request: for steps in traits { demands.formUnion(steps.demands) }

@@ -123,6 +123,7 @@ package struct SharedServer: Sendable, Hashable {
         guard let number = NumberReader.unsigned(text, max: databaseMax) else {
             throw Problem(message: "the database of a server is a number from 0 to \(databaseMax)")
         }
+        // Bounded: `databaseMax`.
         return Int(number)
     }
 

@@ -60,7 +60,7 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
             guard let number = NumberReader.unsigned(text, max: UInt64(Int64.max)) else {
                 return nil
             }
-            life = Int64(number)
+            life = Int64(clamping: number)
         }
         self.init(serial: serial, accessToken: token, expiresIn: life, refreshToken: parts[3])
     }

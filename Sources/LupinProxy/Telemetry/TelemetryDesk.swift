@@ -13,6 +13,8 @@ enum TelemetrySignal: String, CaseIterable, Sendable {
 final class TelemetryDesk: Sendable {
     /// Exchanges that may wait for the exporter.
     static let exchangesMax = 2048
+    /// When so many wait, the exporter is called before its time.
+    private static let hurry = 512
 
     /// What became of the items of one signal.
     struct Counts: Sendable {
@@ -25,18 +27,25 @@ final class TelemetryDesk: Sendable {
         var waiting: [TracedExchange] = []
         var dropped: UInt64 = 0
         var counts: [TelemetrySignal: Counts] = [:]
+        var call: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
     /// Hands over exchanges.
     func submit(_ exchanges: [TracedExchange]) {
-        state.withLock { state in
-            let room = max(0, Self.exchangesMax - state.waiting.count)
+        let call = state.withLock { state in
+            let before = state.waiting.count
+            let room = max(0, Self.exchangesMax - before)
             state.waiting += exchanges.prefix(room)
             state.dropped &+= UInt64(max(0, exchanges.count - room))
+            return before < Self.hurry && state.waiting.count >= Self.hurry ? state.call : nil
         }
+        call?()
     }
+
+    /// Sets what calls the exporter, from any thread; nil when it ends.
+    func set(call: (@Sendable () -> Void)?) { state.withLock { $0.call = call } }
 
     /// Takes the first of those that wait.
     func take(atMost count: Int) -> [TracedExchange] {

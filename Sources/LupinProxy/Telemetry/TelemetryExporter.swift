@@ -81,6 +81,8 @@ final class TelemetryExporter {
     /// Runs until `finish`.
     func start() {
         let local = LoopLocal(self, of: loop.executor)
+        let executor = loop.executor
+        shared.telemetry.set(call: { executor.mailbox.post { local.value.slot.wake(.answered) } })
         Task.immediate(executorPreference: loop.executor) { await local.value.run() }
     }
 
@@ -117,6 +119,7 @@ final class TelemetryExporter {
         }
         let left = spans.count + logs.count
         if left > 0 { shared.logger.warning("telemetry: \(left) items are lost at the end") }
+        shared.telemetry.set(call: nil)
         for lane in lanes.values { lane.retire() }
         slot.retire()
         ending.retire()
@@ -132,8 +135,10 @@ final class TelemetryExporter {
     private func work(_ export: ExportSettings) async {
         await collect(export)
         send(export)
-        guard loop.now >= nextMetrics, let lane = lanes[.metrics], !lane.isBusy else { return }
-        if let every = export.metrics { nextMetrics = loop.deadline(in: every) }
+        guard loop.now >= nextMetrics, let lane = lanes[.metrics] else { return }
+        nextMetrics = export.metrics.map { loop.deadline(in: $0) } ?? .max
+        // Figures that find the lane busy are left out: the next ones say it all.
+        guard !lane.isBusy else { return }
         let metrics = await ProxyMetrics(shared, workers).all
         guard !lane.isBusy else { return }
         let now = SystemCall.wallMicroseconds()

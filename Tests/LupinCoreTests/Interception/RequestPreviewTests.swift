@@ -15,10 +15,14 @@ import Testing
         to request: SampleRequest?,
         labels: [String] = [],
         tokens: [TokenDefinition] = [],
-        via: String? = nil
+        via: String? = nil,
+        trace: Bool? = nil
     ) throws -> RequestPreview {
         let request = try #require(request)
-        let rule = Rule.named("r") { $0.steps = steps }.labellingSecrets(labels)
+        let rule = Rule.named("r") { rule in
+            rule.steps = steps
+            rule.trace = trace
+        }.labellingSecrets(labels)
         let rules = RuleSet([rule])
         return RequestPreview(
             of: request.head,
@@ -173,5 +177,14 @@ import Testing
         )
         #expect(preview.steps.dropped.map(\.step) == ["set b"])
         #expect(preview.notes == ["every attempt waits 2s before it is sent"])
+    }
+
+    @Test func `what becomes of a trace is told`() throws {
+        let request = SampleRequest()
+        let on = try preview([], to: request, trace: true)
+        #expect(on.notes == ["traceparent names lupin's span, where telemetry exports traces"])
+        let off = try preview([], to: request, trace: false)
+        #expect(off.notes == ["it is not traced, and traceparent passes untouched"])
+        #expect(try preview([], to: request).notes.isEmpty)
     }
 }

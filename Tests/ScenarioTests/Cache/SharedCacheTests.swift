@@ -351,7 +351,7 @@ struct SharedCacheTests {
                 try connection.reply(200, "Cache-Control: max-age=600", body: "once")
                 #expect(try leader.response().bodyText == "once")
                 let answer = try follower.response()
-                #expect(answer.bodyText == "once" && answer.caching.contains("collapsed"))
+                #expect(answer.bodyText == "once" && answer.isShared)
                 #expect(!origin.hasWaiting)
             }
         }

@@ -227,4 +227,23 @@ struct TraceTests {
             }
         }
     }
+
+    @Test func `the wait for a token is a span of its own`() async throws {
+        let server = try TokenServer(life: 3600)
+        defer { server.stop() }
+        try await Collector.run { collector in
+            let settings = Self.settings(collector, ", traces: 100%")
+            try await ProxyFixture.run(TokenRefreshTests.rules(server, settings)) { proxy in
+                let origin = try proxy.guardedOrigin(Accepted(["t1"]))
+                #expect(try proxy.client().get(origin.url("/api/a")).status == 200)
+            }
+            let spans = collector.spans
+            #expect(spans.map(\.name) == ["GET", "token", "GET"])
+            #expect(spans[1]["lupin.token.name"] == "me")
+            #expect(spans[1].parent == spans[0].id)
+            #expect(spans[0]["lupin.token.action"] == "refreshed")
+            // The request to the token server is lupin's own: it is no attempt of the exchange.
+            #expect(spans.filter(\.isClient).count == 1)
+        }
+    }
 }

@@ -1,0 +1,38 @@
+// The rows of `telemetry` in the settings table.
+
+extension SettingsTable {
+    /// The keys of `telemetry`, in the order of the file.
+    static let telemetry: [Setting] = [
+        .special(
+            .telemetryURL,
+            .text("auto, off or a URL"),
+            "auto",
+            "an OpenTelemetry collector; auto: $OTEL_EXPORTER_OTLP_ENDPOINT, if that is set"
+        ),
+        .special(
+            .telemetryHeaders,
+            .map("names and values"),
+            "{}",
+            "fields for the collector, such as {api-key: \"${env:KEY}\"}"
+        ),
+        .special(
+            .telemetryTraces,
+            .text("auto, off or a share"),
+            "auto",
+            "traces that begin here and are kept, such as 5%; auto: $OTEL_TRACES_SAMPLER, else 5%"
+        ),
+        .durationOrNone(
+            "telemetry.otlp.metrics",
+            \.telemetry.metrics,
+            1000...3_600_000,
+            "how often counters and durations are sent"
+        ),
+        .choice("telemetry.otlp.logs", \.telemetry.logs, "on: a log record for every exchange"),
+        .special(
+            .telemetryPrometheus,
+            .text("off or address:port"),
+            "off",
+            "serves /metrics alone, to whoever reaches it"
+        ),
+    ]
+}
