@@ -171,6 +171,8 @@ struct StageLogTests {
             // The next bytes must not be read in this turn, which goes by the time before.
             try proxy.settle()
             try clock.advance(by: .seconds(1))
+            // Nor in a turn that began before this second.
+            try proxy.settle()
             try connection.send("5678")
             #expect(try socket.receive(exactly: 4) == Array("5678".utf8))
             let sending = TestThread {
