@@ -15,8 +15,8 @@ package enum NetworkRoutes {
     /// block.
     package static func hasDefault() -> Bool {
         hasDefault(
-            ipv4: ProcessFiles.content(of: "/proc/net/route", bytesMax: tableBytesMax),
-            ipv6: ProcessFiles.content(of: "/proc/net/ipv6_route", bytesMax: tableBytesMax)
+            ipv4: ProcessFiles.content(of: "/proc/self/net/route", bytesMax: tableBytesMax),
+            ipv6: ProcessFiles.content(of: "/proc/self/net/ipv6_route", bytesMax: tableBytesMax)
         )
     }
 

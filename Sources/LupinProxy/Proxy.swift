@@ -94,7 +94,7 @@ public final class Proxy: Sendable {
                 threads: try HelperThreads(),
                 environment: environment,
                 siblingFolders: siblingFolders,
-                hasSuccessor: !passed.isEmpty,
+                hasSuccessor: passed.serves(settings.listeners),
                 hooks: hooks
             )
             let count = settings.workers ?? min(4, SystemCall.processorCount)
@@ -102,9 +102,7 @@ public final class Proxy: Sendable {
         } catch {
             throw StartFailure(message: error.message, isBindFailure: false)
         }
-        workers = threads.map { [shared, threads] in
-            Worker(executor: $0.executor, shared: shared, workerCount: threads.count)
-        }
+        workers = Proxy.makeWorkers(threads, shared)
         let surroundings = Control.Surroundings(
             source: source,
             about: about,
@@ -116,6 +114,10 @@ public final class Proxy: Sendable {
         )
         control = await Proxy.makeControl(controlThread.executor, shared, workers, surroundings)
         try await begin(listeners)
+    }
+
+    private static func makeWorkers(_ threads: [LoopThread], _ shared: Shared) -> [Worker] {
+        threads.map { Worker(executor: $0.executor, shared: shared, workerCount: threads.count) }
     }
 
     /// Starts all workers; when one fails, stops everything.

@@ -9,9 +9,11 @@ package struct ReplyReader: ~Copyable {
     private let reader: UnsafeMutablePointer<redisReader>
     private let bytesMax: Int
     private var isBroken = false
+    /// Bytes since the end of the last reply: elements of a list that has no end count, too.
+    private var unfinished = 0
 
     /// The largest list that lupin asks for: the ranges of a cluster's slots.
-    private static let elementsMax = 65536
+    private static let elementsMax = Int(HIREDIS_ELEMENTS_MAX)
 
     /// - Parameter bytesMax: The bytes of one reply that may be held.
     /// - Throws: `memory`.
@@ -19,6 +21,8 @@ package struct ReplyReader: ~Copyable {
         // Safety: the call has no conditions.
         guard let reader = unsafe redisReaderCreate() else { throw .memory }
         unsafe self.reader = reader
+        // A server may announce more elements than there is memory for.
+        unsafe hiredis_limit_lists(reader)
         self.bytesMax = bytesMax
     }
 
@@ -28,7 +32,11 @@ package struct ReplyReader: ~Copyable {
     ///
     /// - Throws: `tooLong` when more than `bytesMax` bytes wait to become a reply, `memory`.
     package mutating func feed(_ bytes: Span<UInt8>) throws(RedisProblem) {
-        guard !isBroken, heldCount <= bytesMax - bytes.count else { throw .tooLong }
+        // A feed may end one reply and hold many more.
+        guard !isBroken, unfinished + bytes.count <= max(bytesMax, bytes.count) else {
+            throw .tooLong
+        }
+        unfinished += bytes.count
         // Safety: hiredis copies the bytes of the span.
         let code = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe redisReaderFeed(reader, bytes.baseAddress, bytes.count)
@@ -46,6 +54,7 @@ package struct ReplyReader: ~Copyable {
         let code = unsafe redisReaderGetReply(reader, &found)
         guard code == REDIS_OK else { throw fail() }
         guard let reply = unsafe found else { return nil }
+        unfinished = heldCount
         defer { unsafe freeReplyObject(reply) }
         // Safety: the reader's default functions make redisReply structures.
         return unsafe convert(reply.assumingMemoryBound(to: redisReply.self).pointee)

@@ -64,6 +64,7 @@ package struct SlotMap: Sendable, Equatable {
     package init?(slots reply: RedisReply, asked: NodeAddress) {
         guard case .list(let ranges) = reply, !ranges.isEmpty else { return nil }
         owners = Array(repeating: -1, count: HashSlot.count)
+        var total = 0
         for range in ranges {
             guard case .list(let parts) = range, parts.count >= 3,
                 let first = parts[0].number, let last = parts[1].number,
@@ -74,6 +75,9 @@ package struct SlotMap: Sendable, Equatable {
             let host = node[0].bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
             let address = NodeAddress(host: host.isEmpty ? asked.host : host, port: port)
             guard let index = place(of: address) else { return nil }
+            // Bounded: both are slots. Each slot has one node.
+            total += Int(last - first) + 1
+            guard total <= HashSlot.count else { return nil }
             for slot in Int(first)...Int(last) { owners[slot] = index }
         }
     }

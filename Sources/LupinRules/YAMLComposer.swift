@@ -28,8 +28,10 @@ struct YAMLComposer {
 
     private let events: YAMLEvents
     private(set) var duplicates: [Duplicate] = []
-    /// The latest node of each anchor: a name may be used again.
-    private var anchors: [String: ComposedNode] = [:]
+    /// The latest node of each anchor, and how deep it is: a name may be used again.
+    private var anchors: [String: (node: ComposedNode, height: Int)] = [:]
+    /// How deep the node is that was composed last.
+    private var height = 0
 
     init(_ text: String) throws(YAMLFailure) { events = try YAMLEvents(text) }
 
@@ -60,12 +62,16 @@ struct YAMLComposer {
         let anchor: String?
         switch event.kind {
         case .alias(let name):
-            guard let node = anchors[name] else {
+            guard let (node, height) = anchors[name] else {
                 throw .syntax(problem: "undefined alias", place: event.place, opening: nil)
             }
+            // Aliases of aliases would make a tree that is deeper than any text.
+            guard depth + height < Self.depthMax else { throw .tooDeep(event.place) }
+            self.height = height
             return node
         case .scalar(let text, let isPlain, let name):
             node = .scalar(text, isPlain: isPlain, event.place)
+            height = 0
             anchor = name
         case .listStart(let name):
             node = .list(try items(depth: depth + 1), event.place)
@@ -77,17 +83,21 @@ struct YAMLComposer {
             throw .syntax(problem: "did not find a value", place: event.place, opening: nil)
         }
         // Behind its content: what an anchor names can't contain its own alias.
-        if let anchor { anchors[anchor] = node }
+        if let anchor { anchors[anchor] = (node, height) }
         return node
     }
 
     private mutating func items(depth: Int) throws(YAMLFailure) -> [ComposedNode] {
         var items: [ComposedNode] = []
+        var highest = 0
         while true {
             let event = try events.next()
-            if event.kind == .listEnd { return items }
+            if event.kind == .listEnd { break }
             items.append(try node(from: event, depth: depth))
+            highest = max(highest, height + 1)
         }
+        height = highest
+        return items
     }
 
     private mutating func entries(
@@ -95,22 +105,24 @@ struct YAMLComposer {
     ) throws(YAMLFailure) -> [(key: ComposedNode, value: ComposedNode)] {
         var entries: [(key: ComposedNode, value: ComposedNode)] = []
         var places: [String: Place] = [:]
-        var found: [Duplicate] = []
+        var highest = 0
         while true {
             let event = try events.next()
             if event.kind == .mapEnd { break }
             let key = try node(from: event, depth: depth)
+            highest = max(highest, height + 1)
             let value = try node(from: try events.next(), depth: depth)
+            highest = max(highest, height + 1)
             if case .scalar(let name, _, _) = key {
                 if let first = places[name] {
-                    found.append(Duplicate(name: name, first: first, second: event.place))
+                    duplicates.append(Duplicate(name: name, first: first, second: event.place))
                     continue
                 }
                 places[name] = event.place
             }
             entries.append((key, value))
         }
-        duplicates += found
+        height = highest
         return entries
     }
 }

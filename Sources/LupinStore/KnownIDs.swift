@@ -44,16 +44,15 @@ struct KnownIDs {
 
         /// nil where a digit is none; of more than 16 digits the first 16 are compared.
         init?(_ digits: String) {
+            // Digits of one byte each: the shift below goes by their number.
+            guard digits.utf8.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) else { return nil }
             let first = digits.prefix(16)
             let unused = UInt64(64 - 4 * first.utf8.count)
             mask = UInt64.max << unused
             if first.isEmpty {
                 value = 0
             } else {
-                guard first == first.lowercased(), let number = NumberReader.hexadecimal(first)
-                else {
-                    return nil
-                }
+                guard let number = NumberReader.hexadecimal(first) else { return nil }
                 value = number << unused
             }
         }

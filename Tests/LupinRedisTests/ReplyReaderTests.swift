@@ -53,6 +53,16 @@ struct ReplyReaderTests {
         }
     }
 
+    @Test func `a list that is announced too long, or never ends, is refused`() throws {
+        #expect(throws: RedisProblem.self) { try read([Array("*2147483647\r\n:1\r\n".utf8)]) }
+        #expect(throws: RedisProblem.self) { try read([Array("*65537\r\n:1\r\n".utf8)]) }
+        let element = Array(":1\r\n".utf8)
+        let endless = [Array("*65536\r\n".utf8)] + Array(repeating: element, count: 2000)
+        #expect(throws: RedisProblem.tooLong) { try read(endless, bytesMax: 4000) }
+        let long = Array("*65536\r\n".utf8) + (0..<65536).flatMap { _ in element }
+        #expect(try read([long], bytesMax: 1 << 20).count == 1)
+    }
+
     @Test func `a reply that is longer than what may be held is refused`() throws {
         let begun = Array("$100000\r\n".utf8) + [UInt8](repeating: 0x61, count: 2000)
         #expect(try read([begun], bytesMax: 4000) == [])

@@ -50,6 +50,10 @@ struct SlotMapTests {
             .list([.list([.integer(0), .integer(1), node("a", 70000)])]),
             .list([.list([.integer(0), .integer(1), node("a", 0)])]),
             .list([.list([.integer(0), .integer(1), .list([])])]),
+            .list([
+                .list([.integer(0), .integer(16383), node("a", 1)]),
+                .list([.integer(0), .integer(0), node("a", 1)]),
+            ]),
         ]
         for reply in replies { #expect(SlotMap(slots: reply, asked: asked) == nil, "\(reply)") }
     }

@@ -201,6 +201,19 @@ struct CaptureFileTests {
         #expect(first == 6)
     }
 
+    @Test(arguments: [
+        "\u{E9}\u{E9}\u{E9}\u{E9}\u{E9}\u{E9}\u{E9}\u{E9}\u{E9}", "x", "0A", "-1", " 0", "\u{1F41B}",
+        String(repeating: "\u{E9}", count: 100),
+    ])
+    func `a text that is no beginning of an ID finds nothing`(text: String) throws {
+        let file = try folder.open()
+        try file.put(exchange(1))
+        #expect(try file.exchanges(withPrefix: text, limit: 9) == [])
+        #expect(try file.exchanges(withPrefix: "", limit: 9).count == 1)
+        #expect(try file.exchanges(withPrefix: exchange(1).id, limit: 9).count == 1)
+        #expect(try file.exchanges(withPrefix: exchange(1).id + "0", limit: 9) == [])
+    }
+
     @Test func `many are passed in their order, and may be read while they are`() throws {
         let file = try folder.open()
         var batch = CaptureBatch()

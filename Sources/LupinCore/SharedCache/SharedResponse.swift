@@ -8,7 +8,7 @@ extension CachePolicy {
         if !isShared { return "its mode is private" }
         if !isForAll { return "credentials separate the responses" }
         // What the origin says of one user may not be in the stored head any more.
-        guard ignored.isDisjoint(with: [.noStore, .private, .cookies]) else {
+        guard ignored.isDisjoint(with: [.noStore, .private, .cookies, .vary]) else {
             return "it ignores what the origin says of one user"
         }
         return nil

@@ -4,6 +4,8 @@
 package struct SharedTokenState: Sendable, Equatable, Concealed {
     /// Distinguishes this response from those before it.
     package var serial: String
+    /// How many responses there were, with this one: a smaller number is an older state.
+    package var generation: UInt64
     package var accessToken: String
     /// The life of the access token when it was issued, in seconds; nil if unknown.
     package var expiresIn: Int64?
@@ -12,11 +14,13 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
 
     package init(
         serial: String,
+        generation: UInt64,
         accessToken: String,
         expiresIn: Int64?,
         refreshToken: String?
     ) {
         self.serial = serial
+        self.generation = generation
         self.accessToken = accessToken
         self.expiresIn = expiresIn
         self.refreshToken = refreshToken
@@ -27,7 +31,8 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
         let life = expiresIn.map { Array(String($0).utf8) }
         var bytes = Array("lupin-t1".utf8)
         for part in [
-            Array(serial.utf8), Array(accessToken.utf8), life, refreshToken.map { Array($0.utf8) },
+            Array(serial.utf8), Array(String(generation).utf8), Array(accessToken.utf8), life,
+            refreshToken.map { Array($0.utf8) },
         ] {
             bytes.append(0x0A)
             guard let part else {
@@ -42,7 +47,7 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
     /// Reads `encoded`; nil where it is none.
     package init?(encoded: [UInt8]) {
         let lines = encoded.split(separator: 0x0A, omittingEmptySubsequences: false)
-        guard lines.count == 5, lines[0].elementsEqual("lupin-t1".utf8) else { return nil }
+        guard lines.count == 6, lines[0].elementsEqual("lupin-t1".utf8) else { return nil }
         var parts: [String?] = []
         for line in lines.dropFirst() {
             if line.elementsEqual([0x2D]) {
@@ -52,17 +57,23 @@ package struct SharedTokenState: Sendable, Equatable, Concealed {
             guard let text = Self.text(line) else { return nil }
             parts.append(text)
         }
-        guard let serial = parts[0], let token = parts[1], !serial.isEmpty, !token.isEmpty else {
-            return nil
-        }
+        guard let serial = parts[0], let token = parts[2], !serial.isEmpty, !token.isEmpty,
+            let generation = parts[1].flatMap({ NumberReader.unsigned($0) })
+        else { return nil }
         var life: Int64?
-        if let text = parts[2] {
+        if let text = parts[3] {
             guard let number = NumberReader.unsigned(text, max: UInt64(Int64.max)) else {
                 return nil
             }
             life = Int64(clamping: number)
         }
-        self.init(serial: serial, accessToken: token, expiresIn: life, refreshToken: parts[3])
+        self.init(
+            serial: serial,
+            generation: generation,
+            accessToken: token,
+            expiresIn: life,
+            refreshToken: parts[4]
+        )
     }
 
     private static func text(_ digits: ArraySlice<UInt8>) -> String? {

@@ -39,6 +39,7 @@ extension Exchange {
             }
         }
         guard let storing else {
+            if use.outdated != nil { unshare(use) }
             dropOutdated(use)
             if use.status.forward != .method { use.status.detail = refusal?.token }
             // A method that is never stored does not show whether GET responses can be.
@@ -264,7 +265,7 @@ extension Exchange {
                 policy: use.policy,
                 mayLieOnDisk: disk != nil
             )
-            if let content { share(facts, content, use) }
+            share(facts, content, use)
             if content == nil { disk?.commit(body, as: response) }
             land(use, .landed)
         } else {

@@ -153,6 +153,7 @@ extension Exchange {
             if i == served { result = newer }
             guard mayBeKept, !isContradicted(use.candidates[i], by: response) else {
                 store.remove([use.candidates[i]])
+                unshare(use)
                 continue
             }
             store.update(use.candidates[i], newer, policy: use.policy)
@@ -175,7 +176,9 @@ extension Exchange {
         let store = resources.shared.responses
         switch use.candidates[selected].facts.effect(ofHead: head) {
         case .none: break
-        case .invalidate: store.remove([use.candidates[selected]])
+        case .invalidate:
+            store.remove([use.candidates[selected]])
+            unshare(use)
         case .update: _ = renew(use, [selected], by: head, selected)
         }
     }

@@ -33,7 +33,10 @@ extension Exchange {
                 try await loadFromDisk(use, disk)
             }
             if try await answerFromStore(use, to: target) { return }
-            guard use.asked.mayForward else { return try await answerNothingStored(use) }
+            guard use.asked.mayForward else {
+                if use.shared == nil, try await answerFromOthers(use, to: target) { return }
+                return try await answerNothingStored(use)
+            }
             guard mayWait, let (flight, isLeader) = store.join(use.key, now: slot.loop.now) else {
                 break
             }
@@ -69,12 +72,12 @@ extension Exchange {
         guard let client = sharedTier(for: use) else { return false }
         var isServed = false
         do throws(LupinError) {
-            var isThere = try await loadFromShared(use, client)
+            let isFound = try await loadFromShared(use, client)
+            var isThere = isFound && isServable(use)
             if !isThere, use.flight != nil { isThere = try await awaitOthers(use, client) }
-            if isThere {
-                land(use, .landed)
-                isServed = try await answerFromStore(use, to: target)
-            }
+            if isThere { land(use, .landed) }
+            // Also what only helps to ask the origin: then whoever waits goes on waiting.
+            if isThere || isFound { isServed = try await answerFromStore(use, to: target) }
         } catch {
             land(use, .released)
             throw error

@@ -40,6 +40,8 @@ final class Control {
     private let sweeping: ParkingSlot
     /// What open inspectors want captured, and the slot in which the end of a hold is awaited.
     private var holds = CaptureHolds()
+    /// The hosts of holds by which exchanges are captured now.
+    private var adoptedHolds: [String] = []
     private let holding: ParkingSlot
     /// The slot in which the watchdog's task waits.
     private let beating: ParkingSlot
@@ -227,7 +229,9 @@ final class Control {
             return .unchanged(version: configuration.version)
         }
         do throws(ReloadFailure) {
-            try await adopt(configuration.capturing(shared.captures.hosts + holds.hosts))
+            let held = holds.hosts
+            try await adopt(configuration.capturing(shared.captures.hosts + held))
+            adoptedHolds = held
         } catch {
             return tell(.rejected(errors: error.errors))
         }
@@ -278,14 +282,20 @@ final class Control {
             holds.end(name)
         }
         holding.wake(.answered)
-        if holds.hosts != before { try await adoptCaptured() }
+        // Also where an earlier adoption failed, so that a hold that is told works.
+        if holds.hosts != before || adoptedHolds != holds.hosts { try await adoptCaptured() }
     }
 
     /// Ends the holds of inspectors that are gone.
     private func endHolds() async {
         while !isStopping {
-            _ = await holding.park(for: .answered | .cut, until: holds.nextEnd ?? .max)
-            if holds.expire(now: loop.now) { try? await adoptCaptured() }
+            var next = holds.nextEnd ?? .max
+            if adoptedHolds != holds.hosts { next = min(next, loop.deadline(in: Self.retryTime)) }
+            let woken = await holding.park(for: .answered | .cut, until: next)
+            let hasExpired = holds.expire(now: loop.now)
+            // Whoever began or renewed a hold adopts it; a failure is tried again later.
+            let isDue = woken == .timedOut && adoptedHolds != holds.hosts
+            if hasExpired || isDue { try? await adoptCaptured() }
         }
         holding.retire()
     }
@@ -295,8 +305,13 @@ final class Control {
         guard !isStopping else { throw ReloadFailure([Self.isOver]) }
         isReloading = true
         defer { endTurn() }
-        try await adopt(written.capturing((hosts ?? shared.captures.hosts) + holds.hosts))
+        let held = holds.hosts
+        try await adopt(written.capturing((hosts ?? shared.captures.hosts) + held))
+        adoptedHolds = held
     }
+
+    /// How long after a failure the hosts of holds are tried again.
+    private static let retryTime = Duration.seconds(5)
 
     private func awaitTurn() async {
         while isReloading {

@@ -20,6 +20,13 @@ package struct PassedListeners: Sendable {
         sockets.first { $0.place == .address(address) }
     }
 
+    /// Whether clients of the proxy wait in a socket while lupin starts again.
+    func serves(_ listeners: [ListenerSettings]) -> Bool {
+        listeners.contains { listener in
+            socket(at: SocketAddress(address: listener.address, port: listener.port)) != nil
+        }
+    }
+
     /// The socket of the admin interface for this user: the one with its name, or at its path.
     func adminSocket(at path: String?) -> PassedSocket? {
         sockets.first { socket in

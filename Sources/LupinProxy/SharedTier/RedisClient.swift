@@ -10,8 +10,7 @@ final class RedisClient {
     private let resources: WorkerResources
     private var connections: [RedisTarget: RedisConnection] = [:]
     private var slots = SlotMap()
-    /// Nodes that were told, to ask when the first one is gone.
-    private var isLearning = false
+    /// When the nodes were last asked for.
     private var learntAt: UInt64 = 0
 
     /// How often a question follows an answer that sends it elsewhere.
@@ -80,25 +79,32 @@ final class RedisClient {
     /// Drops what the store, and all machines, have for a URL.
     func drop(_ key: CacheKey) {
         let url = String(key.url)
+        tier.dropping.note(url, nowUs: resources.wallNow)
         let keys = tier.keys(of: CacheKey(stored: "\(url)\n"))
         _ = ask([RedisCommand("DEL", [keys.entry])], about: keys.entry)
         guard let message = tier.dropping.message(url) else { return }
         // No key: every node of a cluster passes it on to all.
         let publication = RedisCommand("PUBLISH", [tier.dropping.channel, message])
-        if tier.health.isWell(tier.home) {
-            send(RedisQuestion([publication], key: nil), to: tier.home)
-        }
+        send(RedisQuestion([publication], key: nil), to: anyNode)
+    }
+
+    /// A node that passes messages on: each of a cluster's does.
+    private var anyNode: RedisTarget {
+        let known = [tier.home] + slots.allNodes.compactMap(target)
+        return known.first(where: tier.health.isWell) ?? tier.home
     }
 
     /// Waits for what other machines drop, for as long as the client is open.
     fileprivate func listen() {
         let connection = RedisConnection(
-            to: tier.home,
+            to: anyNode,
             tier.server,
             resources,
             replyBytesMax: tier.replyBytesMax,
-            onMessage: { [tier, store = resources.shared.responses] message in
-                if let url = tier.dropping.url(in: message) { store.invalidate(url[...]) }
+            onMessage: { [tier, weak resources] message in
+                guard let resources, let url = tier.dropping.url(in: message) else { return }
+                tier.dropping.note(url, nowUs: resources.wallNow)
+                resources.shared.responses.invalidate(url[...])
             },
             deliver: { question, replies, _ in question.finish(replies) },
             whenClosed: { [weak self] _, _ in self?.listenAgain() }
@@ -189,7 +195,11 @@ final class RedisClient {
             tier.note(failureOf: connection.target, text, now: resources.loop.now)
             return question.fail()
         }
-        tier.noteSuccess(of: connection.target)
+        // A late answer is none: the node would slow the next request, too.
+        let limit = UInt64(clamping: tier.settings.timeout.milliseconds) &* 1000
+        if resources.loop.now &- question.askedAt <= limit {
+            tier.noteSuccess(of: connection.target)
+        }
         question.finish(replies)
     }
 
@@ -211,11 +221,12 @@ final class RedisClient {
     /// Asks who has which slots; a server that is no cluster doesn't know.
     private func learn(besides target: RedisTarget?) {
         let now = resources.loop.now
-        guard !isLearning, now >= learntAt &+ Self.learningInterval || learntAt == 0 else { return }
+        // A node that never answers must not keep others from being asked.
+        guard now >= learntAt &+ Self.learningInterval || learntAt == 0 else { return }
         let known = [tier.home] + slots.allNodes.compactMap(self.target)
         let isUsable = { [tier] node in node != target && tier.health.isWell(node) }
         guard let node = known.first(where: isUsable) else { return }
-        isLearning = true
+        learntAt = now
         let question = RedisQuestion(
             [RedisCommand("CLUSTER", [Array("SLOTS".utf8)])],
             key: nil
@@ -224,8 +235,6 @@ final class RedisClient {
     }
 
     private func learn(from question: RedisQuestion, at node: RedisTarget) {
-        isLearning = false
-        learntAt = resources.loop.now
         guard let reply = question.replies?.first,
             let map = SlotMap(slots: reply, asked: node.address)
         else { return }
@@ -234,6 +243,8 @@ final class RedisClient {
 
     /// Asks a node that failed whether it is back, so that no request has to try.
     private func probe(_ target: RedisTarget) {
+        // By a new connection: the old one may lead nowhere, and nobody would tell.
+        connections.removeValue(forKey: target)?.close()
         send(RedisQuestion([RedisCommand("PING", [])], key: nil), to: target)
         learn(besides: target)
     }

@@ -65,14 +65,17 @@ final class RedisConnection {
     /// Sends the commands of a question behind those sent before; it fails when that can't be.
     func ask(_ question: RedisQuestion, isAsking: Bool = false) {
         guard !isClosed, unsentCount < Self.unsentMax else { return question.fail() }
-        question.asked = target
+        (question.asked, question.askedAt) = (target, slot.loop.now)
+        question.isAsking = isAsking
         do throws(RedisProblem) {
-            if isAsking { try RedisCommand("ASKING", []).append(to: &unsent) }
-            for command in question.commands { try command.append(to: &unsent) }
+            for command in question.commands {
+                // It counts for the next command alone.
+                if isAsking { try RedisCommand("ASKING", []).append(to: &unsent) }
+                try command.append(to: &unsent)
+            }
         } catch {
             return question.fail()
         }
-        if isAsking { waiting.append(RedisQuestion([RedisCommand("ASKING", [])], key: nil)) }
         waiting.append(question)
         send()
     }
@@ -105,6 +108,8 @@ final class RedisConnection {
             defer { channel.close() }
             try greet()
             state = .open(channel)
+            // What it takes to connect says nothing of how quickly it answers.
+            for question in waiting { question.askedAt = slot.loop.now }
             send()
             try await read(channel)
         } catch {
@@ -184,6 +189,8 @@ final class RedisConnection {
         }
         while true {
             guard try receive(channel, &reader) else {
+                // A server may close what is idle.
+                if onMessage == nil, waiting.count == answered { return }
                 throw RedisFailure(reason: "it closed the connection")
             }
             let woken = await slot.park(
@@ -240,9 +247,10 @@ final class RedisConnection {
         guard answered < waiting.count else { throw .malformed("a reply to nothing") }
         let question = waiting[answered]
         replies.append(reply)
-        guard replies.count == question.commands.count else { return }
+        guard replies.count == question.replyCount else { return }
         var taken: [RedisReply] = []
         swap(&taken, &replies)
+        if question.isAsking { taken = taken.indices.filter { $0 % 2 == 1 }.map { taken[$0] } }
         answered += 1
         // Now and then, so that taking one costs the same however many wait.
         if answered == waiting.count || answered > 256 {

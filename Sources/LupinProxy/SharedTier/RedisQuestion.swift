@@ -16,8 +16,14 @@ final class RedisQuestion {
     private var slot: ParkingSlot?
     /// How often it was sent to another node.
     var redirections = 0
-    /// The node that was asked last.
+    /// The node that was asked last, and when, in µs of the loop's clock.
     var asked: RedisTarget?
+    var askedAt: UInt64 = 0
+    /// Sent to a node that is taking the slot over: each command is behind an ASKING.
+    var isAsking = false
+
+    /// How many replies come.
+    var replyCount: Int { isAsking ? commands.count * 2 : commands.count }
     /// Called once with the question when it is over, besides waking the task.
     private let whenOver: ((RedisQuestion) -> Void)?
 

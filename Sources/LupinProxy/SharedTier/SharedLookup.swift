@@ -42,7 +42,7 @@ extension Exchange {
     ) async throws(LupinError) -> Bool {
         guard let found, let keys = use.shared?.keys else { return false }
         switch found.entry.content {
-        case .response(let facts, let body): return take(facts, body, found.elapsedMs, use)
+        case .response(let facts, let body): return take(facts, body, found, use, client.tier)
         case .variants(let names, let series):
             use.shared?.variants = (names, series)
             let variant = VaryKey(names: names, request: use.base.head.fields)
@@ -50,7 +50,7 @@ extension Exchange {
             guard let inner = try await entry(under: key, client),
                 case .response(let facts, let body) = inner.entry.content
             else { return false }
-            return take(facts, body, inner.elapsedMs, use)
+            return take(facts, body, inner, use, client.tier)
         }
     }
 
@@ -58,17 +58,27 @@ extension Exchange {
     private func take(
         _ facts: [UInt8],
         _ body: [UInt8],
-        _ elapsedMs: Int64,
-        _ use: CacheUse
+        _ found: FoundEntry,
+        _ use: CacheUse,
+        _ tier: SharedTier
     ) -> Bool {
         let length = UInt64(body.count)
         guard let told = StoredResponse(encoded: facts.span, length: length, policy: use.policy),
-            told.sharingRefusal == nil, told.vary.matches(use.base.head.fields)
+            told.sharingRefusal == nil, told.vary.matches(use.base.head.fields),
+            // As this machine would have stored it: another one's policy may ignore Vary.
+            told.vary == VaryKey(of: told.fields, request: use.base.head.fields, policy: use.policy)
         else { return false }
-        let response = told.received(elapsedMs, before: resources.wallNow)
+        // The writer had it for a while before it had all of it.
+        let receivedUs = told.freshness.responseTimeUs
+        let heldMs = max(0, found.entry.writtenAtUs.subtractingSaturated(receivedUs)) / 1000
+        let ageMs = found.elapsedMs.addingSaturated(heldMs)
+        let response = told.received(ageMs, before: resources.wallNow)
+        let time = response.freshness.responseTimeUs
+        guard !tier.dropping.isDropped(use.key.url, since: time) else { return false }
         if let selected = use.selected {
-            let known = use.candidates[selected].facts.freshness
-            if known.responseTimeUs >= response.freshness.responseTimeUs { return false }
+            let known = use.candidates[selected].facts.freshness.responseTimeUs
+            // Our own comes back with a time that is a little off.
+            if known.addingSaturated(Self.sameTimeUs) >= time { return false }
         }
         let store = resources.shared.responses
         let cached = store.insert(
@@ -84,6 +94,9 @@ extension Exchange {
         return use.selected != nil
     }
 
+    /// Responses whose times differ by less are one and the same.
+    private static let sameTimeUs: Int64 = 100_000
+
     private struct FoundEntry {
         var entry: SharedEntry
         var elapsedMs: Int64
@@ -93,7 +106,7 @@ extension Exchange {
         under key: [UInt8],
         _ client: RedisClient
     ) async throws(LupinError) -> FoundEntry? {
-        let commands = [RedisCommand("GET", [key]), RedisCommand("PTTL", [key])]
+        let commands = [client.tier.get(key), RedisCommand("PTTL", [key])]
         guard let replies = try await ask(commands, about: key, client) else { return nil }
         return entry(replies, under: key, client.tier)
     }
@@ -103,7 +116,7 @@ extension Exchange {
         under key: [UInt8],
         _ tier: SharedTier
     ) -> FoundEntry? {
-        guard replies.count >= 2, let bytes = replies[0].bytes else { return nil }
+        guard replies.count >= 2, let bytes = replies[0].bytes, !bytes.isEmpty else { return nil }
         guard let entry = SharedEntry(bytes, under: key, tier.sign) else {
             tier.count { $0.rejected += 1 }
             return nil
@@ -141,7 +154,7 @@ extension Exchange {
             ]
         )
         let look = [
-            RedisCommand("GET", [keys.entry]), RedisCommand("PTTL", [keys.entry]),
+            client.tier.get(keys.entry), RedisCommand("PTTL", [keys.entry]),
             RedisCommand("GET", [keys.lease]),
         ]
         var pause = Self.firstPause
@@ -149,10 +162,12 @@ extension Exchange {
             guard let replies = try await ask([claim] + look, about: keys.lease, client) else {
                 return false
             }
+            // It takes no values now, so nobody's response will come.
+            if case .failure = replies[0] { return false }
             if case .status = replies[0] { use.shared?.hasLease = true }
             // Even with the lease: another one's fetch may have ended since the last look.
             let found = entry(Array(replies[1...2]), under: keys.entry, client.tier)
-            if try await take(found, use, client) {
+            if try await take(found, use, client), isServable(use) {
                 client.tier.count { $0.collapsed += 1 }
                 use.status.isCollapsed = true
                 return true
@@ -164,6 +179,16 @@ extension Exchange {
             let until = min(slot.loop.deadline(in: pause), deadline)
             while slot.loop.now < until { try await park(for: .answered, until: until) }
             pause = min(pause * 2, Self.pauseMax)
+        }
+    }
+
+    /// Whether the selected response answers the request without the origin.
+    func isServable(_ use: CacheUse) -> Bool {
+        guard let selected = use.selected else { return false }
+        let facts = use.candidates[selected].facts
+        switch facts.reuse(for: use.asked, policy: use.policy, nowUs: resources.wallNow) {
+        case .fresh, .stale(_, _, .now), .stale(_, _, .whileRevalidating): return true
+        case .stale, .validate, .incomplete, .bypass, .gatewayTimeout: return false
         }
     }
 
@@ -193,20 +218,39 @@ extension Exchange {
 
     // MARK: Storing
 
-    /// Gives a response to the other machines, if it may be shared and is not too long.
-    func share(_ facts: StoredResponse, _ content: StoredContent, _ use: CacheUse) {
+    /// Gives a response to the other machines, if it may be shared and is not too long; what they
+    /// have is dropped otherwise, since this one is newer.
+    func share(_ facts: StoredResponse, _ content: StoredContent?, _ use: CacheUse) {
+        guard sharedTier(for: use) != nil else { return }
+        if let content, isShared(facts, content, use) { return }
+        endLease(use, isAlone: true)
+        unshare(use)
+    }
+
+    /// Drops what the other machines have: the origin has said something newer.
+    func unshare(_ use: CacheUse) {
+        guard let client = sharedTier(for: use), let entry = use.shared?.keys.entry else { return }
+        _ = client.ask([RedisCommand("DEL", [entry])], about: entry)
+    }
+
+    private func isShared(
+        _ facts: StoredResponse,
+        _ content: StoredContent,
+        _ use: CacheUse
+    ) -> Bool {
         guard let client = sharedTier(for: use), let keys = use.shared?.keys,
-            facts.sharingRefusal == nil, mayLieOnDisk(facts, use)
-        else { return }
+            facts.sharingRefusal == nil, mayLieOnDisk(facts, use),
+            !client.tier.dropping.isDropped(use.key.url, since: use.requestTimeUs)
+        else { return false }
         let (tier, now) = (client.tier, resources.wallNow)
         let most = tier.settings.objectBytesMax
-        guard content.count <= UInt64(most) else { return }
+        guard content.count <= UInt64(most) else { return false }
         let lifetime = facts.sharingLifetimeMs(
             nowUs: now,
             policy: use.policy,
             max: tier.settings.lifetimeMax
         )
-        guard lifetime > 0 else { return }
+        guard lifetime > 0 else { return false }
         let response = SharedEntry(
             .response(facts: facts.encoded, body: content.joined),
             writtenAtUs: now,
@@ -216,27 +260,31 @@ extension Exchange {
         var key = keys.entry
         if !facts.vary.names.isEmpty {
             var variants = use.shared?.variants ?? ([], [])
-            if variants.names != facts.vary.names {
-                let series = resources.nextID().text
-                variants = (facts.vary.names, Array(series.utf8))
-            }
+            let isKnown = variants.names == facts.vary.names
+            if !isKnown { variants = (facts.vary.names, Array(resources.nextID().text.utf8)) }
+            use.shared?.variants = variants
             var list = response
             list.content = .variants(names: variants.names, series: variants.series)
-            commands.append(set(keys.entry, list, tier))
+            // A known series that was dropped meanwhile must not come back, with its old variants.
+            commands.append(set(keys.entry, list, tier, onlyIfThere: isKnown))
             key = tier.key(of: facts.vary, variants.series, keys)
         }
         commands.append(set(key, response, tier))
-        guard client.ask(commands, about: keys.entry) != nil else { return }
+        guard client.ask(commands, about: keys.entry) != nil else { return false }
         tier.count { $0.stored += 1 }
+        return true
     }
 
-    private func set(_ key: [UInt8], _ entry: SharedEntry, _ tier: SharedTier) -> RedisCommand {
-        RedisCommand(
-            "SET",
-            [
-                key, entry.encoded(under: key, tier.sign), Array("PX".utf8),
-                Array(String(entry.lifetimeMs).utf8),
-            ]
-        )
+    private func set(
+        _ key: [UInt8],
+        _ entry: SharedEntry,
+        _ tier: SharedTier,
+        onlyIfThere: Bool = false
+    ) -> RedisCommand {
+        let words = [
+            key, entry.encoded(under: key, tier.sign), Array("PX".utf8),
+            Array(String(entry.lifetimeMs).utf8),
+        ]
+        return RedisCommand("SET", onlyIfThere ? words + [Array("XX".utf8)] : words)
     }
 }

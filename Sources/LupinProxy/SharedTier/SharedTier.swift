@@ -1,6 +1,7 @@
 // The store that several machines share, as all workers know it: names, signatures, health, counts.
 import Logging
 import LupinCore
+import LupinRedis
 import LupinTLS
 import Synchronization
 
@@ -49,7 +50,7 @@ final class SharedTier: Sendable {
     }
 
     /// The longest reply: an object with what is said around it.
-    var replyBytesMax: Int { settings.objectBytesMax + 256 << 10 }
+    var replyBytesMax: Int { settings.objectBytesMax + (256 << 10) }
 
     // MARK: Names
 
@@ -66,6 +67,12 @@ final class SharedTier: Sendable {
         for byte in name.prefix(20) { stem.append(hex: UInt64(byte), digits: 2) }
         stem += Array("}:".utf8)
         return Keys(entry: stem + [0x65], lease: stem + [0x6C], stem: stem)
+    }
+
+    /// Asks for a value; of one that is longer than what this machine takes, only a part that has
+    /// no right signature. Nothing comes as an empty text.
+    func get(_ key: [UInt8]) -> RedisCommand {
+        RedisCommand("GETRANGE", [key, [0x30], Array(String(replyBytesMax - 4096).utf8)])
     }
 
     /// The key of one of several responses of a URL.

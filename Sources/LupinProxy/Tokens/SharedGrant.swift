@@ -13,7 +13,7 @@ struct SharedGrant {
     private let lease: [UInt8]
 
     /// How long others leave a refresh to who announced it, in ms; it covers a slow token server.
-    private static let leaseTime = "30000"
+    private static let leaseTime = "60000"
     /// How long a state is kept, in ms: longer than usual refresh tokens live unused.
     private static let lifetimeMs: Int64 = 90 * 24 * 3_600_000
     private static let pause = Duration.milliseconds(25)
@@ -39,17 +39,23 @@ struct SharedGrant {
     /// Waits until another machine has refreshed the token, or this one may.
     ///
     /// - Parameters:
-    ///   - known: The serial of the state that this machine has used; another one is newer.
+    ///   - known: The serial of the state that this machine has used.
+    ///   - generation: Its generation; a state with a smaller one is older, so that the server has
+    ///     lost something, or somebody put it back.
     ///   - deadline: In µs of the loop's clock.
     /// - Returns: What to do.
-    func turn(after known: String?, until deadline: UInt64) async -> Turn {
+    func turn(
+        after known: String?,
+        _ generation: UInt64,
+        until deadline: UInt64
+    ) async -> Turn {
         let claim = RedisCommand(
             "SET",
             [lease, [0x66], Array("NX".utf8), Array("PX".utf8), Array(Self.leaseTime.utf8)]
         )
         let look = [RedisCommand("GET", [state]), RedisCommand("PTTL", [state])]
         while true {
-            guard let replies = await ask([claim] + look) else { return .alone }
+            guard let replies = await answer([claim] + look) else { return .alone }
             let isOurs: Bool
             switch replies[0] {
             case .status: isOurs = true
@@ -57,7 +63,7 @@ struct SharedGrant {
             default: return .alone
             }
             let found = replies[1].bytes.flatMap { client.tier.token(in: $0, under: state) }
-            if let found, found.serial != known {
+            if let found, found.serial != known, found.generation >= generation {
                 let remaining = replies[2].number ?? 0
                 let elapsed = max(0, Self.lifetimeMs.subtractingSaturated(remaining))
                 if let credential = found.credential(elapsed, before: slot.loop.now) {
@@ -80,7 +86,7 @@ struct SharedGrant {
             "SET",
             [state, sealed, Array("PX".utf8), Array(String(Self.lifetimeMs).utf8)]
         )
-        guard let replies = await ask([set, RedisCommand("DEL", [lease])]) else { return false }
+        guard let replies = await answer([set, RedisCommand("DEL", [lease])]) else { return false }
         if case .status = replies[0] { return true }
         return false
     }
@@ -88,10 +94,30 @@ struct SharedGrant {
     /// Ends the turn without a new state.
     func release() { _ = client.ask([RedisCommand("DEL", [lease])], about: lease) }
 
+    /// Asks again for a while: a server that is away for a moment must not cost a refresh token.
+    private func answer(_ commands: [RedisCommand]) async -> [RedisReply]? {
+        let deadline = slot.loop.deadline(in: Self.patience)
+        while true {
+            if let replies = await ask(commands) { return replies }
+            guard slot.loop.now < deadline else { return nil }
+            let until = min(slot.loop.deadline(in: Self.pause), deadline)
+            if await slot.park(for: .cut, until: until).meets(.cut) {
+                slot.wake(.cut)
+                return nil
+            }
+        }
+    }
+
+    private static let patience = Duration.seconds(2)
+
     private func ask(_ commands: [RedisCommand]) async -> [RedisReply]? {
         guard let question = client.ask(commands, about: state, slot: slot) else { return nil }
+        var isCut = false
+        // Whoever waits next must see it, too.
+        defer { if isCut { slot.wake(.cut) } }
         return await client.replies(to: question) { until in
-            _ = await slot.park(for: .answered | .cut, until: until)
+            let woken = await slot.park(for: .answered | .cut, until: until)
+            if woken.meets(.cut) { isCut = true }
         }
     }
 }
@@ -107,9 +133,9 @@ extension OAuth2Grant {
             seedName,
         ].joined(separator: "\n")
         let shared = SharedGrant(client, identity: identity, slot: slot)
-        let known = store.sharedSerial(of: definition)
+        let (known, generation) = store.sharedState(of: definition)
         let deadline = resources.loop.deadline(in: Self.patience)
-        switch await shared.turn(after: known, until: deadline) {
+        switch await shared.turn(after: known, generation, until: deadline) {
         case .refreshed(let state, let credential):
             note(state, seed)
             return credential
@@ -122,10 +148,7 @@ extension OAuth2Grant {
             }
         case .alone:
             // With the refresh token that was last heard of: it may still be the current one.
-            let last = store.refreshToken(of: definition, seed: seed)
-            return try await fetch(last) { [store, definition] next in
-                store.keep(refreshToken: next, of: definition, seed: seed)
-            }
+            return try await refresh(from: nil, seed, shared)
         case .busy:
             let reason = "another machine does not finish its refresh"
             throw TokenFailure(.unreachable(host: source.url.origin.host.text, reason: reason))
@@ -137,7 +160,8 @@ extension OAuth2Grant {
         _ seed: String,
         _ shared: SharedGrant
     ) async throws(TokenFailure) -> Credential {
-        if let last { note(last, seed) }
+        let (_, generation) = store.sharedState(of: definition)
+        if let last, last.generation >= generation { note(last, seed) }
         let current = store.refreshToken(of: definition, seed: seed)
         var next = current
         let credential = try await fetch(current) { next = $0 }
@@ -147,6 +171,7 @@ extension OAuth2Grant {
         }
         let state = SharedTokenState(
             serial: resources.nextID().text,
+            generation: max(last?.generation ?? 0, generation) &+ 1,
             accessToken: token,
             expiresIn: life,
             refreshToken: next
@@ -167,6 +192,6 @@ extension OAuth2Grant {
             resources.shared.secrets.add(token)
             store.keep(refreshToken: token, of: definition, seed: seed)
         }
-        store.note(sharedSerial: state.serial, of: definition)
+        store.note(sharedSerial: state.serial, state.generation, of: definition)
     }
 }

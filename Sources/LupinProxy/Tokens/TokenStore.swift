@@ -23,6 +23,7 @@ final class TokenStore: Sendable {
         var rotated: (seed: String, token: String)?
         /// Which response of the server, of those that machines share, was used last.
         var sharedSerial: String?
+        var sharedGeneration: UInt64 = 0
         /// The Digest challenges of servers, by origin.
         var digests: [Origin: DigestSession] = [:]
         /// Origins that have sent a Basic challenge.
@@ -167,12 +168,18 @@ final class TokenStore: Sendable {
         entries.withLock { $0[definition.name]?.rotated = (seed, refreshToken) }
     }
 
-    func sharedSerial(of definition: TokenDefinition) -> String? {
-        entries.withLock { $0[definition.name]?.sharedSerial }
+    func sharedState(of definition: TokenDefinition) -> (serial: String?, generation: UInt64) {
+        entries.withLock { entries in
+            let entry = entries[definition.name]
+            return (entry?.sharedSerial, entry?.sharedGeneration ?? 0)
+        }
     }
 
-    func note(sharedSerial: String, of definition: TokenDefinition) {
-        entries.withLock { $0[definition.name]?.sharedSerial = sharedSerial }
+    func note(sharedSerial: String, _ generation: UInt64, of definition: TokenDefinition) {
+        entries.withLock { entries in
+            entries[definition.name]?.sharedSerial = sharedSerial
+            entries[definition.name]?.sharedGeneration = generation
+        }
     }
 
     /// Whether a secret file of the token has changed since the last check.

@@ -7,6 +7,7 @@ import Testing
 struct SharedTokenStateTests {
     private let whole = SharedTokenState(
         serial: "17",
+        generation: .max,
         accessToken: "a\nb:ü",
         expiresIn: 3600,
         refreshToken: "r"
@@ -14,8 +15,20 @@ struct SharedTokenStateTests {
 
     @Test func `a state comes back`() {
         let others = [
-            SharedTokenState(serial: "s", accessToken: "t", expiresIn: nil, refreshToken: nil),
-            SharedTokenState(serial: "s", accessToken: "t", expiresIn: 0, refreshToken: ""),
+            SharedTokenState(
+                serial: "s",
+                generation: 0,
+                accessToken: "t",
+                expiresIn: nil,
+                refreshToken: nil
+            ),
+            SharedTokenState(
+                serial: "s",
+                generation: 0,
+                accessToken: "t",
+                expiresIn: 0,
+                refreshToken: ""
+            ),
         ]
         for state in [whole] + others {
             #expect(SharedTokenState(encoded: state.encoded) == state)
@@ -29,10 +42,12 @@ struct SharedTokenStateTests {
             #expect(SharedTokenState(encoded: Array(bytes[..<i])) == nil, "cut at \(i)")
         }
         for text in [
-            "", "lupin-t1", "lupin-t1\n-\n61\n-\n-", "lupin-t1\n61\n-\n-\n-",
-            "lupin-t1\n6\n61\n-\n-",
-            "lupin-t1\n61\n61\n78\n-", "lupin-t1\n61\n61\n2d31\n-", "lupin-t1\n61\nff\n-\n-",
-            "lupin-t2\n61\n61\n-\n-", "lupin-t1\n61\n61\n-\n-\n-", "lupin-t1\n\n61\n-\n-",
+            "", "lupin-t1", "lupin-t1\n-\n31\n61\n-\n-", "lupin-t1\n61\n31\n-\n-\n-",
+            "lupin-t1\n6\n31\n61\n-\n-", "lupin-t1\n61\n31\n61\n78\n-",
+            "lupin-t1\n61\n31\n61\n2d31\n-", "lupin-t1\n61\n31\nff\n-\n-",
+            "lupin-t2\n61\n31\n61\n-\n-", "lupin-t1\n61\n31\n61\n-\n-\n-",
+            "lupin-t1\n\n31\n61\n-\n-", "lupin-t1\n61\n-\n61\n-\n-",
+            "lupin-t1\n61\n61\n61\n-\n-",
         ] { #expect(SharedTokenState(encoded: Array(text.utf8)) == nil, "\(text)") }
     }
 
