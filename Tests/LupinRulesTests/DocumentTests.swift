@@ -262,6 +262,19 @@ struct DocumentTests {
         #expect(problems.map(\.message) == ["the file is nested too deeply"])
     }
 
+    @Test func `aliases of aliases are nested as deep as what they stand for`() {
+        func text(_ count: Int) -> String {
+            let links = (1..<count).map { "  - &a\($0) [*a\($0 - 1)]\n" }.joined()
+            return "log:\n  - &a0 [x]\n" + links
+        }
+        func problems(_ count: Int) -> [String] {
+            decode(text(count)).errors.filter { $0.code == .syntax }.map(\.message)
+        }
+        // Without end, freeing such a tree would need a stack without end.
+        #expect(problems(100_000).contains("the file is nested too deeply"))
+        #expect(problems(300).contains("the file is nested too deeply"))
+    }
+
     @Test func `any cut of a good file gives an answer`() {
         let text = SettingsDocument.exampleRules + "\nlog: {to: \"x\\u00e9\", headers: [a, 'b']}\n"
         let files = ["/etc/lupin/blocked.txt": FileContents(bytes: Array("ads.example".utf8))]

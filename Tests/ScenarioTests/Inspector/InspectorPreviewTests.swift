@@ -16,6 +16,8 @@ extension InspectorPageTests {
         <script>parent.document.title = "run"; fetch("http://\(origin)/fetched")</script>
         <img src="http://\(origin)/loaded" onerror="top.document.title = 'run'">
         <iframe src="http://\(origin)/framed"></iframe>
+        <form><math><mtext></form><form><mglyph><style></math><link rel="preconnect"
+        href="http://\(origin)/"><iframe src="http://\(origin)/framed"></iframe></style></form>
         <div><template shadowrootmode="open"><iframe src="http://\(origin)/framed"></iframe>
         </template></div>
         """
