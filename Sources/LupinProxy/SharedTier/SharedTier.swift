@@ -69,8 +69,10 @@ final class SharedTier: Sendable {
         return Keys(entry: stem + [0x65], lease: stem + [0x6C], stem: stem)
     }
 
-    /// Asks for a value; of one that is longer than what this machine takes, only a part that has
-    /// no right signature. Nothing comes as an empty text.
+    /// Asks for a value; where there is none, an empty text comes.
+    ///
+    /// Of a value that is longer than what this machine takes only a part comes, whose signature is
+    /// wrong.
     func get(_ key: [UInt8]) -> RedisCommand {
         RedisCommand("GETRANGE", [key, [0x30], Array(String(replyBytesMax - 4096).utf8)])
     }

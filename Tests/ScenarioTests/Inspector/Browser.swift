@@ -14,28 +14,16 @@ final class Browser {
         ["/usr/bin/chromium", driver].allSatisfy(FileManager.default.isExecutableFile)
     }
 
-    private let process = Process()
+    private let process: Process
     private let address: SocketAddress
     private let profile: String
     private var session = ""
 
     init(width: Int = 1280, height: Int = 800) throws {
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: Self.driver)
-        process.arguments = ["--port=0"]
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
         profile = NSTemporaryDirectory() + "lupin-browser-\(UUID().uuidString)"
-        var told = ""
-        let sentence = /started successfully on port (\d+)/
-        while told.firstMatch(of: sentence) == nil {
-            let more = output.fileHandleForReading.availableData
-            guard !more.isEmpty else { throw SocketFailure("chromedriver ended: \(told)") }
-            told += String(decoding: more, as: UTF8.self)
-        }
-        let port = told.firstMatch(of: sentence).flatMap { UInt16($0.1) }
-        address = .loopback(port: try #require(port))
+        let (started, port) = try Self.startDriver()
+        process = started
+        address = .loopback(port: port)
         let arguments = [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server",
             "--disable-extensions", "--disable-background-networking", "--user-data-dir=\(profile)",
@@ -54,6 +42,30 @@ final class Browser {
         ]
         let made = try ask("POST", "/session", wish) as? [String: Any]
         session = try #require(made?["sessionId"] as? String, "no session")
+    }
+
+    /// The driver asks for the same port by IPv4 and IPv6, and ends where somebody has one of them.
+    private static func startDriver(attempts: Int = 5) throws -> (process: Process, port: UInt16) {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: driver)
+        process.arguments = ["--port=0"]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        var told = ""
+        while true {
+            if let found = told.firstMatch(of: /started successfully on port (\d+)/) {
+                return (process, try #require(UInt16(found.1)))
+            }
+            let more = output.fileHandleForReading.availableData
+            if more.isEmpty {
+                process.waitUntilExit()
+                guard attempts > 1 else { throw SocketFailure("chromedriver ended: \(told)") }
+                return try startDriver(attempts: attempts - 1)
+            }
+            told += String(decoding: more, as: UTF8.self)
+        }
     }
 
     func close() {
