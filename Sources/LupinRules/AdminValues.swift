@@ -39,16 +39,9 @@ extension DecodingContext {
 
     /// A token as RFC 6750 §2.1 lets it stand in a field.
     private func adminToken(_ node: YAMLNode) -> String? {
-        let example = "${file:admin.token}"
-        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            return wrongType(node, "a token", write: "\"\(example)\"")
-        }
-        guard let token = resolved(raw, role: .userinfo, at: node) else { return nil }
-        add(secret: token)
         let least = AdminHTTPSettings.tokenLengthMin
-        guard token.utf8.count >= least else {
-            let message = "a token has \(least) characters at least"
-            return refuse(.range, message, at: node, hint: "openssl rand -hex 16 makes one")
+        guard let token = longSecret(node, "a token", least, example: "${file:admin.token}") else {
+            return nil
         }
         let marks = Array("-._~+/=".utf8)
         let isToken = token.utf8.allSatisfy { byte in

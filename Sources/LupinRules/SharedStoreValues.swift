@@ -26,17 +26,23 @@ extension DecodingContext {
     /// The key of all who share; nil after a problem was told.
     func sharedKey(_ node: YAMLNode) -> String? {
         if case .scalar("none", _) = node.content { return "" }
-        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
-            return wrongType(node, "a key", write: "\"${file:team.key}\"")
-        }
-        guard let key = resolved(raw, role: .userinfo, at: node) else { return nil }
-        add(secret: key)
         let least = SharedStoreSettings.keyLengthMin
-        guard key.utf8.count >= least else {
-            let message = "a key has \(least) characters at least"
-            return refuse(.range, message, at: node, hint: "openssl rand -hex 32 makes one")
+        return longSecret(node, "a key", least, example: "${file:team.key}")
+    }
+
+    /// A secret of so many characters at least, as `openssl rand -hex` with that number makes one;
+    /// nil after a problem was told.
+    func longSecret(_ node: YAMLNode, _ what: String, _ least: Int, example: String) -> String? {
+        guard case .scalar(let raw, let isPlain) = node.content, !(raw.isEmpty && isPlain) else {
+            return wrongType(node, what, write: "\"\(example)\"")
         }
-        return key
+        guard let secret = resolved(raw, role: .userinfo, at: node) else { return nil }
+        add(secret: secret)
+        guard secret.utf8.count >= least else {
+            let message = "\(what) has \(least) characters at least"
+            return refuse(.range, message, at: node, hint: "openssl rand -hex \(least) makes one")
+        }
+        return secret
     }
 
     /// A server needs a key: without one, whoever can write to it could answer for any origin.
