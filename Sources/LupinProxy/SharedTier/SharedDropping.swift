@@ -22,10 +22,15 @@ final class SharedDropping: Sendable {
     ///   - name: A name that only the team can make.
     ///   - key: 32 bytes.
     init(name: [UInt8], key: [UInt8]) {
-        var channel = Array("lupin:drop:".utf8)
-        for byte in name.prefix(20) { channel.append(hex: UInt64(byte), digits: 2) }
-        self.channel = channel
+        channel = Array("lupin:drop:".utf8) + Self.digits(of: name)
         self.key = SealingKey(key)
+    }
+
+    /// The first 160 bits of a digest as 40 hex digits.
+    static func digits(of digest: [UInt8]) -> [UInt8] {
+        var digits: [UInt8] = []
+        for byte in digest.prefix(20) { digits.append(hex: UInt64(byte), digits: 2) }
+        return digits
     }
 
     /// Registers a client of this process.

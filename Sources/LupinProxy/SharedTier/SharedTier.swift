@@ -62,11 +62,18 @@ final class SharedTier: Sendable {
     }
 
     func keys(of key: CacheKey) -> Keys {
-        let name = names.sha256(key.text.utf8Span.span)
-        var stem = Array("lupin:{".utf8)
-        for byte in name.prefix(20) { stem.append(hex: UInt64(byte), digits: 2) }
-        stem += Array("}:".utf8)
+        let stem = stem(of: key.text)
         return Keys(entry: stem + [0x65], lease: stem + [0x6C], stem: stem)
+    }
+
+    /// The beginning of all keys about one thing: the part in braces keeps them on one node.
+    private func stem(of text: String) -> [UInt8] {
+        Array("lupin:{".utf8) + name(of: text.utf8Span.span) + Array("}:".utf8)
+    }
+
+    /// 40 hex digits that only the team can make.
+    private func name(of text: Span<UInt8>) -> [UInt8] {
+        SharedDropping.digits(of: names.sha256(text))
     }
 
     /// Asks for a value; where there is none, an empty text comes.
@@ -80,10 +87,7 @@ final class SharedTier: Sendable {
     /// The key of one of several responses of a URL.
     func key(of variant: VaryKey, _ series: [UInt8], _ keys: Keys) -> [UInt8] {
         let text = series + variant.encodedValues
-        let name = names.sha256(text.span)
-        var key = keys.stem + [0x76]
-        for byte in name.prefix(20) { key.append(hex: UInt64(byte), digits: 2) }
-        return key
+        return keys.stem + [0x76] + name(of: text.span)
     }
 
     /// The team's signature of a value under a key.
@@ -100,10 +104,7 @@ final class SharedTier: Sendable {
 
     /// The keys of a token's state and lease, on one node.
     func tokenKeys(of identity: String) -> (state: [UInt8], lease: [UInt8]) {
-        let name = names.sha256("token\n\(identity)".utf8Span.span)
-        var stem = Array("lupin:{".utf8)
-        for byte in name.prefix(20) { stem.append(hex: UInt64(byte), digits: 2) }
-        stem += Array("}:".utf8)
+        let stem = stem(of: "token\n\(identity)")
         return (stem + [0x74], stem + [0x6C])
     }
 
