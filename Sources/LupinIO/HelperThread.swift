@@ -19,9 +19,10 @@ package final class HelperThread: Sendable {
     /// Starts a thread called `name` (the kernel keeps 15 bytes of it) for at most `capacity`
     /// waiting jobs.
     ///
-    /// It receives no signals.
-    package init(name: String, capacity: Int) throws(CannotStart) {
-        queue = JobQueue(name: name, capacity: capacity)
+    /// It receives no signals. With `yields` it gets a processor only while the other threads leave
+    /// it one, or a tenth of what each of them gets (nice 10).
+    package init(name: String, capacity: Int, yields: Bool = false) throws(CannotStart) {
+        queue = JobQueue(name: name, capacity: capacity, yields: yields)
         var all = sigset_t()
         var before = sigset_t()
         var thread = pthread_t()
@@ -75,6 +76,8 @@ private func runJobs(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     // Safety: `init` passed a retained JobQueue and gave the retain count to this thread.
     let queue = unsafe Unmanaged<JobQueue>.fromOpaque(context).takeRetainedValue()
     nameThisThread(queue.name)
+    // Linux: 0 is the calling thread, not its process. Without success it runs like the others.
+    if queue.yields { _ = setpriority(Int32(bitPattern: PRIO_PROCESS.rawValue), 0, 10) }
     while let job = queue.next() { job() }
     // No thread joins it: `close` returns true once only.
     if queue.isAbandoned { pthread_detach(pthread_self()) }
@@ -124,12 +127,14 @@ private final class JobQueue: Sendable {
     }
 
     let name: String
+    let yields: Bool
     private let capacity: Int
     private let state = Mutex(State())
     private let semaphore = Semaphore()
 
-    init(name: String, capacity: Int) {
+    init(name: String, capacity: Int, yields: Bool) {
         self.name = name
+        self.yields = yields
         self.capacity = capacity
     }
 

@@ -22,29 +22,31 @@ package struct CacheKey: Sendable {
     package init(origin: Origin, pathAndQuery: Span<UInt8>, partition: String) {
         let target = pathAndQuery.extracting(0..<CacheKey.endOfTarget(pathAndQuery))
         let normal = NormalPath(target)
+        let (scheme, authority) = (origin.scheme.name, origin.authority)
+        let path = normal.rewritten
+        let pieces = scheme.utf8.count + authority.utf8.count + partition.utf8.count
         var bytes: [UInt8] = []
-        let authority = origin.authority
-        bytes.reserveCapacity(target.count + authority.utf8.count + partition.utf8.count + 16)
-        bytes += origin.scheme.name.utf8
-        bytes += [0x3A, 0x2F, 0x2F]
-        bytes += authority.utf8
-        if let path = normal.rewritten {
-            bytes += path
-        } else {
-            bytes.append(copying: target.extracting(0..<normal.pathCount))
+        bytes.append(addingCapacity: pieces + (path?.count ?? 0) + target.count + 4) { output in
+            output.append(copying: scheme.utf8Span.span)
+            output.append(copying: "://".utf8Span.span)
+            output.append(copying: authority.utf8Span.span)
+            if let path { output.append(copying: path.span) }
+            output.append(copying: target.extracting((path == nil ? 0 : normal.pathCount)...))
+            output.append(0x0A)
+            output.append(copying: partition.utf8Span.span)
         }
-        bytes.append(copying: target.extracting(normal.pathCount..<target.count))
-        bytes.append(0x0A)
-        bytes += partition.utf8
-        text = CacheKey.text(bytes)
+        text = CacheKey.text(bytes.span)
         isGeneral = false
     }
 
     /// Decodes the bytes and escapes those beyond ASCII: otherwise invalid UTF-8 looks all alike.
-    private static func text(_ bytes: [UInt8]) -> String {
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+    private static func text(_ bytes: Span<UInt8>) -> String {
+        if let text = try? UTF8Span(validating: bytes), text.isKnownASCII {
+            return String(copying: text)
+        }
         var escaped: [UInt8] = []
-        for byte in bytes {
+        for i in bytes.indices {
+            let byte = bytes[i]
             if byte < 0x80 { escaped.append(byte) } else { escaped.append(escaping: byte) }
         }
         return String(decoding: escaped, as: UTF8.self)
@@ -67,20 +69,28 @@ package struct CacheKey: Sendable {
     /// The URL alone, for people and for `key` of Cache-Status: the partition stays private.
     ///
     /// For a general key it is the common part of its URLs.
-    package var url: Substring { text.prefix { $0 != "\n" } }
+    package var url: Substring { CacheKey.start(of: text[...], before: 0x0A) }
 
     /// The URL without its query, and the partition: the common part of keys that a variance may
     /// merge.
     package var path: String { "\(CacheKey.path(of: url))\n\(partition)" }
 
+    /// Whether it is a request's key for responses of all users: its partition is empty.
+    package var isForAll: Bool { !isGeneral && text.utf8.last == 0x0A }
+
     /// Opaque; empty for responses of all users.
     package var partition: Substring { parts.count > 1 ? parts[1] : "" }
 
     private var parts: [Substring] {
-        text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+        text.utf8.split(separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false)
+            .map(Substring.init)
     }
 
-    private static func path(of url: Substring) -> Substring { url.prefix { $0 != "?" } }
+    private static func path(of url: Substring) -> Substring { start(of: url, before: 0x3F) }
+
+    private static func start(of text: Substring, before end: UInt8) -> Substring {
+        text[..<(text.utf8.firstIndex(of: end) ?? text.endIndex)]
+    }
 
     /// The position of the fragment, which a request should not have.
     private static func endOfTarget(_ target: Span<UInt8>) -> Int {

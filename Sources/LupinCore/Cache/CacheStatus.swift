@@ -59,7 +59,7 @@ package struct CacheStatus: Sendable, Equatable {
             !isStored, !isCollapsed, name == CachePolicy.defaultStatusName
         {
             // A fast path for the most frequent member.
-            return "lupin; hit; ttl=\(ttl)"
+            return "lupin; hit; ttl=" + String(ttl)
         }
         var text = CacheStatus.item(name)
         if let forward {

@@ -44,6 +44,8 @@ extension StoredResponse {
         let length = content.completeLength ?? 0
         // HEAD gets the head of the whole, even when only parts are held.
         var head = head(status == 206 ? 200 : status, nowUs) { _ in true }
+        // Room for the lines that are added here and behind: else each copies the bytes.
+        head.fields.storage.reserveCapacity(fields.storage.count + 128)
         head.fields.add(name: "Age", value: ageText(nowUs))
         if status != 204 { head.fields.add(name: "Content-Length", value: String(length)) }
         return CachedAnswer(

@@ -75,8 +75,8 @@ extension StoredResponse {
         }
         if mustValidate { return .validate(.noCache, age: age, ttl: ttl, mayServe: .nothing) }
         let isTooOld = asked.maxAge.map { $0 == 0 || ageUs > $0.microsecondsSaturated } ?? false
-        let windows = StaleWindows(self, policy: policy, asked: asked)
         guard freshness.isFresh(at: nowUs) else {
+            let windows = StaleWindows(self, policy: policy, asked: asked)
             let staleUs = freshness.stalenessUs(at: nowUs)
             return .stale(
                 age: age,
@@ -86,15 +86,19 @@ extension StoredResponse {
         }
         // RFC 8246 §2.1: a reload does not validate an immutable response; only no-cache does.
         if isTooOld, !directives.flags.contains(.immutable) {
-            let use = windows.ifError > 0 ? StaleUse.onError : .nothing
+            let use = useOnError(policy, asked)
             return .validate(.requestMaxAge, age: age, ttl: ttl, mayServe: use)
         }
         let remainingUs = freshness.lifetime.microsecondsSaturated.subtractingSaturated(ageUs)
         if let least = asked.minFresh, remainingUs < least.microsecondsSaturated {
-            let use = windows.ifError > 0 ? StaleUse.onError : .nothing
+            let use = useOnError(policy, asked)
             return .validate(.requestMinFresh, age: age, ttl: ttl, mayServe: use)
         }
         return .fresh(age: age, ttl: ttl)
+    }
+
+    private func useOnError(_ policy: CachePolicy, _ asked: RequestDirectives) -> StaleUse {
+        StaleWindows(self, policy: policy, asked: asked).ifError > 0 ? .onError : .nothing
     }
 
     /// Evaluates the client's own conditions for a partial response: when the client has the same

@@ -194,8 +194,13 @@ extension Array where Element == UInt8 {
 
     /// Appends a copy of `bytes`.
     package mutating func append(copying bytes: Span<UInt8>) {
-        append(addingCapacity: bytes.count) { output in
-            for i in bytes.indices { output.append(bytes[i]) }
-        }
+        append(addingCapacity: bytes.count) { output in output.append(copying: bytes) }
+    }
+}
+
+extension OutputSpan where Element == UInt8 {
+    /// Appends a copy of `bytes`.
+    @inlinable package mutating func append(copying bytes: Span<UInt8>) {
+        for i in bytes.indices { append(bytes[i]) }
     }
 }

@@ -198,14 +198,33 @@ extension FieldSection {
 
     /// Makes a line at the end of the storage, and adds its name to `names`.
     private mutating func makeLine(name: String, value: String) -> Line {
-        let nameRange = store(name)
-        storage.append(0x3A)
-        storage.append(0x20)
-        let valueRange = store(value)
-        storage.append(0x0D)
-        storage.append(0x0A)
-        let known = FieldName(storage.span.extracting(nameRange.range))
+        let name = name.utf8Span.span
+        let known = FieldName(name)
+        return makeLine(name: name, value: value.utf8Span.span, known: known)
+    }
+
+    private mutating func makeLine(
+        name: Span<UInt8>,
+        value: Span<UInt8>,
+        known: FieldName
+    ) -> Line {
+        let start = storage.count
+        // At once: the array is looked at once for all that is added.
+        storage.append(addingCapacity: name.count + value.count + 4) { output in
+            output.append(copying: name)
+            output.append(0x3A)
+            output.append(0x20)
+            output.append(copying: value)
+            output.append(0x0D)
+            output.append(0x0A)
+        }
         names.insert(known)
-        return Line(name: nameRange, value: valueRange, known: known, isContiguous: true)
+        let valueStart = start + name.count + 2
+        return Line(
+            name: ByteRange(start: start, count: name.count),
+            value: ByteRange(start: valueStart, count: value.count),
+            known: known,
+            isContiguous: true
+        )
     }
 }

@@ -94,7 +94,7 @@ struct CacheDesk {
 
     private func purge(_ isMeant: @escaping @Sendable (CacheKey) -> Bool) async -> CachePurge {
         let meant = store.keys.filter(isMeant)
-        store.shared?.dropping.drop(meant.filter { $0.partition.isEmpty && !$0.isGeneral })
+        store.shared?.dropping.drop(meant.filter(\.isForAll))
         var inMemory = store.purge(meant)
         let onDisk = await onDisk { DiskTier.purge(in: $0, isMeant) }
         // Look-ups have brought back entries from the disk meanwhile.

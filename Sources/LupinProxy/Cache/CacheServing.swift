@@ -13,7 +13,9 @@ extension Exchange {
         as renewed: StoredResponse? = nil,
         _ use: CacheUse
     ) async throws(LupinError) {
-        let (source, sink) = try open(cached, content, as: renewed, use)
+        let answer: CachedAnswer
+        if let renewed { answer = served(renewed, use) } else { answer = served(cached.facts, use) }
+        let (source, sink) = try open(cached, content, as: answer, use)
         try await relay(from: source, to: sink)
     }
 
@@ -40,19 +42,18 @@ extension Exchange {
         guard case .fresh(_, let ttl) = decision, let content = cached.content else { return nil }
         caching = use
         use.status = .hit(ttl: ttl)
-        return try open(cached, .memory(content), as: nil, use)
+        return try open(cached, .memory(content), as: served(cached.facts, use), use)
     }
 
     private func open(
         _ cached: CachedResponse,
         _ content: ServedContent,
-        as renewed: StoredResponse?,
+        as served: CachedAnswer,
         _ use: CacheUse
     ) throws(LupinError) -> (source: any BodySource, sink: any BodySink) {
         resources.shared.responses.noteHit(cached)
         use.noteFinding(cached)
         noteCache(use)
-        let served = renewed.map { self.served($0, use) } ?? self.served(cached.facts, use)
         let sink = try present(served.head, .length(served.contentLength), for: use, served)
         let isBodiless = ResponseParser.hasNoBody(
             status: served.head.status,
@@ -108,7 +109,7 @@ extension Exchange {
 
     private func served(_ facts: StoredResponse, _ use: CacheUse) -> CachedAnswer {
         facts.served(
-            facts.answer(to: use.base.head, use.asked),
+            facts.answer(to: use.base.request.head, use.asked),
             nowUs: resources.wallNow,
             boundary: record.id.text
         )

@@ -60,12 +60,14 @@ final class CacheUse {
         } else {
             candidates = store.responses(key)
         }
-        candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
+        if !others.isEmpty {
+            candidates += others.filter { other in !candidates.contains { $0.id == other.id } }
+        }
         if !candidates.allSatisfy({ $0.policy == policy }) {
             candidates = candidates.map { $0.seen(by: policy) }
         }
         if candidates.count == 1 {
-            selected = candidates[0].facts.vary.matches(base.head.fields) ? 0 : nil
+            selected = candidates[0].facts.vary.matches(base.request.head.fields) ? 0 : nil
         } else {
             selected = StoredResponse.selected(from: facts, for: base.head.fields)
         }
@@ -120,11 +122,11 @@ extension Exchange {
         )
         assert(attachments.all.allSatisfy(base.hop.isApart))
         let key = CacheKey(
-            base.head,
+            base.request.head,
             to: base.origin,
             partition: partition(policy, base, attachments)
         )
-        let asked = CacheRequest(base.head, hasContent: !framing.isEmpty)
+        let asked = CacheRequest(base.request.head, hasContent: !framing.isEmpty)
         return CacheUse(policy, key, asked, base, attachments)
     }
 
@@ -138,7 +140,7 @@ extension Exchange {
     ) -> String {
         var text = attachments.partition
         let isUserKnown = cacheOwner != .unknown
-        for part in policy.separations(of: base.head.fields, isUserKnown: isUserKnown) {
+        for part in policy.separations(of: base.request.head.fields, isUserKnown: isUserKnown) {
             switch part {
             case .user: text += "\(owner)\n"
             case .authorization(let values): for value in values { text += "auth \(value)\n" }

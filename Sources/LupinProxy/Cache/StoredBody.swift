@@ -34,7 +34,7 @@ final class StoredBody: BodySource {
     private let length: UInt64
 
     /// Starts the body of `answer`, with its ranges and framing.
-    init(_ content: StoredContent, _ answer: CachedAnswer) {
+    init(_ content: StoredContent, _ answer: borrowing CachedAnswer) {
         self.content = content
         length = answer.contentLength
         parts = answer.parts[...]

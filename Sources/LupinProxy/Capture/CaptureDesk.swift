@@ -249,7 +249,12 @@ final class CaptureDesk: Sendable {
             let last = try file.lastNumber()
             return Opened(
                 file: file,
-                writer: try HelperThread(name: "lupin-capture", capacity: Self.queueBatchesMax),
+                // A capture may fall behind; exchanges may not.
+                writer: try HelperThread(
+                    name: "lupin-capture",
+                    capacity: Self.queueBatchesMax,
+                    yields: true
+                ),
                 reader: try HelperThread(name: "lupin-captured", capacity: 64),
                 scribe: CaptureScribe(
                     file,

@@ -49,6 +49,16 @@ final class ExchangeCapture {
         outbox.add(.bytes(key: key, side, copy))
     }
 
+    /// Whether no more of a body is kept: bytes that follow only have to be counted.
+    func hasEnough(of side: CapturedSide) -> Bool {
+        counts[side.rawValue].map { $0.bytes >= UInt64(bytesMax) } ?? false
+    }
+
+    /// Counts bytes of a body of which no more is kept.
+    func skip(_ side: CapturedSide, _ count: Int) {
+        counts[side.rawValue]?.bytes &+= UInt64(count)
+    }
+
     /// The end of a body was seen.
     func noteEnd(_ side: CapturedSide) { counts[side.rawValue]?.isWhole = true }
 
@@ -119,6 +129,19 @@ final class CapturingSink: BodySink {
     }
 
     func flush() throws(LupinError) -> Bool { try sink.flush() }
+
+    /// What is not kept goes from socket to socket, as without a capture.
+    var takesSplice: Bool {
+        guard case .body(let side) = content else { return false }
+        return sink.takesSplice && capture.hasEnough(of: side)
+    }
+
+    func splice(from pipe: SplicePipe) throws(LupinError) -> Bool {
+        guard case .body(let side) = content else { return pipe.held == 0 }
+        let before = pipe.held
+        defer { capture.skip(side, before - pipe.held) }
+        return try sink.splice(from: pipe)
+    }
 
     private func note(_ bytes: Span<UInt8>) {
         switch content {

@@ -133,15 +133,13 @@ final class Exchange: Rostered {
         logLevel = snapshot.logLevel
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
-        // Completed before it is stored: every change of the stored one would be checked.
-        var record = ExchangeRecord(
+        record = ExchangeRecord(
             id: resources.nextID(),
-            startMicroseconds: resources.wallNow
+            startMicroseconds: resources.wallNow,
+            mode: enclosure == nil ? .http : .intercept,
+            rulesVersion: snapshot.version,
+            headers: snapshot.headers
         )
-        record.rules.version = snapshot.version
-        record.headers = snapshot.headers
-        if enclosure != nil { record.mode = .intercept }
-        self.record = record
         hasRequest = request != nil
     }
 

@@ -54,11 +54,11 @@ final class SharedDropping: Sendable {
         }
     }
 
-    /// Whether a URL was dropped at a time or later.
-    func isDropped(_ url: Substring, since timeUs: Int64) -> Bool {
+    /// Whether the URL of a key was dropped at a time or later.
+    func isDropped(_ key: CacheKey, since timeUs: Int64) -> Bool {
         dropped.withLock { dropped in
             if dropped.isEmpty { return false }
-            return dropped[String(url)].map { $0 >= timeUs } ?? false
+            return dropped[String(key.url)].map { $0 >= timeUs } ?? false
         }
     }
 

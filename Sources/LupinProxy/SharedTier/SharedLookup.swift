@@ -19,7 +19,7 @@ extension Exchange {
     /// belongs to no user, and its key has no secret.
     func sharedTier(for use: CacheUse) -> RedisClient? {
         guard let client = resources.redis, use.asked.bypass == nil, use.variance == nil,
-            use.policy.sharingObstacle(isForAll: use.key.partition.isEmpty) == nil
+            use.policy.sharingObstacle(isForAll: use.key.isForAll) == nil
         else { return nil }
         if use.shared == nil { use.shared = SharedUse(keys: client.tier.keys(of: use.key)) }
         return client
@@ -74,7 +74,7 @@ extension Exchange {
         let ageMs = found.elapsedMs.addingSaturated(heldMs)
         let response = told.received(ageMs, before: resources.wallNow)
         let time = response.freshness.responseTimeUs
-        guard !tier.dropping.isDropped(use.key.url, since: time) else { return false }
+        guard !tier.dropping.isDropped(use.key, since: time) else { return false }
         if let selected = use.selected {
             let known = use.candidates[selected].facts.freshness.responseTimeUs
             // Our own comes back with a time that is a little off.
@@ -240,7 +240,7 @@ extension Exchange {
     ) -> Bool {
         guard let client = sharedTier(for: use), let keys = use.shared?.keys,
             facts.sharingRefusal == nil, mayLieOnDisk(facts, use),
-            !client.tier.dropping.isDropped(use.key.url, since: use.requestTimeUs)
+            !client.tier.dropping.isDropped(use.key, since: use.requestTimeUs)
         else { return false }
         let (tier, now) = (client.tier, resources.wallNow)
         let most = tier.settings.objectBytesMax

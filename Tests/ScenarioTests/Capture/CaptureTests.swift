@@ -135,6 +135,30 @@ struct CaptureTests {
         }
     }
 
+    @Test func `what is beyond the limit passes whole, and is counted`() async throws {
+        let rules =
+            ProxyFixture.captureFolder
+            + "rules: [{match: {path: /**}, capture: {bodies: 64KiB}}]\n"
+        let body = LongBody.bytes(4 << 20)
+        try await ProxyFixture.run(rules) { proxy in
+            let origin = try proxy.origin { connection in
+                let request = try connection.request()
+                #expect(request.body == body)
+                try connection.reply(body: String(repeating: "a", count: 4 << 20))
+            }
+            let client = try proxy.client()
+            try client.send("POST", origin.url(), ["Content-Length: \(body.count)"])
+            try client.send(body)
+            #expect(try client.response().body.count == 4 << 20)
+            let detail = try proxy.captured()
+            for side in ["request", "response"] {
+                let facts = detail.side(side)
+                #expect(facts["bytes"] == "\(4 << 20)" && facts["kept"] == "65536")
+                #expect(facts["truncated"] == "limit")
+            }
+        }
+    }
+
     @Test func `a body that breaks off says so`() async throws {
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
             let origin = try proxy.origin { connection in
