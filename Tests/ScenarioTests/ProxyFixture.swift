@@ -186,6 +186,9 @@ final class ProxyFixture: Sendable {
         }
     }
 
+    /// In a test's environment: the bytes that may wait for the capture's writer.
+    static let captureQueue = "TEST_CAPTURE_QUEUE"
+
     private static let rulesName = "lupin.yaml"
 
     private static func rulesPath(in directory: String) -> String { "\(directory)/\(rulesName)" }
@@ -229,6 +232,9 @@ final class ProxyFixture: Sendable {
             configuration.settings.admin.socket = .off
         }
         place(&configuration.settings, in: directory)
+        if let room = environment[captureQueue].flatMap(Int.init) {
+            configuration.settings.capture.queueBytes = room
+        }
         reading.configuration = configuration
         return reading
     }

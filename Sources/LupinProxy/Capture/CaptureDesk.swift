@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// File and threads exist from the first captured exchange on, or from the first question about
 /// one. It never makes a worker wait: when more than `queueBytes` of the settings wait for the
-/// thread, the bodies in them are cut short, and say so.
+/// thread, bodies are cut short, and say so; beyond four times as much exchanges are not kept.
 final class CaptureDesk: Sendable {
     private static let queueBatchesMax = 4096
 
@@ -50,8 +50,10 @@ final class CaptureDesk: Sendable {
     private let current: Mutex<Surroundings>
     private let keys = Atomic<UInt64>(0)
     private let queuedBytes = Atomic(0)
-    /// Exchanges whose end the thread could not take.
+    /// Exchanges of which the thread could not take a part.
     private let forgotten = Mutex<[UInt64]>([])
+    /// How many these were so far.
+    private let lost = Atomic(0)
     /// The hosts that are captured because somebody asked for it at run time.
     private let asked = Mutex<[String]>([])
 
@@ -86,20 +88,34 @@ final class CaptureDesk: Sendable {
     /// Takes the events of a worker; never waits for the disk.
     func submit(_ events: [CaptureEvent], bytes: Int) {
         guard case .success(let opened) = open() else { return }
-        let queued = queuedBytes.add(bytes, ordering: .relaxed).newValue
-        let isTooMuch = queued > settings.queueBytes
-        var events = isTooMuch ? events.map(\.withoutBytes) : events
-        events += takeForgotten().map { .forget(key: $0) }
-        let handed = events
+        var (events, bytes) = (events, bytes)
+        let queued = queuedBytes.load(ordering: .relaxed)
+        let room = settings.queueBytes
+        if queued + bytes > room {
+            events = events.map(\.withoutBytes)
+            bytes = events.reduce(0) { $0 + $1.size }
+        }
+        guard queued + bytes <= 4 * room else { return forget(events) }
+        // First: what follows of them is a rest.
+        let (handed, size) = (takeForgotten().map { .forget(key: $0) } + events, bytes)
+        queuedBytes.add(size, ordering: .relaxed)
         let isTaken = opened.writer.submit { [self] in
             opened.scribe.take(handed, current.withLock { $0 })
-            queuedBytes.subtract(bytes, ordering: .releasing)
+            queuedBytes.subtract(size, ordering: .releasing)
         }
         if isTaken { return }
-        queuedBytes.subtract(bytes, ordering: .relaxed)
-        // What belongs to exchanges that have ended must not stay in memory for ever.
-        let ended = handed.compactMap(\.endedKey)
-        forgotten.withLock { $0 += ended }
+        queuedBytes.subtract(size, ordering: .relaxed)
+        forget(handed)
+    }
+
+    /// Keeps nothing of these exchanges, of which a part is missing now.
+    private func forget(_ events: [CaptureEvent]) {
+        let keys = Set(events.map(\.key))
+        forgotten.withLock { $0 += keys }
+        let (before, after) = lost.add(keys.count, ordering: .relaxed)
+        // The first, and every thousandth.
+        guard after / 1000 > before / 1000 || (before == 0 && after > 0) else { return }
+        logger.warning("the capture lacks exchanges, \(after) so far: its writer is behind")
     }
 
     /// Drops what is too old, also where nothing is captured any more.

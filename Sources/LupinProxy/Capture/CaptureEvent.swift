@@ -17,16 +17,21 @@ enum CaptureEvent: Sendable {
     /// Frames are missing from here on.
     case lostFrames(key: UInt64, isFromClient: Bool)
     case end(key: UInt64, CapturedEnd)
-    /// It ended when the queue was full: nothing of it is kept.
+    /// A part of it came when the queue was full: nothing of it is kept.
     case forget(key: UInt64)
 
-    /// The bytes that it carries.
+    /// What it takes of the memory, about.
     var size: Int {
         switch self {
-        case .bytes(_, _, let bytes), .frames(_, _, let bytes): bytes.count
-        case .begin, .body, .lost, .lostFrames, .end, .forget: 0
+        case .bytes(_, _, let bytes), .frames(_, _, let bytes): Self.ownSize + bytes.count
+        case .body(_, _, let content): Self.ownSize + content.type.utf8.count
+        case .end(_, let end): Self.ownSize + end.size
+        case .begin, .lost, .lostFrames, .forget: Self.ownSize
         }
     }
+
+    /// The event itself, with its share of the lists that it is in.
+    private static let ownSize = 128
 
     /// What is left of it when there is no room for its bytes.
     var withoutBytes: CaptureEvent {
@@ -38,11 +43,13 @@ enum CaptureEvent: Sendable {
         }
     }
 
-    /// The exchange that ends with this; nil for all that is no end.
-    var endedKey: UInt64? {
+    /// The exchange that it belongs to.
+    var key: UInt64 {
         switch self {
-        case .end(let key, _), .forget(let key): key
-        case .begin, .body, .bytes, .lost, .frames, .lostFrames: nil
+        case .begin(let key, _, _), .body(let key, _, _), .bytes(let key, _, _),
+            .lost(let key, _), .frames(let key, _, _), .lostFrames(let key, _), .end(let key, _),
+            .forget(let key):
+            key
         }
     }
 }
@@ -82,6 +89,17 @@ final class CapturedEnd: Sendable {
         self.sent = sent
         self.received = received
         self.bodies = bodies
+    }
+
+    /// What it takes of the memory, about: itself, the lists in it, and the heads.
+    fileprivate var size: Int {
+        let heads = [
+            record.request?.fields, sent?.fields, received?.fields, record.response?.fields,
+        ]
+        return heads.reduce(2048) { sum, fields in
+            guard let fields else { return sum }
+            return sum + fields.storage.count + fields.lines.count * 24
+        }
     }
 }
 

@@ -159,6 +159,34 @@ struct CaptureTests {
         }
     }
 
+    @Test func `a writer that is behind loses bodies first, then exchanges, and says so`()
+        async throws
+    {
+        // Less than an exchange with its heads, and less than a fourth of one.
+        for (room, isKept) in [(1500, true), (100, false)] {
+            try await ProxyFixture.run(
+                ProxyFixture.capturing,
+                environment: [ProxyFixture.captureQueue: "\(room)"]
+            ) { proxy in
+                let origin = try proxy.origin(
+                    answering: "HTTP/1.1 200 X\r\nContent-Length: 4\r\n\r\nbody"
+                )
+                #expect(try proxy.client().get(origin.url()).bodyText == "body")
+                let id = try #require(try proxy.record()["id"])
+                guard isKept else {
+                    try eventually("a warning") { !proxy.warnings.isEmpty }
+                    #expect(proxy.warnings.first?.contains("lacks exchanges, 1 so far") == true)
+                    let detail = try proxy.adminJSON("/v1/exchanges/\(id)")
+                    #expect(detail["bodies.0.side"] == nil, "\(detail)")
+                    return
+                }
+                let facts = try proxy.captured(id).side("response")
+                #expect(facts["truncated"] == "writer" && facts["kept"] == "0")
+                #expect(facts["bytes"] == "4")
+            }
+        }
+    }
+
     @Test func `a body that breaks off says so`() async throws {
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
             let origin = try proxy.origin { connection in
