@@ -16,6 +16,8 @@ package struct ChildLaunch: Sendable {
     package var outputFile: String?
     /// A descriptor for standard output alone; standard input and standard error are /dev/null.
     package var outputDescriptor: Int32?
+    /// A descriptor that it gets as number 3; nil for none.
+    package var passedDescriptor: Int32?
     /// Whether it leads its own process group, so that signals reach the group as a whole.
     package var leadsGroup = false
 
@@ -122,6 +124,9 @@ package final class ChildProcess {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, 1)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        }
+        if let passed = launch.passedDescriptor {
+            unsafe posix_spawn_file_actions_adddup2(&actions, passed, Confinement.socket)
         }
         var arguments = unsafe copies(of: [launch.program] + launch.arguments)
         var environment = unsafe copies(of: launch.environment)

@@ -25,7 +25,7 @@ package final class ChildSignals {
     private static let numbers = [SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
 
     private let descriptor: Descriptor
-    private let loop: EventLoop
+    package let loop: EventLoop
     private let slot: ParkingSlot
 
     /// Blocks the signals' default action in this thread and all threads made after it.

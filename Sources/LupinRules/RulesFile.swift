@@ -94,7 +94,8 @@ package enum RulesFile {
         surroundings: Surroundings = Surroundings()
     ) -> LoadResult {
         let source = SourceFile(name: fileName, text: text)
-        let context = DecodingContext(source: source, surroundings: surroundings)
+        let reads = FilesRead()
+        let context = DecodingContext(source: source, surroundings: reads.noting(surroundings))
         var reader = DocumentReader(source: source)
         let root = reader.read()
         context.add(errors: reader.problems)
@@ -140,6 +141,7 @@ package enum RulesFile {
             configuration.version = context.listHash.text
             configuration.files = context.files
         }
+        configuration.filesRead = reads.paths
         configuration.fileName = fileName
         configuration.text = text
         configuration.settingLines = settingLines
@@ -236,5 +238,20 @@ struct ContentHash {
     var text: String {
         let digits = String(value >> 32, radix: 16)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+    }
+}
+
+/// Which files are read for a configuration.
+private final class FilesRead {
+    private(set) var paths: [String] = []
+
+    /// The same surroundings, whose reads are noted.
+    func noting(_ surroundings: Surroundings) -> Surroundings {
+        var noting = surroundings
+        noting.readFile = { [self] path throws(FileProblem) in
+            if !paths.contains(path) { paths.append(path) }
+            return try surroundings.readFile(path)
+        }
+        return noting
     }
 }

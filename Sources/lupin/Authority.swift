@@ -32,6 +32,17 @@ enum UserFolder {
         path(environment, "XDG_STATE_HOME", below: ".local/state")
     }
 
+    /// The folders for settings, states, data and caches, and for the sockets of this session.
+    static func all(_ environment: [String: String]) -> [String] {
+        [
+            path(environment, "XDG_CONFIG_HOME", below: ".config"), state(environment),
+            path(environment, "XDG_DATA_HOME", below: ".local/share"),
+            path(environment, "XDG_CACHE_HOME", below: ".cache"),
+            absolute(environment["XDG_RUNTIME_DIR"]),
+        ]
+        .compactMap(\.self)
+    }
+
     /// The folder for temporary files.
     static func temporary(_ environment: [String: String]) -> String {
         absolute(environment["TMPDIR"]) ?? "/tmp"

@@ -1,5 +1,6 @@
 // The variables that send each kind of program through lupin and make it trust lupin's CA.
 import LupinCore
+import LupinIO
 import LupinProxy
 
 /// The variables for programs that use the proxy, shared by `exec`, `env` and `doctor`.
@@ -179,6 +180,11 @@ struct ProxyAddress: Equatable {
         self.url = url.contains("://") ? url : "http://\(url)"
         host = parent.host.address?.text ?? parent.host.text
         port = parent.port
+    }
+
+    /// Where lupin listens, as clients on this machine connect to it.
+    init(_ address: SocketAddress) {
+        self.init(ListenerSettings(address: address.address, port: address.port))
     }
 
     /// A listener of lupin's, as clients on this machine connect to it.

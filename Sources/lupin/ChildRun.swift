@@ -27,6 +27,8 @@ struct ChildRun: Sendable {
     let before: SignalsBefore
     /// Where the command is recorded, or what answers it.
     var cassette: Cassette?
+    /// Where the command can reach nothing but its own proxy; nil where it is free.
+    var confinement: ChildConfinement?
 
     /// Runs the command; returns its exit code, or a failure when it could not start.
     func run(on executor: LoopExecutor) async -> ExitCode {
@@ -43,32 +45,47 @@ struct ChildRun: Sendable {
             if let found = await RunningProxy.find(among: listeners, on: executor.loop) {
                 return await run(through: ProxyAddress(found), signals)
             }
-        case .own: break
+        case .own:
+            if confinement != nil {
+                let address = SocketAddress(
+                    address: .v4(0x7F00_0001),
+                    port: Confinement.proxyPort
+                )
+                let code = await run(through: ProxyAddress(address), signals)
+                return cassette?.finish(code) ?? code
+            }
         }
-        let logger = Logger(label: "lupin") { _ in
-            StandardErrorLog(logLevel: .warning, hasTime: false)
-        }
-        var hooks = Hooks()
-        hooks.tape = cassette?.deck
         let proxy: Proxy
         do throws(Proxy.StartFailure) {
-            proxy = try await Proxy(
-                configuration,
-                logger: logger,
-                environment: environment,
-                allowsColour: false,
-                hooks: hooks
-            )
+            proxy = try await makeProxy(configuration)
         } catch {
             return failure(error.message)
         }
         var code = ExitCode.failure
         if let address = proxy.addresses.first {
-            let listener = ListenerSettings(address: address.address, port: address.port)
-            code = await run(through: ProxyAddress(listener), signals)
+            code = await run(through: ProxyAddress(address), signals)
         }
         await proxy.stop()
         return cassette?.finish(code) ?? code
+    }
+
+    private func makeProxy(
+        _ configuration: Configuration,
+        passed: PassedListeners = .none
+    ) async throws(Proxy.StartFailure) -> Proxy {
+        let logger = Logger(label: "lupin") { _ in
+            StandardErrorLog(logLevel: .warning, hasTime: false)
+        }
+        var hooks = Hooks()
+        hooks.tape = cassette?.deck
+        return try await Proxy(
+            configuration,
+            logger: logger,
+            environment: environment,
+            allowsColour: false,
+            hooks: hooks,
+            passed: passed
+        )
     }
 
     private func run(through proxy: ProxyAddress, _ signals: ChildSignals) async -> ExitCode {
@@ -87,7 +104,7 @@ struct ChildRun: Sendable {
             return failure("\(error)")
         }
         let program = command[0]
-        let launch = ChildLaunch(
+        var launch = ChildLaunch(
             wrapper(of: program, files) ?? program,
             Array(command.dropFirst()),
             environment: ChildEnvironment(
@@ -98,15 +115,43 @@ struct ChildRun: Sendable {
             ).lines
         )
         let child: ChildProcess
+        var confined: ConfinementSocket?
         do throws(SystemError) {
+            if let confinement { confined = try confinement.wrap(&launch) }
             child = try ChildProcess(launch, signals: before)
         } catch {
             _ = failure("cannot run \(program): \(error.message)")
             return ExitCode(error.isAbsence ? 127 : 126)
         }
+        var own: Proxy?
+        if let confined { own = await serve(confined, on: signals.loop) }
+        confined = nil
         let code = await wait(for: child, signals)
+        await own?.stop()
         folder.remove()
         return ExitCode(code)
+    }
+
+    /// Starts the proxy of a confined command, at the socket that was opened where it runs.
+    /// - Returns: nil if that failed; then the command does not begin.
+    private func serve(_ confined: ConfinementSocket, on loop: EventLoop) async -> Proxy? {
+        confined.closeOtherEnd()
+        do {
+            guard let socket = try await confined.listener(on: loop) else { return nil }
+            let proxy = try await makeProxy(
+                configuration.confined,
+                passed: PassedListeners([socket])
+            )
+            confined.answer()
+            return proxy
+        } catch let problem as PassedSocketProblem {
+            _ = failure(problem.message)
+        } catch let problem as Proxy.StartFailure {
+            _ = failure(problem.message)
+        } catch {
+            _ = failure("\(error)")
+        }
+        return nil
     }
 
     private func bundleFiles(in folder: String) throws -> BundleFiles {

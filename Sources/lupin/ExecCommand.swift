@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRules
 
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -44,6 +45,12 @@ struct ExecCommand: ParsableCommand {
               lupin exec --record tape.har -- pytest
               lupin exec --replay tape.har -- pytest
 
+            With --confine, the command can reach nothing but a proxy of its own: it runs with \
+            another network, other processes and without lupin's files; see lupin help \
+            confinement.
+
+              lupin exec --confine --rules ci.yaml -- npm ci
+
             Exit codes: those of the command; 126 it cannot be run, 127 there is none, 128 plus \
             the signal that ended it.
             """
@@ -73,6 +80,16 @@ struct ExecCommand: ParsableCommand {
     )
     var replay: String?
 
+    @Flag(help: "Let the command reach nothing but a proxy of its own.")
+    var confine = false
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Hide this file or folder, too, with --confine.", valueName: "path"),
+        completion: .file()
+    )
+    var hide: [String] = []
+
     @Flag(help: "Send everything through lupin, also requests to this machine.")
     var all = false
 
@@ -91,6 +108,13 @@ struct ExecCommand: ParsableCommand {
         if record != nil, replay != nil {
             throw ValidationError("--record and --replay exclude each other")
         }
+        if confine, proxy != nil {
+            throw ValidationError("--confine starts a proxy; --proxy uses another")
+        }
+        if !hide.isEmpty, !confine { throw ValidationError("--hide goes with --confine") }
+        for path in hide where !PublicFile.exists(path) {
+            throw ValidationError("--hide: there is no \(path)")
+        }
         if let proxy {
             do throws(ProxyURLProblem) {
                 _ = try ProxyAddress(url: proxy)
@@ -108,7 +132,8 @@ struct ExecCommand: ParsableCommand {
         let before = ChildSignals.block()
         if record != nil || replay != nil { return try runWithTape(before) }
         if try runTraced(before) { return }
-        let running = proxy == nil && rulesFile == nil ? RunningLupin.find(socket: nil) : nil
+        let mayShare = proxy == nil && rulesFile == nil && !confine
+        let running = mayShare ? RunningLupin.find(socket: nil) : nil
         let address = try (proxy ?? running?.proxy).map { try ProxyAddress(url: $0) }
         // Only a proxy of its own needs the secrets; a running one has them.
         let rules =
@@ -119,7 +144,7 @@ struct ExecCommand: ParsableCommand {
         let choice: ChildRun.Choice
         if let address {
             choice = .given(address)
-        } else if rulesFile != nil {
+        } else if rulesFile != nil || confine {
             choice = .own
         } else {
             choice = .runningOrOwn
@@ -129,7 +154,7 @@ struct ExecCommand: ParsableCommand {
             choice: choice,
             configuration: rules.configuration.forOneCommand(log: log, LocatedRules.environment),
             listeners: rules.configuration.settings.listeners,
-            exceptions: all ? .none : .usual(rules.configuration.rules),
+            exceptions: exceptions(rules.configuration.rules),
             environment: LocatedRules.environment,
             before: before
         )
@@ -155,7 +180,7 @@ struct ExecCommand: ParsableCommand {
                 choice: .own,
                 configuration: rules.forOneCommand(log: log, environment),
                 listeners: [],
-                exceptions: all ? .none : .usual(rules.rules),
+                exceptions: exceptions(rules.rules),
                 environment: environment,
                 before: before
             )
@@ -190,8 +215,24 @@ struct ExecCommand: ParsableCommand {
         try end(run)
     }
 
+    /// What the command reaches without lupin; a confined one has only itself for that.
+    private func exceptions(_ rules: RuleSet) -> ChildEnvironment.Exceptions {
+        all ? .none : confine ? .machine(rules) : .usual(rules)
+    }
+
+    /// The file that the command's proxy has its rules from.
+    private var rulesPath: [String] {
+        let environment = LocatedRules.environment
+        return RulesFile.locate(explicit: rulesFile, environment: environment).map { [$0] } ?? []
+    }
+
     private func end(_ run: ChildRun) throws {
-        let code = try ControlLoop.run { await run.run(on: $0) }
+        var confined = run
+        if confine {
+            confined.confinement = ChildConfinement(run.configuration, hiding: hide + rulesPath)
+        }
+        let whole = confined
+        let code = try ControlLoop.run { await whole.run(on: $0) }
         if code != .success { throw code }
     }
 }

@@ -28,7 +28,7 @@ struct Lupin: ParsableCommand {
             TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
             PrintCurlCommand.self, LogCommand.self, InspectCommand.self, ArchiveCommand.self,
             CacheCommand.self, SettingsCommand.self, VersionCommand.self, HelpCommand.self,
-            ManCommand.self,
+            ManCommand.self, ConfinedCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

@@ -38,6 +38,8 @@ package struct ListenerSettings: Sendable, Equatable {
     /// The certificate with which clients reach lupin by https; nil is `off`.
     package var tls: CertificateFiles?
     package var authentication = ClientAuthentication.none
+    /// The user of all its clients, where the kernel can't be asked; nil asks it.
+    package var user: UInt32?
 
     package init() {}
 

@@ -131,7 +131,8 @@ struct ListenerMaker: Sendable {
                 Entrance(
                     authenticator: made[listener.authentication],
                     tls: tls,
-                    protocols: listener.protocols
+                    protocols: listener.protocols,
+                    user: listener.user
                 )
             )
         }

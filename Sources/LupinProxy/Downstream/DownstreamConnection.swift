@@ -90,7 +90,8 @@ final class DownstreamConnection: ChannelPump, Rostered {
             address: address,
             port: peer.port,
             isAdmitted: resources.snapshot.access.admits(client: address),
-            isLocal: AccessPolicy.isLocal(address)
+            isLocal: AccessPolicy.isLocal(address),
+            number: gate.entrance.user
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
         http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate)

@@ -1,0 +1,211 @@
+// What Swift's Glibc module lacks for a process that confines another: namespaces, mounts,
+// capabilities, filters of system calls, and descriptors that go from one process to another.
+// Static inline functions only; no logic.
+#pragma once
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/mount.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Declared here, as in linux.h: the headers show them only under _GNU_SOURCE, or define what the
+// kernel's headers define, too.
+extern int unshare(int);
+extern int mount(
+    const char *_Nullable, const char *_Nonnull, const char *_Nullable, unsigned long,
+    const void *_Nullable);
+extern int prctl(int, ...);
+extern long syscall(long, ...);
+
+static const uint32_t CONFINE_NEW_MOUNTS = 0x00020000;
+static const uint32_t CONFINE_NEW_IPC = 0x08000000;
+static const uint32_t CONFINE_NEW_USER = 0x10000000;
+static const uint32_t CONFINE_NEW_PROCESSES = 0x20000000;
+static const uint32_t CONFINE_NEW_NETWORK = 0x40000000;
+
+static const uint32_t CONFINE_READ_ONLY = 1;
+static const uint32_t CONFINE_NO_SETUID = 2;
+static const uint32_t CONFINE_NO_DEVICES = 4;
+static const uint32_t CONFINE_NO_PROGRAMS = 8;
+static const uint32_t CONFINE_REMOUNT = 32;
+static const uint32_t CONFINE_BIND = 4096;
+static const uint32_t CONFINE_RECURSIVE = 16384;
+static const uint32_t CONFINE_PRIVATE = 1 << 18;
+
+static inline int confine_unshare(int what) { return unshare(what); }
+
+/// A copy of this process, which must have one thread only: 0 in the copy.
+static inline int confine_fork(void) { return (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+
+static inline int confine_mount(
+    const char *_Nonnull source, const char *_Nonnull place, const char *_Nullable type,
+    unsigned long flags, const char *_Nullable options) {
+    return mount(source, place, type, flags, options);
+}
+
+/// Makes all mounts at and below a place read-only; ENOSYS before Linux 5.12.
+static inline int confine_seal(const char *_Nonnull place) {
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+    return (int)syscall(
+        SYS_mount_setattr, -100 /* AT_FDCWD */, place, 0x8000 /* AT_RECURSIVE */, &attributes,
+        sizeof attributes);
+}
+
+/// Ends this process when its parent ends.
+static inline int confine_end_with_parent(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+/// Privileges can't be gained any more, not by programs that set their user either.
+static inline int confine_keep_unprivileged(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+
+/// User 0 has no capabilities by its number, and this can't be undone.
+static inline int confine_disarm_root(void) {
+    return prctl(
+        PR_SET_SECUREBITS,
+        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED
+            | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE
+            | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED);
+}
+
+/// Drops a capability for this process and its children; EINVAL beyond the last one.
+static inline int confine_drop_bound(int capability) {
+    return prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+static inline int confine_drop_ambient(void) {
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/// Drops every capability that is in force or could be.
+static inline int confine_drop_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}, {0}};
+    return (int)syscall(SYS_capset, &header, none);
+}
+
+/// One instruction of a filter of system calls.
+static inline struct sock_filter confine_step(uint16_t code, uint8_t yes, uint8_t no, uint32_t k) {
+    struct sock_filter step = {.code = code, .jt = yes, .jf = no, .k = k};
+    return step;
+}
+
+static const uint32_t CONFINE_LOAD = BPF_LD | BPF_W | BPF_ABS;
+static const uint32_t CONFINE_IF_EQUAL = BPF_JMP | BPF_JEQ | BPF_K;
+static const uint32_t CONFINE_IF_AT_LEAST = BPF_JMP | BPF_JGE | BPF_K;
+static const uint32_t CONFINE_RETURN = BPF_RET | BPF_K;
+
+static const uint32_t CONFINE_CALL_NUMBER = offsetof(struct seccomp_data, nr);
+static const uint32_t CONFINE_CALL_MACHINE = offsetof(struct seccomp_data, arch);
+static const uint32_t CONFINE_CALL_FIRST = offsetof(struct seccomp_data, args[0]);
+static const uint32_t CONFINE_CALL_SECOND = offsetof(struct seccomp_data, args[1]);
+
+static const uint32_t CONFINE_SOCKET = SYS_socket;
+static const uint32_t CONFINE_IOCTL = SYS_ioctl;
+static const uint32_t CONFINE_RING = SYS_io_uring_setup;
+#if defined(__x86_64__)
+static const uint32_t CONFINE_MACHINE = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+static const uint32_t CONFINE_MACHINE = AUDIT_ARCH_AARCH64;
+#else
+#error "which machine is this?"
+#endif
+static const uint32_t CONFINE_ALLOW = SECCOMP_RET_ALLOW;
+static const uint32_t CONFINE_REFUSE = SECCOMP_RET_ERRNO;
+
+/// Applies a filter to all system calls of this process and its children, for good.
+static inline int confine_filter_calls(const struct sock_filter *_Nonnull steps, uint16_t count) {
+    struct sock_fprog program = {.len = count, .filter = (struct sock_filter *)steps};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/// Turns the loopback interface on.
+static inline int confine_raise_loopback(void) {
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    struct ifreq request = {.ifr_name = "lo"};
+    int result = ioctl(fd, SIOCGIFFLAGS, &request);
+    request.ifr_flags |= IFF_UP;
+    if (result == 0) result = ioctl(fd, SIOCSIFFLAGS, &request);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+/// Hands descriptors to the process at the other end of a local socket, with one byte.
+static inline ssize_t confine_send(int fd, const int *_Nonnull passed, size_t count) {
+    char byte = 1;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(8 * sizeof(int))];
+    } control = {0};
+    if (count > 8) {
+        errno = EINVAL;
+        return -1;
+    }
+    struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = control.room,
+        .msg_controllen = CMSG_SPACE(count * sizeof(int)),
+    };
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(head), passed, count * sizeof(int));
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+/// Takes descriptors from the process at the other end, at most 8; returns what recvmsg(2) does.
+static inline ssize_t confine_receive(int fd, int *_Nonnull passed, size_t *_Nonnull count) {
+    char byte = 0;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(8 * sizeof(int))];
+    } control = {0};
+    struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = control.room,
+        .msg_controllen = sizeof control.room,
+    };
+    *count = 0;
+    ssize_t result = recvmsg(fd, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */);
+    if (result <= 0) return result;
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
+        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+        *count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(passed, CMSG_DATA(head), *count * sizeof(int));
+        break;
+    }
+    return result;
+}
+
+/// Closes every descriptor from `first` on; ENOSYS before Linux 5.9.
+static inline int confine_close_from(unsigned first) {
+    return (int)syscall(436 /* SYS_close_range */, first, ~0u, 0);
+}
+
+/// Waits for one of these signals, which are blocked; returns its number, and tells who sent it:
+/// the kernel, or a process.
+static inline int confine_wait_for_signal(const sigset_t *_Nonnull set, int *_Nonnull by_kernel) {
+    siginfo_t info = {0};
+    int number = sigwaitinfo(set, &info);
+    *by_kernel = info.si_code > 0;
+    return number;
+}

@@ -1,0 +1,179 @@
+// The processes of a confined command: the one outside that stands for it, the first one inside, and
+// the command without any privilege.
+import CLinux
+import Glibc
+
+extension Confinement {
+    /// Runs a command in the namespaces that were entered, until it ends.
+    ///
+    /// - Parameters:
+    ///   - words: The program and its arguments.
+    ///   - hidden: Files and folders that appear empty.
+    ///   - complain: Prints why the command can't be run.
+    /// - Returns: Its exit code: 126 or 127 if it can't be run, 128 plus the signal that ended it.
+    package static func run(
+        _ words: [String],
+        hiding hidden: [String],
+        complain: (String) -> Void
+    ) -> Int32 {
+        let directory = currentFolder()
+        let before = blockSignals()
+        let first = confine_fork()
+        guard first >= 0 else {
+            complain("cannot run \(words[0]): \(SystemError(code: errno).message)")
+            return 126
+        }
+        guard first == 0 else { return attend(first) }
+        // Without its outer half nobody would take the command's end.
+        _ = confine_end_with_parent()
+        do throws(ConfinementProblem) {
+            try mountFiles(hiding: hidden, in: directory)
+        } catch {
+            complain(error.message)
+            exit(126)
+        }
+        let command = confine_fork()
+        if command == 0 { begin(words, before, complain) }
+        exit(command < 0 ? 126 : attend(command))
+    }
+
+    // MARK: Signals and ends
+
+    private static let forwarded = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
+
+    /// Blocks the signals that are waited for.
+    /// - Returns: Those that were blocked before.
+    private static func blockSignals() -> sigset_t {
+        var (set, before) = (watched, sigset_t())
+        // Safety: the first set is read, the second filled.
+        unsafe pthread_sigmask(SIG_BLOCK, &set, &before)
+        return before
+    }
+
+    private static var watched: sigset_t {
+        var set = sigset_t()
+        // Safety: both calls fill the set they are given.
+        unsafe sigemptyset(&set)
+        for number in forwarded + [SIGCHLD] { unsafe sigaddset(&set, number) }
+        return set
+    }
+
+    /// Passes signals on to a child, and takes the ends of all children, until that one ends.
+    private static func attend(_ child: Int32) -> Int32 {
+        var set = watched
+        while true {
+            if let code = reap(until: child) { return code }
+            var isKernels: Int32 = 0
+            // Safety: the set is read, the integer filled.
+            let number = unsafe confine_wait_for_signal(&set, &isKernels)
+            // What the terminal sends, all processes in front of it get by themselves.
+            guard number > 0, number != SIGCHLD, isKernels == 0 else { continue }
+            _ = kill(child, number)
+        }
+    }
+
+    /// Takes the ends of children; returns the exit code of `child` if it is among them.
+    private static func reap(until child: Int32) -> Int32? {
+        while true {
+            var status: Int32 = 0
+            // Safety: waitpid fills the integer it is given.
+            let found = unsafe waitpid(-1, &status, WNOHANG)
+            guard found > 0 else { return found < 0 && errno == ECHILD ? 1 : nil }
+            guard found == child else { continue }
+            let signal = status & 0x7F
+            return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        }
+    }
+
+    // MARK: The command
+
+    /// Becomes the command.
+    private static func begin(
+        _ words: [String],
+        _ before: sigset_t,
+        _ complain: (String) -> Void
+    ) -> Never {
+        do throws(ConfinementProblem) {
+            try disarm()
+        } catch {
+            complain(error.message)
+            exit(126)
+        }
+        var mask = before
+        // Safety: the set is only read.
+        unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+        // Safety: strdup copies; the list ends with nil, and execvp reads it only.
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        unsafe execvp(words[0], &arguments)
+        let error = SystemError(code: errno)
+        complain("cannot run \(words[0]): \(error.message)")
+        exit(error.isAbsence ? 127 : 126)
+    }
+
+    /// Gives up every privilege, for this process and all that it starts.
+    private static func disarm() throws(ConfinementProblem) {
+        try attempt("descriptors") { () throws(SystemError) in
+            try SystemCall.check { confine_close_from(UInt32(socket)) }
+        }
+        try attempt("privileges") { () throws(SystemError) in
+            try SystemCall.check { confine_disarm_root() }
+            // As many as the kernel has; the numbers end with EINVAL.
+            for capability in 0..<Int32(64) where confine_drop_bound(capability) != 0 { break }
+            try SystemCall.check { confine_drop_ambient() }
+            try SystemCall.check { confine_drop_capabilities() }
+            try SystemCall.check { confine_keep_unprivileged() }
+        }
+        try attempt("the filter of system calls") { () throws(SystemError) in
+            let steps = callFilter
+            // Safety: the steps outlive the call, which copies them.
+            try SystemCall.check {
+                unsafe steps.withUnsafeBufferPointer { steps in
+                    guard let base = steps.baseAddress else { return -1 }
+                    return unsafe confine_filter_calls(base, UInt16(steps.count))
+                }
+            }
+        }
+    }
+
+    /// What namespaces don't keep in: keys typed into the caller's terminal (TIOCSTI, TIOCLINUX),
+    /// sockets of virtual machines, which know no namespace, and io_uring, which is past any filter.
+    private static var callFilter: [sock_filter] {
+        let refuse = CONFINE_REFUSE | UInt32(EPERM)
+        let absent = CONFINE_REFUSE | UInt32(ENOSYS)
+        func step(_ code: UInt32, _ value: UInt32, yes: Int = 0, no: Int = 0) -> sock_filter {
+            confine_step(UInt16(code), UInt8(yes), UInt8(no), value)
+        }
+        let load = CONFINE_LOAD
+        let isEqual = CONFINE_IF_EQUAL
+        let result = CONFINE_RETURN
+        return [
+            step(load, CONFINE_CALL_MACHINE),
+            step(isEqual, CONFINE_MACHINE, yes: 1),
+            step(result, absent),
+            step(load, CONFINE_CALL_NUMBER),
+            // The x32 numbers of x86-64.
+            step(CONFINE_IF_AT_LEAST, 0x4000_0000, yes: 10),
+            step(isEqual, CONFINE_RING, yes: 9),
+            step(isEqual, CONFINE_SOCKET, yes: 2),
+            step(isEqual, CONFINE_IOCTL, yes: 4),
+            step(result, CONFINE_ALLOW),
+            // AF_VSOCK
+            step(load, CONFINE_CALL_FIRST),
+            step(isEqual, 40, yes: 5),
+            step(result, CONFINE_ALLOW),
+            step(load, CONFINE_CALL_SECOND),
+            step(isEqual, 0x5412, yes: 2),
+            step(isEqual, 0x541C, yes: 1, no: 2),
+            step(result, absent),
+            step(result, refuse),
+            step(result, CONFINE_ALLOW),
+        ]
+    }
+
+    private static func currentFolder() -> String {
+        // Safety: getcwd returns memory of malloc's, which is copied and freed.
+        guard let found = unsafe getcwd(nil, 0) else { return "/" }
+        defer { unsafe free(found) }
+        return unsafe String(cString: found)
+    }
+}

@@ -1,0 +1,99 @@
+// What `lupin exec --confine` keeps from its command, and how the command is started then.
+import ArgumentParser
+import LupinCore
+import LupinIO
+import LupinProxy
+
+/// A command that may reach nothing but its proxy.
+struct ChildConfinement: Sendable {
+    /// Files and folders that appear empty to it.
+    private let hidden: [String]
+
+    /// Hides all that lupin reads and keeps, and the given paths.
+    init(_ configuration: Configuration, hiding others: [String]) {
+        let environment = LocatedRules.environment
+        let settings = configuration.settings
+        var paths = others + configuration.filesRead
+        if let key = try? AuthorityFiles(settings.intercept.authority, environment: environment) {
+            paths.append(key.key)
+        }
+        paths += UserFolder.all(environment).map { "\($0)/lupin" }
+        paths += SiblingFolder.ofThisUser
+        if case .file(let log) = settings.log.to { paths.append(log) }
+        let home = ProcessOwner.home(environment)
+        if let cache = settings.cacheStore.folder(environment: environment, home: home) {
+            paths.append(cache)
+        }
+        if let capture = settings.capture.folder(environment: environment, home: home) {
+            paths.append(capture)
+        }
+        if let admin = settings.admin.place(environment: environment, home: home)?.path {
+            paths.append(admin)
+        }
+        for token in settings.tokens {
+            if case .oauth2(let source) = token.source, let store = source.store {
+                paths.append(store)
+            }
+        }
+        var seen: Set<String> = []
+        hidden = paths.filter { !$0.isEmpty && seen.insert($0).inserted }
+    }
+
+    /// Starts lupin in the place of the command, to confine itself and become that.
+    /// - Returns: Where the listener comes from.
+    func wrap(_ launch: inout ChildLaunch) throws(SystemError) -> ConfinementSocket {
+        let socket = try ConfinementSocket()
+        let words = [launch.program] + launch.arguments
+        launch.program = "/proc/self/exe"
+        launch.arguments =
+            [ConfinedCommand.name] + hidden.flatMap { ["--hide", $0] } + ["--"] + words
+        launch.passedDescriptor = socket.otherEnd
+        return socket
+    }
+}
+
+extension Configuration {
+    /// The configuration of a proxy for a confined command: the kernel can't tell whose its clients
+    /// are, since they are in another network, and nobody else can be there.
+    var confined: Configuration {
+        var copy = self
+        var listener = ListenerSettings(address: .v4(0x7F00_0001), port: Confinement.proxyPort)
+        listener.user = SystemUsers.own
+        copy.settings.listeners = [listener]
+        return copy
+    }
+}
+
+/// `lupin confined`: what `lupin exec --confine` starts; not for people.
+struct ConfinedCommand: ParsableCommand {
+    static let name = "confined"
+    static let configuration = CommandConfiguration(
+        commandName: name,
+        abstract: "Run a command for lupin exec --confine.",
+        shouldDisplay: false
+    )
+
+    @Option(parsing: .unconditionalSingleValue)
+    var hide: [String] = []
+
+    @Argument(parsing: .captureForPassthrough)
+    var command: [String]
+
+    func run() throws {
+        let words = Array(command.first == "--" ? command[1...] : command[...])
+        guard !words.isEmpty else { throw ExitCode.failure }
+        let listener: ListeningSocket
+        do throws(ConfinementProblem) {
+            listener = try Confinement.enter()
+        } catch {
+            StandardError.print("lupin: error: \(error.message)")
+            throw ExitCode(126)
+        }
+        // Without an answer lupin has ended, or has said why it does not serve.
+        guard Confinement.handOver(listener) else { throw ExitCode.failure }
+        listener.close()
+        throw ExitCode(
+            Confinement.run(words, hiding: hide) { StandardError.print("lupin: error: \($0)") }
+        )
+    }
+}

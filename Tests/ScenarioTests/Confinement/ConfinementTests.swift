@@ -1,0 +1,123 @@
+// That a confined command reaches its proxy and nothing else, and is otherwise like any command.
+import Foundation
+import LupinIO
+import LupinTestKit
+import Testing
+
+@Suite(
+    .enabled(if: ConfinementTests.isPossible, "this machine gives users no namespaces"),
+    .serialized
+)
+struct ConfinementTests {
+    static let isPossible: Bool = {
+        let folder = try? Folder()
+        let rules = "\(folder?.path ?? "")/none.yaml"
+        let isWritten = FileManager.default.createFile(
+            atPath: rules,
+            contents: Data("lupin: 1\n".utf8)
+        )
+        guard let folder, isWritten else { return false }
+        let arguments = ["exec", "--confine", "--rules", rules, "--log", "\(folder.path)/log"]
+        return (try? Lupin.run(arguments + ["--", "true"]))?.code == 0
+    }()
+
+    /// A folder with rules that allow one host, and a secret.
+    private func place() throws -> Folder {
+        let folder = try Folder()
+        let files = [
+            "token": "planted-s3cret-value\n",
+            "lupin.yaml": """
+            lupin: 1
+            admin: {socket: DIR/admin.sock}
+            intercept: {ca: {cert: DIR/ca.pem, key: DIR/ca.key}}
+            tokens:
+              api: {bearer: "${file:DIR/token}"}
+            # planted-s3cret-value
+            rules:
+              - {name: allowed, match: {host: allowed.test}, stop: true, respond: {status: 200, body: "yes"}}
+              - {name: api, match: "https://api.test/", request: [{auth: api}]}
+              - {name: deny, match: {}, respond: {status: 403, body: "no"}}
+
+            """,
+            "log": "planted-s3cret-value\n",
+        ]
+        for (name, text) in files {
+            let text = text.replacingOccurrences(of: "DIR", with: folder.path)
+            try text.write(toFile: "\(folder.path)/\(name)", atomically: true, encoding: .utf8)
+        }
+        return folder
+    }
+
+    private func confined(_ words: [String], in folder: Folder) throws -> Lupin.Result {
+        let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "\(folder.path)/log"]
+        return try Lupin.run(["exec", "--confine"] + rules + ["--"] + words, in: folder.path)
+    }
+
+    private static let python = "/usr/bin/python3"
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: python)))
+    func `an adversary gets no byte out and no secret in`() throws {
+        let folder = try place()
+        let outside = try PlainListener()
+        let abstract = "lupin-test-\(getpid())"
+        let facts: [String: Any] = [
+            "port": Int(outside.address.port), "folder": folder.path, "abstract": abstract,
+            "secret": "planted-s3cret-value", "admin": "\(folder.path)/admin.sock",
+        ]
+        let json = try JSONSerialization.data(withJSONObject: facts)
+        let result = try confined(
+            [Self.python, "-c", Adversary.script, String(decoding: json, as: UTF8.self)],
+            in: folder
+        )
+        let lines = result.output.split(separator: "\n")
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(lines.count >= 75, "\(lines.count) attempts: \(result.errors)")
+        #expect(lines.filter { !$0.hasPrefix("kept ") } == [])
+        #expect(!outside.hasWaiting)
+        let rules = try String(contentsOfFile: "\(folder.path)/lupin.yaml", encoding: .utf8)
+        #expect(rules.contains("planted-s3cret-value"))
+    }
+
+    @Test func `the proxy is reached, as by any command`() throws {
+        let folder = try place()
+        let script = "curl -sS http://allowed.test/; curl -sS http://other.test/"
+        let result = try confined(["sh", "-c", script], in: folder)
+        #expect(result.output == "yesno", "\(result.errors)")
+        let log = try String(contentsOfFile: "\(folder.path)/log", encoding: .utf8)
+        #expect(log.contains("allowed.test") && log.contains("other.test"))
+    }
+
+    @Test func `exit codes, streams, variables and the working folder are as without`() throws {
+        let folder = try place()
+        let script = "pwd; echo $0; echo problem >&2; exit 7"
+        let result = try confined(["sh", "-c", script, "word"], in: folder)
+        #expect(result.code == 7)
+        #expect(result.output == "\(folder.path)\nword\n")
+        #expect(result.errors == "problem\n")
+        #expect(try confined(["sh", "-c", "kill -TERM $$"], in: folder).code == 128 + SIGTERM)
+        #expect(try confined(["/nonexistent/program"], in: folder).code == 127)
+        #expect(try confined([folder.path], in: folder).code == 126)
+    }
+
+    @Test func `its own servers are reached, and what it leaves behind ends with it`() throws {
+        let folder = try place()
+        let script = """
+            \(Self.python) -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &
+            for i in 1 2 3 4 5 6 7 8 9 10; do
+              curl -sf -o /dev/null http://127.0.0.1:8000/ && echo reached && break; sleep 0.2
+            done
+            """
+        #expect(try confined(["sh", "-c", script], in: folder).output == "reached\n")
+    }
+
+    @Test func `what --hide names is hidden, and must be there`() throws {
+        let folder = try place()
+        try "mine".write(toFile: "\(folder.path)/mine", atomically: true, encoding: .utf8)
+        let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "\(folder.path)/log"]
+        let hidden = ["exec", "--confine", "--hide", "\(folder.path)/mine"] + rules
+        #expect(try Lupin.run(hidden + ["--", "cat", "\(folder.path)/mine"]).output == "")
+        let absent = try Lupin.run(["exec", "--confine", "--hide", "/absent"] + ["--", "true"])
+        #expect(absent.code == 64 && absent.errors.contains("there is no /absent"))
+        #expect(try Lupin.run("exec", "--hide", "/", "--", "true").code == 64)
+    }
+}
