@@ -4,6 +4,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
+import LupinTLS
 
 /// Runs a command through a proxy and waits until it ends.
 struct ChildRun: Sendable {
@@ -27,6 +28,38 @@ struct ChildRun: Sendable {
     let before: SignalsBefore
     /// Where the command is recorded, or what answers it.
     var cassette: Cassette?
+    /// What the command gets for credentials; only its own proxy knows them.
+    private var standIns: StandIns {
+        switch choice {
+        case .given, .runningOrOwn: .none
+        case .own: made
+        }
+    }
+    /// Made once, so that proxy and command have the same.
+    private let made: StandIns
+
+    init(
+        command: [String],
+        choice: Choice,
+        configuration: Configuration,
+        listeners: [ListenerSettings],
+        exceptions: ChildEnvironment.Exceptions,
+        environment: [String: String],
+        before: SignalsBefore
+    ) {
+        self.command = command
+        self.choice = choice
+        self.configuration = configuration
+        self.listeners = listeners
+        self.exceptions = exceptions
+        self.environment = environment
+        self.before = before
+        made = StandIns(
+            for: configuration.settings.exec.variables.map(\.token),
+            in: configuration.settings.tokens,
+            random: RandomSource.bytes(count:)
+        )
+    }
 
     /// Runs the command; returns its exit code, or a failure when it could not start.
     func run(on executor: LoopExecutor) async -> ExitCode {
@@ -50,6 +83,7 @@ struct ChildRun: Sendable {
         }
         var hooks = Hooks()
         hooks.tape = cassette?.deck
+        hooks.standIns = standIns
         let proxy: Proxy
         do throws(Proxy.StartFailure) {
             proxy = try await Proxy(
@@ -90,12 +124,7 @@ struct ChildRun: Sendable {
         let launch = ChildLaunch(
             wrapper(of: program, files) ?? program,
             Array(command.dropFirst()),
-            environment: ChildEnvironment(
-                environment: environment,
-                proxy: proxy,
-                without: exceptions,
-                files: files
-            ).lines
+            environment: childEnvironment(proxy, files).lines
         )
         let child: ChildProcess
         do throws(SystemError) {
@@ -107,6 +136,26 @@ struct ChildRun: Sendable {
         let code = await wait(for: child, signals)
         folder.remove()
         return ExitCode(code)
+    }
+
+    /// What the command gets; where it has stand-ins, without variables that hold secrets.
+    private func childEnvironment(
+        _ proxy: ProxyAddress,
+        _ files: BundleFiles
+    ) -> ChildEnvironment {
+        var child = ChildEnvironment(
+            environment: environment,
+            proxy: proxy,
+            without: exceptions,
+            files: files
+        )
+        let standIns = standIns
+        if standIns.isEmpty { return child }
+        child.standIns = configuration.settings.exec.variables.compactMap { variable in
+            standIns[token: variable.token].map { (variable.name, $0.text) }
+        }
+        child.secrets = configuration.secrets
+        return child
     }
 
     private func bundleFiles(in folder: String) throws -> BundleFiles {

@@ -16,6 +16,10 @@ package final class Plan: Sendable {
     package let auth: [String]
     /// The tokens that values of steps name.
     package let namedTokens: [String]
+    /// The tokens whose stand-ins are exchanged: those of `auth` steps and of `stand_ins`.
+    package let standIns: [String]
+    /// Whether their secrets are masked in responses.
+    package let scrubs: Bool
     /// What the rules attach, whatever the target is; see ``Attachments``.
     package let attachments: [Attached]
     /// Whether some of it is for the owner's requests only.
@@ -104,6 +108,10 @@ package final class Plan: Sendable {
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
+        standIns = (auth + acting.flatMap(\.standIns)).reduce(into: []) { all, token in
+            if !all.contains(token) { all.append(token) }
+        }
+        scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
         let attachments = RuleKey.allAttachments(of: acting)
         self.attachments = attachments
         isForOwner = attachments.contains { $0.gate == .owner }
@@ -147,6 +155,9 @@ package final class Plan: Sendable {
             case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }
             case .resume: if resumes { demands.insert(.resuming) }
             case .throttle: if !throttle.isEmpty { demands.insert(.throttling) }
+            case .standIns: if !standIns.isEmpty { demands.formUnion(.exchanging) }
+            // The request asks for whole bodies, in codings that can be undone.
+            case .scrub: if scrubs { demands.formUnion([.adapting, .scrubbing]) }
             case .cookies: if cookieJar != nil { demands.formUnion([.adapting, .judging]) }
             }
         }
@@ -161,7 +172,12 @@ package final class Plan: Sendable {
     }
 
     /// Whether lupin reads bodies of responses, so that it has to know their codings.
-    package var readsResponses: Bool { !responseEdits.isEmpty || validation?.needsBody == true }
+    package var readsResponses: Bool {
+        !responseEdits.isEmpty || validation?.needsBody == true || scrubs
+    }
+
+    /// Whether lupin changes bodies of responses, so that it needs the whole of them.
+    package var changesResponses: Bool { !responseEdits.isEmpty || scrubs }
 
     /// Whether no adapter changes the request.
     package var isPassive: Bool { !demands.contains(.adapting) }
