@@ -71,11 +71,8 @@ public final class Proxy: Sendable {
         let listeners = try maker.firstListeners(settings, environment)
         let issuer = try Proxy.issuer(for: configuration, environment, logger)
         let digest = KeyedDigest()
-        // Later snapshots know the secrets of former ones.
-        var known = configuration
-        known.secrets += hooks.standIns.all.map(\.text)
         let snapshot = Snapshot(
-            known,
+            configuration.hiding(hooks.standIns),
             listeners: listeners.map(\.socket.address),
             issuer: issuer,
             digest: digest,

@@ -97,9 +97,7 @@ package final class Plan: Sendable {
         let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond
         respondingRule = responding?.reference
-        var throttle = ThrottleSettings()
-        for rule in rules { throttle.merge(rule.throttle) }
-        self.throttle = throttle
+        throttle = rules.reduce(into: ThrottleSettings()) { $0.merge($1.throttle) }
         throttleRule = rules.last { !$0.throttle.isEmpty }?.name
         // All other keys are about the requests inside.
         let acting = isConnect ? [] : rules
@@ -108,12 +106,9 @@ package final class Plan: Sendable {
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
-        standIns = (auth + acting.flatMap(\.standIns)).reduce(into: []) { all, token in
-            if !all.contains(token) { all.append(token) }
-        }
+        standIns = Self.standIns(of: acting, auth)
         scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
-        let attachments = RuleKey.allAttachments(of: acting)
-        self.attachments = attachments
+        attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         let delays = traits.compactMap(\.delay)
         delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
@@ -123,8 +118,7 @@ package final class Plan: Sendable {
         let validation = validating?.validation
         validatingRule = validating?.reference
         self.validation = validation?.isEmpty == false ? validation : nil
-        let retry = acting.last { $0.retry != nil }?.retry ?? .safe
-        self.retry = retry
+        retry = acting.last { $0.retry != nil }?.retry ?? .safe
         hedge = retry.hedge
         perTry = retry.perTry
         countsAttempts = retry.countsAttempts
@@ -156,12 +150,17 @@ package final class Plan: Sendable {
             case .resume: if resumes { demands.insert(.resuming) }
             case .throttle: if !throttle.isEmpty { demands.insert(.throttling) }
             case .standIns: if !standIns.isEmpty { demands.formUnion(.exchanging) }
-            // The request asks for whole bodies, in codings that can be undone.
             case .scrub: if scrubs { demands.formUnion([.adapting, .scrubbing]) }
             case .cookies: if cookieJar != nil { demands.formUnion([.adapting, .judging]) }
             }
         }
         self.demands = demands
+    }
+
+    private static func standIns(of rules: [Rule], _ auth: [String]) -> [String] {
+        (auth + rules.flatMap(\.standIns)).reduce(into: []) { all, token in
+            if !all.contains(token) { all.append(token) }
+        }
     }
 
     private static func trust(of rules: [Rule]) -> NamedTrustPolicy? {

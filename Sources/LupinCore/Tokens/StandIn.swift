@@ -51,6 +51,7 @@ package struct StandInTemplate: Sendable, Equatable {
             }
             if !literal.isEmpty { parts.append(.text(literal)) }
             literal = ""
+            // Bounded: at most 512.
             parts.append(.random(Int(number)))
             rest = rest[rest.index(after: end)...]
         }

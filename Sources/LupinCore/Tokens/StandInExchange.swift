@@ -149,7 +149,8 @@ extension RequestHead {
         else { return (names, false) }
         let path = fields.storage[pathAndQuery.range.lowerBound..<query.lowerBound]
         let start = fields.storage.count
-        fields.storage += path + changed
+        fields.storage.append(contentsOf: path)
+        fields.storage.append(contentsOf: changed)
         pathAndQuery = ByteRange(start: start, count: fields.storage.count - start)
         return (names, true)
     }
@@ -158,6 +159,7 @@ extension RequestHead {
     fileprivate var queryRange: Range<Int>? {
         let range = pathAndQuery.range
         guard let mark = fields.storage[range].firstIndex(of: 0x3F) else { return nil }
+        // Bounded: the mark lies in the range.
         return mark + 1..<range.upperBound
     }
 }

@@ -87,3 +87,12 @@ extension Exchange {
         }
     }
 }
+
+extension Configuration {
+    /// The same with stand-ins among its secrets; later snapshots know those of former ones.
+    func hiding(_ standIns: StandIns) -> Configuration {
+        var copy = self
+        copy.secrets += standIns.all.map(\.text)
+        return copy
+    }
+}
