@@ -15,6 +15,8 @@ public struct Hooks: Sendable {
     public var eventMonitors: [any EventMonitor] = []
     /// Answers every request; nothing is connected to.
     package var tape: TapeDeck?
+    /// The stand-ins that the clients of this proxy have.
+    package var standIns = StandIns.none
 
     /// Creates hooks without any code.
     public init() {}

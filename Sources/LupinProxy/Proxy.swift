@@ -72,7 +72,7 @@ public final class Proxy: Sendable {
         let issuer = try Proxy.issuer(for: configuration, environment, logger)
         let digest = KeyedDigest()
         let snapshot = Snapshot(
-            configuration,
+            configuration.hiding(hooks.standIns),
             listeners: listeners.map(\.socket.address),
             issuer: issuer,
             digest: digest,

@@ -75,6 +75,10 @@ final class Shared: Sendable {
     let interceptor: (any RequestInterceptor & Sendable)?
     /// The tape that everything is answered from; nil when there is a network.
     let tape: TapeDeck?
+    /// The stand-ins that clients have for credentials.
+    let standIns: StandIns
+    /// Whether there are any; asked for every request.
+    let hasStandIns: Bool
     /// Whether there is one; asked for every request, and cheaper than a look at it.
     let hasInterceptor: Bool
     /// The embedding program's handler of redirects that rules follow.
@@ -111,6 +115,8 @@ final class Shared: Sendable {
     ) {
         self.hasSuccessor = hasSuccessor
         tape = hooks.tape
+        standIns = hooks.standIns
+        hasStandIns = !hooks.standIns.isEmpty
         self.siblingFolders = siblingFolders
         isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)
         self.clock = clock

@@ -152,6 +152,10 @@ struct RuleDecoder {
             rule.trace = context.boolean(node)
         case .intercept:
             rule.intercept = isIntercepted(node)
+        case .standIns:
+            rule.standIns = context.standInTokens(node, settings.tokens)
+        case .scrub:
+            rule.scrub = context.boolean(node)
         case .name:
             // Decoded before all other keys, whose problems mention it.
             break

@@ -11,6 +11,8 @@ struct SettingsDecoder {
     private(set) var cache = CacheDefinitions()
     /// The line of each key, by its dotted name.
     private(set) var lines: [String: Int] = [:]
+    /// The value of `exec.env`, which may stand before the tokens.
+    private var variables: YAMLNode?
     /// Where `upstream.proxy` stands, for the check against our own listeners.
     private var proxyNode: YAMLNode?
 
@@ -25,6 +27,9 @@ struct SettingsDecoder {
         if let proxyNode {
             settings.upstream.proxy =
                 context.withoutLoop(settings.upstream.proxy, settings.listeners, at: proxyNode)
+        }
+        if let variables {
+            settings.exec.variables = context.execVariables(variables, settings.tokens)
         }
         if !settings.cacheStore.shared.isOn {
             for entry in context.sharedTokens {
@@ -188,6 +193,8 @@ struct SettingsDecoder {
             set(&settings.capture.path, context.folder(node, setting, usual: usual))
         case .tapeIgnored: set(&settings.tape.ignore, context.all(node, context.tapePart))
         case .tapeMatched: set(&settings.tape.match, context.all(node, context.tapeField))
+        // The tokens that it names may follow.
+        case .execVariables: variables = node
         case .telemetryURL: set(&settings.telemetry.collector, context.collector(node))
         case .telemetryHeaders: set(&settings.telemetry.headers, context.collectorFields(node))
         case .telemetryTraces: set(&settings.telemetry.traces, context.keptTraces(node))

@@ -9,8 +9,11 @@ struct TokenConsistency {
     /// Reports problems; `rules` come with their entries in the file.
     func check(_ rules: [(rule: Rule, entries: [YAMLNode.Entry])]) {
         for (rule, entries) in rules {
-            guard let entry = entries.first(where: { $0.key == "request" }) else { continue }
             for token in tokens where rule.names(token.name) {
+                let key = rule.standIns.contains(token.name) ? RuleKey.standIns : .request
+                guard let entry = entries.first(where: { $0.key == key.rawValue }) else {
+                    continue
+                }
                 checkPlainText(token, rule, entry)
                 checkTokenServer(token, rule, entry)
             }

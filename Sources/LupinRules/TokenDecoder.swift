@@ -6,7 +6,9 @@ struct TokenDecoder {
     private static let sources = ["bearer", "basic", "digest", "command", "oauth2"]
     /// Keys that are only valid with `command`.
     private static let companions = ["every", "timeout"]
-    private static let options = ["header", "hosts", "plain_http", "refresh", "on_missing"]
+    private static let options = [
+        "header", "hosts", "plain_http", "refresh", "on_missing", "stand_in",
+    ]
     private static let known = sources + companions + options
 
     let context: DecodingContext
@@ -68,6 +70,7 @@ struct TokenDecoder {
         definition.plainHTTP = common.plainHTTP
         definition.refresh = common.refresh
         definition.onMissing = common.onMissing
+        definition.standIn = common.standIn
         return definition
     }
 
@@ -134,6 +137,7 @@ struct TokenDecoder {
         var plainHTTP = false
         var refresh = RefreshSettings()
         var onMissing = TokenDefinition.OnMissing.fail
+        var standIn = StandInTemplate.usual
         var isBroken = false
     }
 
@@ -150,6 +154,8 @@ struct TokenDecoder {
             set(\.plainHTTP, context.boolean(entry.value))
         case "refresh":
             set(\.refresh, context.refresh(entry.value))
+        case "stand_in":
+            set(\.standIn, context.standIn(entry.value))
         default:
             let word = context.word(entry.value, ["fail", "send"], what: "value")
             set(\.onMissing, word.map { $0 == "send" ? .send : .fail })

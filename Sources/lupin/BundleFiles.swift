@@ -78,7 +78,7 @@ struct BundleFiles {
         // Read all before writing any: variables of an earlier call name our own files.
         var contents: [String: [UInt8]] = [:]
         let system = Self.systemStores.first { FileStatus(path: $0)?.isRegular == true }
-        let names = ChildEnvironment.bundleNames + ChildEnvironment.additionNames
+        let names = ChildVariables.bundles + ChildVariables.additions
         for path in names.compactMap({ environment[$0] }) + [system].compactMap(\.self)
         where !path.isEmpty && contents[path] == nil {
             contents[path] = WholeFile.content(of: path)
@@ -86,11 +86,11 @@ struct BundleFiles {
         }
         let known = { (path: String?) in path.flatMap { contents[$0] == nil ? nil : $0 } }
         let general = known(environment["SSL_CERT_FILE"]) ?? system
-        for name in ChildEnvironment.bundleNames {
+        for name in ChildVariables.bundles {
             let base = known(environment[name]) ?? general
             bundles[name] = try file(behind: base, base.flatMap { contents[$0] } ?? [])
         }
-        for name in ChildEnvironment.additionNames {
+        for name in ChildVariables.additions {
             let base = known(environment[name])
             bundles[name] = try file(behind: base, base.flatMap { contents[$0] } ?? [])
         }

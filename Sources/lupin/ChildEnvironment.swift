@@ -32,49 +32,26 @@ struct ChildEnvironment {
         }
     }
 
-    /// Tools disagree about the case of names, so both forms are set.
-    static let proxyNames = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]
-    static let exceptionNames = ["no_proxy", "NO_PROXY"]
-
-    /// Variables that name a file with all the CAs to trust.
-    static let bundleNames = [
-        // OpenSSL's own: Python's ssl and httpx, Ruby, PHP streams, wget2, rustls-native-certs. Go
-        // and .NET read it too. SSL_CERT_DIR stays: its CAs are trusted in addition.
-        "SSL_CERT_FILE",
-        "NIX_SSL_CERT_FILE",
-        "CURL_CA_BUNDLE",
-        "REQUESTS_CA_BUNDLE",
-        "PIP_CERT",
-        "HTTPLIB2_CA_CERTS",
-        "GIT_SSL_CAINFO",
-        "CARGO_HTTP_CAINFO",
-        "AWS_CA_BUNDLE",
-        "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
-        "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-        "npm_config_cafile",
-        "BUNDLE_SSL_CA_CERT",
-        "PERL_LWP_SSL_CA_FILE",
-    ]
-
-    /// Variables that name CAs to trust in addition to the program's own.
-    static let additionNames = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"]
-
     /// The environment to extend.
     let environment: [String: String]
     let proxy: ProxyAddress
     let without: Exceptions
     /// nil when only the proxy's address is set.
     let files: BundleFiles?
+    /// The variables with stand-ins for credentials.
+    var standIns: [(name: String, value: String)] = []
+    /// Secrets that no variable of the command may hold.
+    var secrets: [String] = []
 
     /// The variables to set, each once, in the order of the listing.
     var changes: [(name: String, value: String)] {
-        var changes = Self.proxyNames.map { ($0, proxy.url) }
+        var changes = ChildVariables.proxy.map { ($0, proxy.url) }
         let exceptions = exceptions
-        changes += Self.exceptionNames.map { ($0, exceptions.joined(separator: ",")) }
+        changes += ChildVariables.exceptions.map { ($0, exceptions.joined(separator: ",")) }
         // Read from 22.21 and 24.5 on; older versions get the script in NODE_OPTIONS.
         changes.append(("NODE_USE_ENV_PROXY", "1"))
         if let files {
-            for name in Self.bundleNames + Self.additionNames {
+            for name in ChildVariables.bundles + ChildVariables.additions {
                 if let file = files.bundles[name] { changes.append((name, file)) }
             }
             if let settings = files.wgetSettings { changes.append(("WGETRC", settings)) }
@@ -87,16 +64,12 @@ struct ChildEnvironment {
         return changes
     }
 
-    /// The names in `changes` that concern certificates or name files of lupin's.
-    static var trustNames: [String] {
-        ["NODE_USE_ENV_PROXY"] + bundleNames + additionNames
-            + ["WGETRC", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS"]
-    }
-
     /// The whole environment as `NAME=value` lines, sorted.
     var lines: [String] {
-        var all = environment
-        for (name, value) in changes { all[name] = value }
+        var matcher = SecretMatcher()
+        for secret in secrets { _ = matcher.add(Array(secret.utf8)) }
+        var all = environment.filter { matcher.find(in: $0.value.utf8Span.span).isEmpty }
+        for (name, value) in changes + standIns { all[name] = value }
         return all.map { "\($0.key)=\($0.value)" }.sorted()
     }
 

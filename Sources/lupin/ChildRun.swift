@@ -4,6 +4,7 @@ import Logging
 import LupinCore
 import LupinIO
 import LupinProxy
+import LupinTLS
 
 /// Runs a command through a proxy and waits until it ends.
 struct ChildRun: Sendable {
@@ -29,6 +30,38 @@ struct ChildRun: Sendable {
     var cassette: Cassette?
     /// Where the command can reach nothing but its own proxy; nil where it is free.
     var confinement: ChildConfinement?
+    /// What the command gets for credentials; only its own proxy knows them.
+    private var standIns: StandIns {
+        switch choice {
+        case .given, .runningOrOwn: .none
+        case .own: made
+        }
+    }
+    /// Made once, so that proxy and command have the same.
+    private let made: StandIns
+
+    init(
+        command: [String],
+        choice: Choice,
+        configuration: Configuration,
+        listeners: [ListenerSettings],
+        exceptions: ChildEnvironment.Exceptions,
+        environment: [String: String],
+        before: SignalsBefore
+    ) {
+        self.command = command
+        self.choice = choice
+        self.configuration = configuration
+        self.listeners = listeners
+        self.exceptions = exceptions
+        self.environment = environment
+        self.before = before
+        made = StandIns(
+            for: configuration.settings.exec.variables.map(\.token),
+            in: configuration.settings.tokens,
+            random: RandomSource.bytes(count:)
+        )
+    }
 
     /// Runs the command; returns its exit code, or a failure when it could not start.
     func run(on executor: LoopExecutor) async -> ExitCode {
@@ -78,6 +111,7 @@ struct ChildRun: Sendable {
         }
         var hooks = Hooks()
         hooks.tape = cassette?.deck
+        hooks.standIns = standIns
         return try await Proxy(
             configuration,
             logger: logger,
@@ -107,12 +141,7 @@ struct ChildRun: Sendable {
         var launch = ChildLaunch(
             wrapper(of: program, files) ?? program,
             Array(command.dropFirst()),
-            environment: ChildEnvironment(
-                environment: environment,
-                proxy: proxy,
-                without: exceptions,
-                files: files
-            ).lines
+            environment: childEnvironment(proxy, files).lines
         )
         let child: ChildProcess
         var confined: ConfinementSocket?
@@ -152,6 +181,27 @@ struct ChildRun: Sendable {
             _ = failure("\(error)")
         }
         return nil
+    }
+
+    /// What the command gets; where it has stand-ins or is confined, without variables that hold
+    /// secrets.
+    private func childEnvironment(
+        _ proxy: ProxyAddress,
+        _ files: BundleFiles
+    ) -> ChildEnvironment {
+        var child = ChildEnvironment(
+            environment: environment,
+            proxy: proxy,
+            without: exceptions,
+            files: files
+        )
+        let standIns = standIns
+        if standIns.isEmpty, confinement == nil { return child }
+        child.standIns = configuration.settings.exec.variables.compactMap { variable in
+            standIns[token: variable.token].map { (variable.name, $0.text) }
+        }
+        child.secrets = configuration.secrets
+        return child
     }
 
     private func bundleFiles(in folder: String) throws -> BundleFiles {

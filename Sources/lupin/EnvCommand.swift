@@ -42,8 +42,8 @@ struct EnvCommand: ParsableCommand {
     func run() throws {
         let shell = shell ?? Shell(path: LocatedRules.environment["SHELL"])
         if unset {
-            let names = ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames
-            for name in names + (ca ? ChildEnvironment.trustNames : []) {
+            let names = ChildVariables.proxy + ChildVariables.exceptions
+            for name in names + (ca ? ChildVariables.trust : []) {
                 print(shell.unset(name))
             }
         } else {
@@ -71,7 +71,7 @@ struct EnvCommand: ParsableCommand {
             files: ca ? try files(settings, environment) : nil
         )
         // Without --ca only the variables that every tool understands are printed.
-        let plain = Set(ChildEnvironment.proxyNames + ChildEnvironment.exceptionNames)
+        let plain = Set(ChildVariables.proxy + ChildVariables.exceptions)
         return ca ? variables.changes : variables.changes.filter { plain.contains($0.name) }
     }
 

@@ -33,6 +33,11 @@ struct ExecCommand: ParsableCommand {
             Signals are passed on. Programs that the command leaves in the background lose the \
             proxy when the command ends.
 
+            Where the rules file has `exec: {env: {GITHUB_TOKEN: github}}`, the command gets a \
+            stand-in for that token in the variable, and a proxy of its own exchanges it for the \
+            credential where a rule names the token. Variables with a secret of the rules file \
+            are left out; see lupin help credentials.
+
             With TRACEPARENT in the environment, as pipelines set it, and a collector to send \
             traces to, requests that have no trace of their own join that one. A running lupin \
             can't tell which requests are the command's, so a proxy is started for it; see \
@@ -141,6 +146,13 @@ struct ExecCommand: ParsableCommand {
             ?? LocatedRules(explicit: rulesFile, namesSecrets: address != nil)
         // The command will trust the CA, though the same program refused it before.
         if running != nil { RunningBypass.clear() }
+        if !rules.configuration.settings.exec.variables.isEmpty {
+            // What is in force was read without its secrets, which a proxy needs.
+            return try runWithStandIns(
+                running == nil ? rules : LocatedRules(explicit: rules.path),
+                before
+            )
+        }
         let choice: ChildRun.Choice
         if let address {
             choice = .given(address)
@@ -149,16 +161,36 @@ struct ExecCommand: ParsableCommand {
         } else {
             choice = .runningOrOwn
         }
-        let run = ChildRun(
+        try end(run(rules.configuration, through: choice, before))
+    }
+
+    private func run(
+        _ configuration: Configuration,
+        through choice: ChildRun.Choice,
+        _ before: SignalsBefore
+    ) -> ChildRun {
+        ChildRun(
             command: words,
             choice: choice,
-            configuration: rules.configuration.forOneCommand(log: log, LocatedRules.environment),
-            listeners: rules.configuration.settings.listeners,
-            exceptions: exceptions(rules.configuration.rules),
+            configuration: configuration.forOneCommand(log: log, LocatedRules.environment),
+            listeners: configuration.settings.listeners,
+            exceptions: exceptions(configuration.rules),
             environment: LocatedRules.environment,
             before: before
         )
-        try end(run)
+    }
+
+    /// Runs the command with stand-ins for credentials, through a proxy of its own: nobody else's
+    /// requests may use them, and they end with it.
+    private func runWithStandIns(_ rules: LocatedRules, _ before: SignalsBefore) throws {
+        guard proxy == nil else {
+            StandardError.print(
+                "lupin: error: exec.env gives stand-ins that only a proxy of the command's own "
+                    + "knows; leave --proxy out"
+            )
+            throw ExitCode.failure
+        }
+        try end(run(rules.configuration, through: .own, before))
     }
 
     /// Runs the command through a proxy of its own, whose requests join the environment's trace.

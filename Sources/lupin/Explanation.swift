@@ -176,7 +176,8 @@ struct Explanation {
             tokens: configuration.settings.tokens,
             labels: labels,
             via: configuration.settings.upstream.via ? "1.1 lupin-<run>" : nil,
-            redactor: redactor
+            redactor: redactor,
+            standIns: configuration.settings.exec.variables.map(\.token)
         )
     }
 

@@ -191,6 +191,8 @@ enum SchemaDocument {
             ],
             "resume": [("type", "boolean")],
             "trace": [("type", "boolean")],
+            "stand_ins": oneOrMany(text),
+            "scrub": [("type", "boolean")],
             "capture": [
                 (
                     "anyOf",

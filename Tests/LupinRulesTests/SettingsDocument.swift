@@ -49,6 +49,8 @@ enum SettingsDocument {
         "log.rotate": "for a log file",
         "capture": "room for exchanges with their bodies; a rule's `capture` turns it on",
         "tape": "how `lupin exec --replay` finds a request on its tape",
+        "exec": "what a command under `lupin exec` gets: `lupin help credentials`",
+        "stand_ins": "what such a command has in place of a credential",
         "telemetry": "what operators see: `lupin help telemetry`",
         "telemetry.otlp": "traces, metrics and logs for an OpenTelemetry collector",
         "telemetry.prometheus": "the same figures for a Prometheus that asks",

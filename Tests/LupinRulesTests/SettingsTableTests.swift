@@ -222,7 +222,7 @@ struct SettingsTableTests {
     private func other(_ special: Setting.Special) -> String? {
         switch special {
         // A server needs a key besides, see CacheErrorTests.
-        case .version, .trust, .sharedServer: nil
+        case .version, .trust, .sharedServer, .execVariables: nil
         case .clients: "[10.0.0.0/8]"
         case .credentials: "any"
         case .connectPorts: "[443, 8000-8999]"

@@ -92,6 +92,7 @@ package struct ExchangeRecord: Sendable {
         var error: LupinError?
         var tunnel: TunnelRecord?
         var authentication: AuthenticationRecord?
+        var standIns: StandInRecord?
         var validation: ValidationRecord?
         var redirects: [RedirectRecord] = []
         var trust: TrustRecord?
@@ -125,6 +126,25 @@ package struct ExchangeRecord: Sendable {
         get { held?.authentication }
         set { change { $0.authentication = newValue } }
     }
+    /// The stand-ins for credentials in the request; nil when it had none.
+    package var standIns: StandInRecord? { held?.standIns }
+
+    /// Notes that the stand-in for the token called `name` was exchanged.
+    package mutating func note(exchangedStandIn name: String) { note(name, in: \.exchanged) }
+
+    /// Notes that the stand-in for the token called `name` was in a request without its rules.
+    package mutating func note(standInElsewhere name: String) { note(name, in: \.elsewhere) }
+
+    private mutating func note(
+        _ name: String,
+        in place: WritableKeyPath<StandInRecord, [String]>
+    ) {
+        var standIns = standIns ?? StandInRecord()
+        if standIns[keyPath: place].contains(name) { return }
+        standIns[keyPath: place].append(name)
+        change { $0.standIns = standIns }
+    }
+
     /// The result of `validate:`; nil without conditions.
     package var validation: ValidationRecord? {
         get { held?.validation }
@@ -264,6 +284,16 @@ package struct AuthenticationRecord: Sendable, Equatable {
     package var waitMicroseconds: Int64?
 
     package init(token: String) { self.token = token }
+}
+
+/// The tokens whose stand-ins were in the request.
+package struct StandInRecord: Sendable, Equatable {
+    /// Those for which the credential was sent.
+    package var exchanged: [String] = []
+    /// Those that no rule of the request names: the stand-in went as it was, or was refused.
+    package var elsewhere: [String] = []
+
+    package init() {}
 }
 
 /// The result of `validate:` for a response.

@@ -14,6 +14,16 @@ extension RecordFormat {
             place.add(.tokenAction, literal: use.action.rawValue, to: &output)
             place.add(.tokenWait, microseconds: use.waitMicroseconds, to: &output)
         }
+        if record.hasRare, let standIns = record.standIns {
+            let lists = [
+                (RecordField.standInsExchanged, standIns.exchanged),
+                (.standInsElsewhere, standIns.elsewhere),
+            ]
+            for (field, names) in lists where !names.isEmpty {
+                place.open(field, to: &output)
+                output.append(redactor.list(of: names))
+            }
+        }
         if let status = record.cache {
             // lupin's own text, so there is nothing in it to redact.
             place.open(.cacheStatus, to: &output)

@@ -18,6 +18,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case rulesVersion, matched, steps
     case bypassReason, bypassSince, bypassUntil, bypassCause
     case token, tokenVersion, tokenAction, tokenWait
+    case standInsExchanged, standInsElsewhere
     case cacheStatus
     case trustPolicy, trustVerdict, trustChecks, trustLeaf, trustEnd
     case isValid, failedCondition, validationAction, validationNote
@@ -95,6 +96,13 @@ package enum RecordField: UInt8, CaseIterable, LineField {
                 "`none`, `used`, `refreshed`, `waited`, `failed`, `excessive` or `missing`"
             )
         case .tokenWait: .value("auth.wait", "ms that the exchange waited for it")
+        case .standInsExchanged:
+            .value("stand_ins.exchanged", "tokens whose stand-ins became the credential")
+        case .standInsElsewhere:
+            .value(
+                "stand_ins.elsewhere",
+                "tokens whose stand-ins went as they were: no rule of the request names them"
+            )
         case .cacheStatus: .text("cache.status", "lupin's member of Cache-Status (RFC 9211)")
         case .trustPolicy: .text("trust.policy", "the policy that judged the origin's certificates")
         case .trustVerdict: .text("trust.verdict", "`pass`, `fail`, `disabled` or `tunnel`")

@@ -24,6 +24,7 @@ package struct RecordedEnd: Sendable {
         for (i, attempt) in attempts.enumerated() { lines += Self.lines(attempt, i + 1) }
         if let answer { lines.append("lupin itself answered: \(answer)") }
         lines += token
+        lines += standIns
         lines += trust
         lines += validation
         lines += reason
@@ -101,6 +102,16 @@ package struct RecordedEnd: Sendable {
             let action = record[field: .tokenAction]?.string
         else { return [] }
         return ["token \(name): \(action)"]
+    }
+
+    private var standIns: [String] {
+        let exchanged = record[field: .standInsExchanged]?.list?.compactMap(\.string) ?? []
+        let elsewhere = record[field: .standInsElsewhere]?.list?.compactMap(\.string) ?? []
+        return exchanged.map { "the stand-in for token \($0) became the credential" }
+            + elsewhere.map {
+                "it had the stand-in for token \($0), which no rule of it exchanges: "
+                    + "`stand_ins: [\($0)]` in a rule does"
+            }
     }
 
     private var trust: [String] {

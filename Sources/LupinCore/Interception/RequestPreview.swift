@@ -25,6 +25,7 @@ package struct RequestPreview: Sendable {
     /// Further effects, such as a wait, in sentences without a full stop.
     package private(set) var notes: [String] = []
 
+    private let standIns: [String]
     private let labels: [String]
     private let redactor: Redactor
 
@@ -32,7 +33,7 @@ package struct RequestPreview: Sendable {
     ///
     /// Lines of it that are not forwarded are marked hop-by-hop. `plan` is one of `rules`, which
     /// have `labels` in place of secrets (see `Rule.labellingSecrets`). `via` is the value of `Via`
-    /// that lupin adds; nil for none.
+    /// that lupin adds; nil for none. `standIns` are the tokens that `exec.env` names.
     package init(
         of request: RequestHead,
         at origin: Origin,
@@ -41,8 +42,10 @@ package struct RequestPreview: Sendable {
         tokens: [TokenDefinition],
         labels: [String],
         via: String?,
-        redactor: Redactor
+        redactor: Redactor,
+        standIns: [String] = []
     ) {
+        self.standIns = standIns
         self.origin = origin
         self.redactor = redactor
         self.labels = labels + tokens.map { Self.label($0.name) } + [Self.idLabel]
@@ -64,7 +67,7 @@ package struct RequestPreview: Sendable {
             problem = error.sentence
         }
         adapted = head
-        attach(plan.auth, named: plan.namedTokens, from: tokens, to: &head, rules)
+        attach(plan, from: tokens, to: &head, rules)
         note(plan)
         lines = compared(
             texts(of: request, at: origin, isOriginal: true, via: nil),
@@ -83,20 +86,20 @@ package struct RequestPreview: Sendable {
     /// Attaches the tokens as the proxy does: a later one replaces an earlier one for the same
     /// field, and each is only sent to its own hosts.
     private mutating func attach(
-        _ names: [String],
-        named: [String],
+        _ plan: Plan,
         from tokens: [TokenDefinition],
         to head: inout RequestHead,
         _ rules: RuleSet
     ) {
         var attached: [TokenDefinition] = []
-        for name in names {
+        for name in plan.auth {
             guard let token = tokens.first(where: { $0.name == name }) else { continue }
             let field = token.field.name.lowercased()
             attached.removeAll { $0.field.name.lowercased() == field }
             attached.append(token)
         }
-        for token in tokens where named.contains(token.name) || attached.contains(token) {
+        for token in tokens where plan.namedTokens.contains(token.name) || attached.contains(token)
+        {
             if let refusal = rules.refusal(of: token, at: origin) { problem = problem ?? refusal }
         }
         for token in attached {
@@ -122,6 +125,13 @@ package struct RequestPreview: Sendable {
         for edit in plan.bodyEdits {
             notes.append("a body is edited (\(edit.summary)) where it is no longer than 1 MiB")
         }
+        for name in plan.standIns where standIns.contains(name) {
+            notes.append(
+                "the stand-in of lupin exec for token \(name) becomes the credential, in field "
+                    + "values and the query"
+            )
+        }
+        if plan.scrubs { notes.append("credentials are masked in fields and texts of responses") }
         if plan.readsResponses {
             notes.append("Accept-Encoding has only codings that lupin can undo")
         }

@@ -5,14 +5,14 @@ package struct StepAdapter: RequestAdapter {
     private let steps: [PlannedStep]
     private let summaries: [String]?
     private let readsResponses: Bool
-    private let editsResponses: Bool
+    private let changesResponses: Bool
 
     /// Creates an adapter for the steps of a plan; nil means no steps.
     package init(_ plan: Plan?) {
         steps = plan?.steps ?? []
         summaries = plan?.summaries
         readsResponses = plan?.readsResponses ?? false
-        editsResponses = plan?.responseEdits.isEmpty == false
+        changesResponses = plan?.changesResponses ?? false
     }
 
     /// - Throws: `StepProblem`.
@@ -46,8 +46,8 @@ package struct StepAdapter: RequestAdapter {
             origin: &request.origin
         )
         if readsResponses { request.head.fields.keepKnownCodings() }
-        if editsResponses {
-            // A part of a body can't be edited, and would not fit to what was edited.
+        if changesResponses {
+            // A part of a body can't be changed, and would not fit to what was changed.
             request.head.fields.remove(name: "Range")
             request.head.fields.remove(name: "If-Range")
         }

@@ -7,7 +7,8 @@
 /// switches, so every new kind must define all of them. Its effect on shared connections and TLS
 /// sessions is defined by another one, in the engine's `NextHop`.
 package enum Attached: Sendable, Hashable {
-    /// The credential of a token: an `auth` step, or `${token:…}` in a value.
+    /// The credential of a token: an `auth` step, `${token:…}` in a value, or in the place of its
+    /// stand-in.
     case token(String)
     /// A `${file:…}` or `${secret:…}` in the value of a step.
     case secret
@@ -115,11 +116,13 @@ extension RuleKey {
             (rules.last { $0.cookieJar != nil }?.cookieJar ?? nil)
                 .map { [.cookies(jar: $0)] } ?? []
         case .cache: (rules.last { $0.cache != nil }?.cache ?? nil)?.attachments ?? []
+        // Whether or not a stand-in comes: a response may tell of the credential.
+        case .standIns: rules.flatMap(\.standIns).map { .token($0) }
         case .clientCert, .proxy: []
         // Each request that follows a redirect has a plan of its own.
         case .redirect: []
         case .name, .match, .retry, .trust, .validate, .respond, .resume, .throttle, .tls,
-            .intercept, .timeouts, .log, .capture, .trace, .stop:
+            .intercept, .timeouts, .log, .capture, .trace, .stop, .scrub:
             []
         }
     }

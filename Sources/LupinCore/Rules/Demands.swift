@@ -34,12 +34,18 @@ package struct Demands: OptionSet, Sendable {
     /// The head of every response is validated.
     package static let validating = Demands(rawValue: 1 << 11)
 
+    /// The body of the response is masked on its way.
+    package static let scrubbing = Demands(rawValue: 1 << 12)
+
+    /// What the exchange of stand-ins requires: the same as an `auth` step.
+    package static let exchanging: Demands = [.adapting, .presenting, .repeating]
+
     /// The requirements that need a task from the start.
     ///
     /// Steps are applied at once, as are credentials at hand, and a response can only be inspected
     /// when it has arrived.
     package static let needTask: Demands = [
-        .waiting, .recoding, .racing, .storing, .throttling, .resuming,
+        .waiting, .recoding, .racing, .storing, .throttling, .resuming, .scrubbing,
     ]
     /// The requirements that inspect a response whatever its status.
     package static let lookAtResponses: Demands = [.judging, .presenting, .validating]

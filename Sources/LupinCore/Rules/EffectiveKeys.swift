@@ -31,7 +31,7 @@ extension Rule {
     /// Keys without effect when lupin answers itself.
     fileprivate static let answered: Set<String> = [
         "request", "response", "retry", "cache", "trust", "validate", "redirect", "resume",
-        "throttle", "cookies", "client_cert", "tls", "proxy",
+        "throttle", "cookies", "client_cert", "tls", "proxy", "stand_ins", "scrub",
     ]
 }
 
@@ -70,7 +70,7 @@ extension RuleSet {
         if plan.respond != nil, Rule.answered.contains(name) {
             return .idle("lupin answers itself")
         }
-        if name == "request" || name == "response" { return .adds }
+        if ["request", "response", "stand_ins"].contains(name) { return .adds }
         if name == "trust", let own = rule.trust?.policy, let holding = plan.trust,
             own.policy.acceptsAnyone, !holding.policy.acceptsAnyone
         {

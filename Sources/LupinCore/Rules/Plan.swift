@@ -16,6 +16,10 @@ package final class Plan: Sendable {
     package let auth: [String]
     /// The tokens that values of steps name.
     package let namedTokens: [String]
+    /// The tokens whose stand-ins are exchanged: those of `auth` steps and of `stand_ins`.
+    package let standIns: [String]
+    /// Whether their secrets are masked in responses.
+    package let scrubs: Bool
     /// What the rules attach, whatever the target is; see ``Attachments``.
     package let attachments: [Attached]
     /// Whether some of it is for the owner's requests only.
@@ -93,9 +97,7 @@ package final class Plan: Sendable {
         let responding = respondingIndex.map { set.rules[$0] }
         respond = responding?.respond
         respondingRule = responding?.reference
-        var throttle = ThrottleSettings()
-        for rule in rules { throttle.merge(rule.throttle) }
-        self.throttle = throttle
+        throttle = rules.reduce(into: ThrottleSettings()) { $0.merge($1.throttle) }
         throttleRule = rules.last { !$0.throttle.isEmpty }?.name
         // All other keys are about the requests inside.
         let acting = isConnect ? [] : rules
@@ -104,8 +106,9 @@ package final class Plan: Sendable {
         summaries = steps.map(\.summary)
         auth = traits.flatMap(\.auth)
         namedTokens = StepTraits(acting.flatMap(\.steps)).namedTokens
-        let attachments = RuleKey.allAttachments(of: acting)
-        self.attachments = attachments
+        standIns = Self.standIns(of: acting, auth)
+        scrubs = acting.last { $0.scrub != nil }?.scrub ?? false
+        attachments = RuleKey.allAttachments(of: acting)
         isForOwner = attachments.contains { $0.gate == .owner }
         let delays = traits.compactMap(\.delay)
         delay = delays.isEmpty ? nil : delays.reduce(.zero, +)
@@ -115,8 +118,7 @@ package final class Plan: Sendable {
         let validation = validating?.validation
         validatingRule = validating?.reference
         self.validation = validation?.isEmpty == false ? validation : nil
-        let retry = acting.last { $0.retry != nil }?.retry ?? .safe
-        self.retry = retry
+        retry = acting.last { $0.retry != nil }?.retry ?? .safe
         hedge = retry.hedge
         perTry = retry.perTry
         countsAttempts = retry.countsAttempts
@@ -147,10 +149,18 @@ package final class Plan: Sendable {
             case .redirect: if redirect != nil { demands.formUnion([.repeating, .judging]) }
             case .resume: if resumes { demands.insert(.resuming) }
             case .throttle: if !throttle.isEmpty { demands.insert(.throttling) }
+            case .standIns: if !standIns.isEmpty { demands.formUnion(.exchanging) }
+            case .scrub: if scrubs { demands.formUnion([.adapting, .scrubbing]) }
             case .cookies: if cookieJar != nil { demands.formUnion([.adapting, .judging]) }
             }
         }
         self.demands = demands
+    }
+
+    private static func standIns(of rules: [Rule], _ auth: [String]) -> [String] {
+        (auth + rules.flatMap(\.standIns)).reduce(into: []) { all, token in
+            if !all.contains(token) { all.append(token) }
+        }
     }
 
     private static func trust(of rules: [Rule]) -> NamedTrustPolicy? {
@@ -161,7 +171,12 @@ package final class Plan: Sendable {
     }
 
     /// Whether lupin reads bodies of responses, so that it has to know their codings.
-    package var readsResponses: Bool { !responseEdits.isEmpty || validation?.needsBody == true }
+    package var readsResponses: Bool {
+        !responseEdits.isEmpty || validation?.needsBody == true || scrubs
+    }
+
+    /// Whether lupin changes bodies of responses, so that it needs the whole of them.
+    package var changesResponses: Bool { !responseEdits.isEmpty || scrubs }
 
     /// Whether no adapter changes the request.
     package var isPassive: Bool { !demands.contains(.adapting) }

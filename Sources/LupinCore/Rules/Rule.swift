@@ -39,6 +39,10 @@ package struct Rule: Sendable {
     package var capture: CaptureRule?
     /// Whether a trace begins with the request; nil has no effect, false never traces.
     package var trace: Bool?
+    /// The tokens whose stand-ins are exchanged, besides those of `auth` steps.
+    package var standIns: [String] = []
+    /// Whether secrets are masked in responses; nil has no effect.
+    package var scrub: Bool?
     /// `intercept: true`: https is decrypted for this rule.
     package var intercept = false
     /// 1-based line of each key in the file; `timeouts.total` for keys that merge leaf by leaf.

@@ -9,6 +9,8 @@ package enum RuleKey: String, Sendable, CaseIterable {
     case throttle, cookies
     case clientCert = "client_cert"
     case tls, intercept, proxy, timeouts, log, capture, trace, stop
+    case standIns = "stand_ins"
+    case scrub
 }
 
 /// What a key of a rule requires of a CONNECT.
@@ -51,6 +53,9 @@ extension Rule {
         case .clientCert: (clientCertificate ?? nil) == nil ? .none : .demand
         case .tls: tls.isEmpty ? .none : .demand
         case .intercept: intercept ? .demand : .none
+        // The request would go out with a stand-in that the origin does not know.
+        case .standIns: standIns.isEmpty ? .none : .demand
+        case .scrub: scrub == true ? .demand : .none
         }
     }
 }

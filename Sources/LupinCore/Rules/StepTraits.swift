@@ -47,7 +47,7 @@ extension RuleSet {
     /// Whether a rule that names the token may match requests to `origin`.
     package func names(token: String, for origin: Origin) -> Bool {
         rules.contains { rule in
-            rule.traits.names(token) && rule.matches.contains { $0.mayMeet(origin) }
+            rule.names(token) && rule.matches.contains { $0.mayMeet(origin) }
         }
     }
 }
@@ -59,8 +59,10 @@ extension StepTraits {
 extension Rule {
     fileprivate var traits: StepTraits { StepTraits(steps) }
 
-    /// Whether a step names the token.
-    package func names(_ token: String) -> Bool { traits.names(token) }
+    /// Whether a step or `stand_ins` names the token.
+    package func names(_ token: String) -> Bool {
+        traits.names(token) || standIns.contains(token)
+    }
 
     /// Whether its requests certainly use http.
     package var isPlain: Bool {

@@ -170,6 +170,18 @@ extension RuleKey {
             )
         case .stop:
             ("false", "no later rule is looked at")
+        case .standIns:
+            (
+                "[github]",
+                "the tokens whose stand-ins are exchanged for the credential, in field values and "
+                    + "the query; auth exchanges its own"
+            )
+        case .scrub:
+            (
+                "false",
+                "true: the credentials of the request's tokens are masked in responses, in fields "
+                    + "and text bodies"
+            )
         }
     }
 }

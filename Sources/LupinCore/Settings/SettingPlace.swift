@@ -142,6 +142,7 @@ extension Setting {
         case capturePath = "capture.path"
         case tapeIgnored = "tape.ignore"
         case tapeMatched = "tape.match"
+        case execVariables = "exec.env"
         case telemetryURL = "telemetry.otlp.url"
         case telemetryHeaders = "telemetry.otlp.headers"
         case telemetryTraces = "telemetry.otlp.traces"

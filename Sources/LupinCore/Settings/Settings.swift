@@ -22,6 +22,8 @@ package struct Settings: Sendable, Equatable {
     package var cache: [CachePolicy] = [.standard]
     package var capture = CaptureSettings()
     package var tape = TapeSettings()
+    package var exec = ExecSettings()
+    package var standIns = StandInSettings()
     package var telemetry = TelemetrySettings()
     package var admin = AdminSettings()
 

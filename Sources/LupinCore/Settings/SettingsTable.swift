@@ -5,8 +5,8 @@
 package enum SettingsTable {
     package static let settings: [Setting] =
         general + access + upstream + intercept + timeouts + limits + policies
-        + CacheKeyTable.store + CacheKeyTable.policy + log + capture + tape + telemetry
-        + admin
+        + CacheKeyTable.store + CacheKeyTable.policy + log + capture + tape + exec
+        + telemetry + admin
 
     /// What stands behind the step `delay`.
     package static let delay = Setting(

@@ -36,6 +36,22 @@ package struct Credential: Sendable, Equatable, Concealed {
         }
     }
 
+    /// What takes the place of a stand-in: the token, or the password.
+    package var secret: String {
+        switch content {
+        case .token(let token): token
+        case .password(let pair): pair.password
+        }
+    }
+
+    /// All texts that reveal it.
+    package var secrets: [String] {
+        switch content {
+        case .token(let token): [token]
+        case .password(let pair): [pair.password, pair.base64]
+        }
+    }
+
     /// Whether it may still be used.
     package func isValid(at now: UInt64) -> Bool { expiresAt.map { now < $0 } ?? true }
 

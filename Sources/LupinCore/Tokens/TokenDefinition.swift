@@ -13,6 +13,8 @@ package struct TokenDefinition: Sendable, Equatable {
     package var plainHTTP = false
     package var refresh = RefreshSettings()
     package var onMissing = OnMissing.fail
+    /// How stand-ins for it look.
+    package var standIn = StandInTemplate.usual
 
     /// How to handle a request whose credential is missing.
     package enum OnMissing: UInt8, Sendable, Equatable {

@@ -121,6 +121,7 @@ extension Exchange {
             return callTask(from: .attempt(.answered(attempt, response), known), because: cause)
         }
         underWay = nil
+        restoreStandIns(in: response)
         noteOutcome(of: attempt, status: response.status)
         attempt.close(status: response.status, decision: .deliver, reason: "")
         do throws(LupinError) {

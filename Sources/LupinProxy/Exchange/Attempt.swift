@@ -444,6 +444,7 @@ final class Attempt {
         if exchange.downstream.isCommitted { return }
         var head = head
         HopByHop.mark(response: &head.fields, keepsAltSvc: exchange.enclosure == nil)
+        exchange.scrub(interim: &head.fields)
         try exchange.downstream.sendInterim(head)
     }
 

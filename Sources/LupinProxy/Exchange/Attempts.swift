@@ -111,7 +111,8 @@ extension Exchange {
                 if hasMoved {
                     completeLocation(of: obtained.response, from: next.target.origin)
                 }
-                if plan?.resumes == true {
+                // The rest of a masked body can't be found by its length.
+                if plan?.resumes == true, plan?.scrubs != true {
                     obtained.resumable = resumable(obtained, attempt, to: next.target)
                 }
                 return obtained
@@ -150,7 +151,10 @@ extension Exchange {
             }
         guard let upstream else { throw .stopping }
         noteOutcome(of: attempt, status: response.status)
-        var obtained = ObtainedResponse(response: response, body: upstream.responseBody)
+        restoreStandIns(in: response)
+        var obtained = try scrubbed(
+            ObtainedResponse(response: response, body: upstream.responseBody)
+        )
         guard needsVerdict(response.status) else { return (obtained, .deliver(reason: "")) }
         let verdict = try await verdict(on: &obtained, of: attempt)
         return (obtained, verdict)
@@ -197,6 +201,7 @@ extension Exchange {
         because cause: AttemptRecord.Cause,
         replay: BodyReplay? = nil
     ) throws(LupinError) -> Attempt {
+        try checkStandIns(in: adapted)
         try checkBehindParent(
             adapted.origin,
             adapted.hop,

@@ -123,6 +123,7 @@ extension Exchange {
         var ranged = usual.request
         resumable.rule.apply(to: &ranged.head, received: received)
         let adapted = AdaptedRequest(ranged, hop: usual.hop, known: usual.known)
+        try checkStandIns(in: adapted)
         try checkBehindParent(
             adapted.origin,
             adapted.hop,

@@ -11,7 +11,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     private static let digestReplaysMax = 2
 
     /// How the last attempt was authenticated.
-    private struct Use {
+    struct Use {
         let definition: TokenDefinition
         let origin: Origin
         var version: Int?
@@ -28,21 +28,29 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
     }
 
-    private unowned let exchange: Exchange
+    unowned let exchange: Exchange
     /// The tokens of `auth` steps; a later one replaces an earlier one for the same field.
     private let attached: [TokenDefinition]
     /// The tokens that steps name by `${token:…}`.
     private let named: [TokenDefinition]
-    private var uses: [Use] = []
+    /// The tokens whose stand-ins are exchanged.
+    let exchangeable: [(definition: TokenDefinition, standIn: StandIn)]
+    var uses: [Use] = []
+    /// What took the place of stand-ins, and the fields where it did.
+    var exchanged = ExchangedStandIns()
+    /// All texts that reveal the credentials of the exchange's attempts.
+    private var presented: Set<String> = []
+    /// Those of all tokens of the plan.
+    private let tokens: [TokenDefinition]
     /// The versions of the credentials that the steps of the next attempt name.
     private var namedVersions: [String: Int] = [:]
     private var replays = 0
     /// The names of fields that carry a credential, for code that must not pass them on.
-    var fieldNames: [String] { attached.map(\.field.name) }
+    var fieldNames: [String] { attached.map(\.field.name) + exchanged.fieldNames }
 
     /// Returns nil when the plan names no token.
     init?(_ plan: Plan, for exchange: Exchange) {
-        guard !plan.auth.isEmpty || !plan.namedTokens.isEmpty else { return nil }
+        guard !plan.standIns.isEmpty || !plan.namedTokens.isEmpty else { return nil }
         self.exchange = exchange
         let tokens = exchange.snapshot.tokens
         var attached: [TokenDefinition] = []
@@ -54,6 +62,12 @@ final class AuthenticationInterceptor: RequestAdapter {
         }
         self.attached = attached
         named = plan.namedTokens.compactMap { tokens[$0] }
+        let inPlace = plan.standIns.compactMap { tokens[$0] }
+        self.tokens = inPlace + named
+        let standIns = exchange.resources.shared.standIns
+        exchangeable = inPlace.compactMap { token in
+            standIns[token: token.name].map { (token, $0) }
+        }
     }
 
     private var store: TokenStore { exchange.resources.shared.tokens }
@@ -89,6 +103,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         into texts: inout [String: String]
     ) {
         texts[definition.name] = issued.credential.text
+        note(presented: issued.credential)
         namedVersions[definition.name] = issued.version
     }
 
@@ -103,6 +118,11 @@ final class AuthenticationInterceptor: RequestAdapter {
         for definition in attached {
             try checkTarget(definition, request.origin)
             try attach(try await credential(of: definition), of: definition, to: &request)
+        }
+        for entry in exchangeable where entry.standIn.isExchangeable(in: request.head) {
+            try checkTarget(entry.definition, request.origin)
+            let issued = try await credential(of: entry.definition)
+            try exchange(entry, for: issued, in: &request)
         }
         return request
     }
@@ -119,6 +139,11 @@ final class AuthenticationInterceptor: RequestAdapter {
             guard let issued = held(definition) else { return nil }
             try attach(issued, of: definition, to: &request)
         }
+        for entry in exchangeable where entry.standIn.isExchangeable(in: request.head) {
+            try checkTarget(entry.definition, request.origin)
+            guard let issued = held(entry.definition) else { return nil }
+            try exchange(entry, for: issued, in: &request)
+        }
         return request
     }
 
@@ -128,6 +153,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         _ origin: Origin
     ) throws(LupinError) {
         uses = []
+        exchanged.beginAttempt()
         for definition in named where texts[definition.name] != nil {
             try checkTarget(definition, origin)
             var use = Use(definition: definition, origin: origin)
@@ -146,6 +172,12 @@ final class AuthenticationInterceptor: RequestAdapter {
         defer { uses.append(use) }
         guard let issued else { return }
         use.version = issued.version
+        note(presented: issued.credential)
+        if keepsForm(of: definition, request.head) {
+            use.isSent = true
+            request.steps.note(applied: "auth \(definition.name)")
+            return
+        }
         do throws(TokenFailure) {
             guard let value = try value(of: issued, definition, request, &use) else {
                 // The rule sets whose credentials are used: the client's own must not replace them
@@ -188,7 +220,7 @@ final class AuthenticationInterceptor: RequestAdapter {
     }
 
     /// - Throws: Why the credential may not be sent there.
-    private func checkTarget(
+    func checkTarget(
         _ definition: TokenDefinition,
         _ origin: Origin
     ) throws(LupinError) {
@@ -264,7 +296,7 @@ final class AuthenticationInterceptor: RequestAdapter {
         throw self.failure(failure, definition)
     }
 
-    private func failure(_ failure: TokenFailure, _ definition: TokenDefinition) -> LupinError {
+    func failure(_ failure: TokenFailure, _ definition: TokenDefinition) -> LupinError {
         LupinError(
             .proxyInternalError,
             host: exchange.record.origin?.host.text,
@@ -387,6 +419,16 @@ final class AuthenticationInterceptor: RequestAdapter {
         for use in uses where use.mark != nil {
             store.note(use.definition, from: use.origin, authenticationInfo: value)
         }
+    }
+
+    // MARK: Secrets
+
+    func note(presented credential: Credential) { presented.formUnion(credential.secrets) }
+
+    /// All texts that reveal credentials of the plan's tokens: those that were sent, and those of
+    /// now, which a response may tell of.
+    var secrets: [String] {
+        Array(tokens.reduce(into: presented) { $0.formUnion(store.secrets(of: $1)) })
     }
 
     // MARK: The record

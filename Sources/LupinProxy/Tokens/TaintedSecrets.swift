@@ -15,14 +15,7 @@ final class TaintedSecrets: Sendable {
 
     var all: [String] { texts.withLock { $0 } }
 
-    func add(_ credential: Credential) {
-        switch credential.content {
-        case .token(let token): add(token)
-        case .password(let pair):
-            add(pair.password)
-            add(pair.base64)
-        }
-    }
+    func add(_ credential: Credential) { credential.secrets.forEach(add) }
 
     func add(_ text: String) {
         let isNew = texts.withLock { texts in

@@ -82,6 +82,11 @@ final class TokenStore: Sendable {
         entries.withLock { $0[definition.name]?.state.held(now: now) }
     }
 
+    /// All texts that reveal the credential of now, valid or not.
+    func secrets(of definition: TokenDefinition) -> [String] {
+        entries.withLock { $0[definition.name]?.state.current?.credential.secrets ?? [] }
+    }
+
     /// Decides what to do after a response that refused the credential.
     func rejected(
         _ definition: TokenDefinition,

@@ -12,8 +12,8 @@ package final class ParsedResponse {
 
     fileprivate init() {}
 
-    /// A response from an HTTP version other than 1.
-    init(_ head: consuming ResponseHead, framing: BodyFraming, contentLength: UInt64?) {
+    /// A response from an HTTP version other than 1, or one that was changed.
+    package init(_ head: consuming ResponseHead, framing: BodyFraming, contentLength: UInt64?) {
         meaning = Meaning(framing: framing, keepAlive: true, contentLength: contentLength)
         unsafe contents = head
     }

@@ -70,6 +70,8 @@ struct RecordFieldTests {
         record.authentication = AuthenticationRecord(token: "github")
         record.authentication?.version = 7
         record.authentication?.waitMicroseconds = 1
+        record.note(exchangedStandIn: "github")
+        record.note(standInElsewhere: "nexus")
         record.cache = "lupin; hit"
         let verdict = TrustPolicy.system(host: true).evaluate(ScriptedTrust())
         record.trust = TrustRecord(policy: "acme", verdict: verdict, leaf: nil)

@@ -225,6 +225,18 @@ struct RecordedEndTests {
             tunnel[1] == "rules bypassed until 2026-11-20T22:41:07.123456Z: the client had refused "
                 + "lupin's certificate (unknown_ca)"
         )
+        let standIns = try lines { record in
+            record.note(exchangedStandIn: "github")
+            record.note(standInElsewhere: "nexus")
+            record.note(standInElsewhere: "nexus")
+        }
+        #expect(
+            standIns.suffix(2) == [
+                "the stand-in for token github became the credential",
+                "it had the stand-in for token nexus, which no rule of it exchanges: "
+                    + "`stand_ins: [nexus]` in a rule does",
+            ]
+        )
         let validated = try lines { record in
             record.validation = ValidationRecord(condition: "/ok is missing", action: .fail)
         }

@@ -1,0 +1,98 @@
+// Exchanges stand-ins for credentials on the way out, and notices those that go elsewhere.
+import LupinCore
+import LupinIO
+import LupinWire
+
+/// What became of the stand-ins of one exchange's plan.
+struct ExchangedStandIns {
+    /// The credential in the place of each, of the last attempt.
+    private(set) var secrets: [(standIn: StandIn, secret: String)] = []
+    /// The fields in which a stand-in stood; no redirect takes them to another origin.
+    private(set) var fieldNames: [String] = []
+
+    mutating func beginAttempt() { secrets = [] }
+
+    fileprivate mutating func note(_ standIn: StandIn, _ secret: String, in names: [String]) {
+        secrets.append((standIn, secret))
+        fieldNames += names.filter { !fieldNames.contains($0) }
+    }
+}
+
+extension AuthenticationInterceptor {
+    /// Whether the field of an `auth` step keeps what the client wrote: the stand-in is in it, so
+    /// that the exchange makes the same credential of it, in the form that the client's endpoint
+    /// wants (`Basic` for git, `token` for others).
+    func keepsForm(of definition: TokenDefinition, _ head: RequestHead) -> Bool {
+        exchangeable.contains { entry in
+            entry.definition.name == definition.name
+                && entry.standIn.standsAlone(in: definition.field.name, of: head)
+        }
+    }
+
+    /// Puts the credential in the place of the stand-in; without one, the request goes as it is.
+    func exchange(
+        _ entry: (definition: TokenDefinition, standIn: StandIn),
+        for issued: CredentialState.Issued?,
+        in request: inout UpstreamRequest
+    ) throws(LupinError) {
+        guard let issued else { return }
+        let (definition, standIn) = entry
+        let secret = issued.credential.secret
+        do throws(TokenFailure) {
+            // It must fit into a field wherever it stands.
+            _ = try definition.field.value(credential: secret)
+        } catch {
+            throw failure(error, definition)
+        }
+        let changed = request.head.exchange(standIn, for: secret)
+        exchanged.note(standIn, secret, in: changed.fields)
+        note(presented: issued.credential)
+        if !uses.contains(where: { $0.definition.name == definition.name }) {
+            var use = Use(definition: definition, origin: request.origin)
+            use.version = issued.version
+            use.isSent = true
+            uses.append(use)
+        }
+        exchange.record.note(exchangedStandIn: definition.name)
+    }
+}
+
+extension Exchange {
+    /// Puts stand-ins back into a Location that repeats their credentials: whoever follows it,
+    /// the client or lupin, asks the next host with the stand-in.
+    func restoreStandIns(in response: ParsedResponse) {
+        guard let exchanged = authentication?.exchanged, !exchanged.secrets.isEmpty else { return }
+        for (standIn, secret) in exchanged.secrets {
+            response.head.fields.restore(standIn, inLocationFor: secret)
+        }
+    }
+
+    /// Notes stand-ins in a request whose plan does not name their tokens: they go as they are, and
+    /// are worth nothing there.
+    /// - Throws: The refusal, with `stand_ins.elsewhere: refuse`.
+    func checkStandIns(in adapted: AdaptedRequest) throws(LupinError) {
+        guard resources.shared.hasStandIns else { return }
+        let named = plan?.standIns ?? []
+        for standIn in resources.shared.standIns.all
+        where !named.contains(standIn.token) && standIn.stands(in: adapted.head) {
+            record.note(standInElsewhere: standIn.token)
+            guard snapshot.settings.standIns.elsewhere == .refuse else { continue }
+            throw .request(
+                status: 403,
+                host: adapted.origin.host.text,
+                detail: "The request has the stand-in for the token \"\(standIn.token)\", which no "
+                    + "rule exchanges for \(adapted.origin.hostAndPort), and stand_ins.elsewhere "
+                    + "is refuse."
+            )
+        }
+    }
+}
+
+extension Configuration {
+    /// The same with stand-ins among its secrets; later snapshots know those of former ones.
+    func hiding(_ standIns: StandIns) -> Configuration {
+        var copy = self
+        copy.secrets += standIns.all.map(\.text)
+        return copy
+    }
+}

@@ -1,0 +1,73 @@
+// Decodes what the file says of stand-ins: their form, the variables that get one, and the rules
+// that exchange them.
+
+import LupinCore
+
+extension DecodingContext {
+    /// Decodes `stand_in:` of a token; returns nil after reporting a problem.
+    func standIn(_ node: YAMLNode) -> StandInTemplate? {
+        let example = "\"ghp_{36}\""
+        guard let text = text(node, expected: "a template", example: example) else { return nil }
+        do throws(StandInTemplate.Problem) {
+            return try StandInTemplate(parsing: text)
+        } catch {
+            return refuse(.type, error.sentence, at: node, hint: "write such as \(example)")
+        }
+    }
+
+    /// Decodes `exec.env`, once all tokens are known; entries with a problem are left out.
+    func execVariables(
+        _ node: YAMLNode,
+        _ tokens: [TokenDefinition]
+    ) -> [ExecSettings.Variable] {
+        let example = "env: {GITHUB_TOKEN: github}"
+        let entries = entries(node, of: "names of variables and tokens", example: example) ?? []
+        return entries.compactMap { entry in
+            guard isVariable(entry) else { return nil }
+            return standInToken(entry.value, tokens).map {
+                ExecSettings.Variable(name: entry.key, token: $0)
+            }
+        }
+    }
+
+    /// Decodes the names of `stand_ins:` of a rule; those with a problem are left out.
+    func standInTokens(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> [String] {
+        let names = items(node).compactMap { standInToken($0, tokens) }
+        return names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    private func standInToken(_ node: YAMLNode, _ tokens: [TokenDefinition]) -> String? {
+        guard let name = text(node, expected: "the name of a token", example: "github") else {
+            return nil
+        }
+        guard tokenNames.contains(name) else {
+            return undefinedName(node, name, of: "token", defined: tokenNames)
+        }
+        if case .digest = tokens.first(where: { $0.name == name })?.source {
+            let message = "\"\(name)\" has no stand-in: a password for Digest is never sent"
+            return refuse(.type, message, at: node, hint: "write auth: \(name) in a rule")
+        }
+        return name
+    }
+
+    private func isVariable(_ entry: YAMLNode.Entry) -> Bool {
+        let name = entry.key
+        let isName =
+            name.utf8.first.map { !$0.isASCIIDigit } ?? false
+            && name.utf8.allSatisfy { $0 == 0x5F || $0.isASCIIDigit || $0.isASCIILetter }
+        if !isName {
+            let hint = "letters, digits and _, and no digit first"
+            error(.key, "\"\(name)\" is no name of a variable", at: entry, hint: hint)
+            return false
+        }
+        if ChildVariables.all.contains(name) {
+            error(.key, "lupin exec sets \(name) itself", at: entry, hint: "choose another name")
+            return false
+        }
+        return true
+    }
+}
+
+extension UInt8 {
+    fileprivate var isASCIILetter: Bool { (self | 0x20) &- 0x61 < 26 }
+}

@@ -1,0 +1,114 @@
+// That secrets are masked in any form and in any pieces, and that nothing else changes.
+import LupinCore
+import Testing
+
+struct SecretMaskTests {
+    private static let secret = "s3cr&t/value-0123456789+x"
+
+    private func stars(_ text: String) -> String { String(repeating: "*", count: text.utf8.count) }
+
+    /// What becomes of `text` when it comes in pieces of this length.
+    private func masked(_ text: String, pieces: Int, _ secrets: [String]) -> String {
+        var mask = SecretMask(secrets)
+        var output: [UInt8] = []
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: pieces) {
+            let piece = Array(bytes[start..<min(start + pieces, bytes.count)])
+            mask.mask(piece.span, isLast: false, into: &output)
+        }
+        mask.mask([UInt8]().span, isLast: true, into: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    private static let forms = [
+        secret, "s3cr%26t%2Fvalue-0123456789%2Bx", #"s3cr\u0026t\/value-0123456789+x"#,
+        "s3cr&amp;t/value-0123456789+x", "733363722674", "s3cr%2526t%252Fvalue-0123456789%252Bx",
+        #"s3cr\\u0026t\\/value-0123456789+x"#,
+    ]
+
+    @Test(arguments: forms, [1, 2, 3, 7, 64, 4096])
+    func `every form is masked in its length, however it comes`(form: String, pieces: Int) {
+        // Hexadecimal is found as a whole only.
+        let form = form == "733363722674" ? Self.secret.utf8.map(Self.hex).joined() : form
+        let text = "{\"a\":\"\(form)\",\"b\":[\"x\(form)\"],\"c\":\"\(form.dropLast())\"}"
+        let expected = text.replacing(form, with: stars(form))
+        #expect(masked(text, pieces: pieces, [Self.secret]) == expected)
+    }
+
+    private static func hex(_ byte: UInt8) -> String {
+        let digits = String(byte, radix: 16)
+        return digits.utf8.count < 2 ? "0\(digits)" : digits
+    }
+
+    @Test(arguments: [1, 5, 4096])
+    func `base64 is masked from the secret to its end`(pieces: Int) {
+        for before in ["", "u", "us", "use:"] {
+            let text = Base64Text.encode(Array("\(before)\(Self.secret)".utf8))
+            let result = masked("a \(text) b", pieces: pieces, [Self.secret])
+            #expect(result.utf8.count == text.utf8.count + 4)
+            #expect(result.hasPrefix("a ") && result.hasSuffix("* b"))
+            let lead = result.dropFirst(2).prefix { $0 != "*" }
+            #expect(lead.utf8.count <= before.utf8.count * 4 / 3)
+        }
+    }
+
+    @Test func `a run of base64 of any length is masked to its end, and nothing is kept`() {
+        var mask = SecretMask([Self.secret])
+        var output: [UInt8] = []
+        let start = Array(Base64Text.encode(Array(Self.secret.utf8)).utf8)
+        mask.mask(start.span, isLast: false, into: &output)
+        let piece = [UInt8](repeating: 0x41, count: 1 << 14)
+        for _ in 0..<64 { mask.mask(piece.span, isLast: false, into: &output) }
+        #expect(output.count >= 60 << 14)
+        mask.mask(Array(" AAAA".utf8).span, isLast: true, into: &output)
+        #expect(output.count == start.count + 64 << 14 + 5)
+        #expect(output.dropLast(5).allSatisfy { $0 == UInt8(ascii: "*") })
+        #expect(Array(output.suffix(5)) == Array(" AAAA".utf8))
+    }
+
+    @Test func `of several secrets each is masked`() {
+        let text = "first-secret second-secret first-secre"
+        #expect(
+            masked(text, pieces: 3, ["first-secret", "second-secret", "short"])
+                == "************ ************* first-secre"
+        )
+    }
+
+    @Test func `a text without secrets passes unchanged`() {
+        let text = String(
+            repeating: "Lorem ipsum dolor sit amet, \"s3cr&t/value\" %26 \\ ",
+            count: 99
+        )
+        for pieces in [1, 100, 1 << 20] {
+            #expect(masked(text, pieces: pieces, [Self.secret]) == text)
+            #expect(masked(text, pieces: pieces, []) == text)
+        }
+        #expect(SecretMask([Self.secret]).masked(Array(text.utf8).span) == nil)
+    }
+
+    @Test func `what no secret can go on behind passes at once`() {
+        var mask = SecretMask([Self.secret])
+        var output: [UInt8] = []
+        mask.mask(Array("{\"a\":\"s3cr\"}".utf8).span, isLast: false, into: &output)
+        #expect(output.count == 12)
+        // The beginning of a secret waits for its end.
+        mask.mask(Array("{\"a\":\"s3cr".utf8).span, isLast: false, into: &output)
+        #expect(output.count == 12 + 6)
+        var lines = SecretMask([Self.secret], passesLines: true)
+        output = []
+        lines.mask(Array("data: s3cr\n\ndata".utf8).span, isLast: false, into: &output)
+        #expect(String(decoding: output, as: UTF8.self) == "data: s3cr\n\n")
+    }
+
+    @Test func `a field's value is masked as a whole`() {
+        let mask = SecretMask([Self.secret])
+        let value = Array("Bearer \(Self.secret)".utf8)
+        #expect(mask.masked(value.span) == Array("Bearer \(stars(Self.secret))".utf8))
+        var fields = FieldSection()
+        fields.add(name: "X-Echo", value: "v=\(Self.secret)")
+        fields.add(name: "X-Other", value: "v")
+        fields.mask(with: mask)
+        #expect(fields.pairs.map(\.value) == ["v=\(stars(Self.secret))", "v"])
+        #expect(fields.pairs.map(\.name) == ["X-Echo", "X-Other"])
+    }
+}

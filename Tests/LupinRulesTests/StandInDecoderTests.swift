@@ -1,0 +1,93 @@
+// What the file says of stand-ins, and what it may not say.
+import LupinCore
+import LupinRules
+import Testing
+
+struct StandInDecoderTests {
+    private static let tokens = """
+        tokens:
+          github: {bearer: s3cr3t-value, stand_in: "ghp_{36}"}
+          nexus: {basic: {user: ci, password: p4ssw0rd}}
+          old: {digest: {user: ci, password: p4ssw0rd}}
+
+        """
+
+    @Test func `variables get stand-ins for tokens that may follow`() throws {
+        let text = """
+            exec: {env: {GITHUB_TOKEN: github, NEXUS_PASSWORD: nexus}}
+            stand_ins: {elsewhere: refuse}
+            \(Self.tokens)rules:
+              - {match: api.github.com, stand_ins: github, scrub: true}
+              - {match: nexus.example, stand_ins: [nexus, github, nexus]}
+              - {match: a.example}
+            """
+        let result = decode(text)
+        #expect(result.errors.report() == "")
+        let configuration = try #require(result.configuration)
+        let settings = configuration.settings
+        #expect(
+            settings.exec.variables == [
+                .init(name: "GITHUB_TOKEN", token: "github"),
+                .init(name: "NEXUS_PASSWORD", token: "nexus"),
+            ]
+        )
+        #expect(settings.standIns.elsewhere == .refuse)
+        #expect(settings.tokens[0].standIn == (try StandInTemplate(parsing: "ghp_{36}")))
+        #expect(settings.tokens[1].standIn == .usual)
+        let rules = configuration.rules.rules
+        #expect(rules.map(\.standIns) == [["github"], ["nexus", "github"], []])
+        #expect(rules.map(\.scrub) == [true, nil, nil])
+    }
+
+    @Test func `without the keys nothing has a stand-in, and elsewhere it passes`() throws {
+        let settings = try #require(decode("rules: []").configuration).settings
+        #expect(settings.exec.variables.isEmpty)
+        #expect(settings.standIns.elsewhere == .pass)
+    }
+
+    @Test(
+        arguments: [
+            ("exec: {env: {A: githup}}", "lupin.yaml:6:17: unknown token \"githup\""),
+            ("exec: {env: {A: old}}", "a password for Digest is never sent"),
+            ("exec: {env: {HTTPS_PROXY: github}}", "lupin exec sets HTTPS_PROXY itself"),
+            ("exec: {env: {PATH: github}}", "lupin exec sets PATH itself"),
+            ("exec: {env: {SSL_CERT_FILE: github}}", "lupin exec sets SSL_CERT_FILE itself"),
+            ("exec: {env: {1A: github}}", "\"1A\" is no name of a variable"),
+            ("exec: {env: {A-B: github}}", "\"A-B\" is no name of a variable"),
+            ("exec: {env: {A: [github]}}", "expected the name of a token, found a list"),
+            ("exec: {env: [A]}", "expected names of variables and tokens, found a list"),
+            ("exec: {environment: {}}", "unknown key \"environment\""),
+            ("stand_ins: {elsewhere: deny}", "unknown value \"deny\""),
+            ("rules: [{match: a.example, stand_ins: [githup]}]", "unknown token \"githup\""),
+            ("rules: [{match: a.example, stand_ins: old}]", "a password for Digest is never sent"),
+            ("rules: [{match: a.example, scrub: yes}]", "\"yes\" is not a boolean"),
+        ]
+    )
+    func `mistakes are told with their places`(text: String, message: String) {
+        let told = errors(Self.tokens + text)
+        #expect(told.contains(message), "\(told)")
+        #expect(told.hasPrefix("lupin.yaml:6:"))
+    }
+
+    @Test func `a template that could be guessed is told at its place`() {
+        #expect(
+            tokenErrors("a: {bearer: tttttt, stand_in: \"x{8}\"}") == [
+                "a stand-in has at least 22 random characters, and this one 8 [E-TYPE]"
+                    + " write such as \"ghp_{36}\""
+            ]
+        )
+    }
+
+    @Test func `a credential in clear to another machine is an error, as with auth`() {
+        let rule = "rules: [{match: {host: a.example, scheme: http}, stand_ins: [github]}]"
+        #expect(errors(Self.tokens + rule).contains("sends the token \"github\" in clear"))
+    }
+
+    @Test func `a token that only stand_ins names is used`() {
+        let text = """
+            tokens: {github: {bearer: s3cr3t-value}}
+            rules: [{match: a.example, stand_ins: [github]}]
+            """
+        #expect(decode(text).warnings.map(\.message) == [])
+    }
+}
