@@ -52,6 +52,7 @@ install -D -m 644 "$config/package/logrotate" "$tree/etc/logrotate.d/lupin"
 # It may name secrets; the group is set when the user exists.
 install -D -m 640 "$config/package/lupin.yaml" "$tree/etc/lupin/lupin.yaml"
 install -D -m 644 "$config/lupin.yaml" "$tree/usr/share/doc/lupin/examples/settings.yaml"
+install -D -m 644 "$config/apparmor/lupin" "$tree/usr/share/doc/lupin/examples/apparmor"
 install -D -m 644 "$config/rules.schema.json" "$tree/usr/share/lupin/rules.schema.json"
 sed -n '/^## Licence/,$p' "$root/README.md" >"$tree/usr/share/doc/lupin/copyright"
 

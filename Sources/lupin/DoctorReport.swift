@@ -29,6 +29,8 @@ struct DoctorFinding {
 struct DoctorReport {
     /// Whether lupin has a CA.
     let hasAuthority: Bool
+    /// Whether `lupin exec --confine` works; nil where that was not asked.
+    let confinement: DoctorOutcome?
     let findings: [DoctorFinding]
     /// Tools that are not on this machine.
     let absent: [String]
@@ -57,6 +59,11 @@ struct DoctorReport {
             }
         }
         if !absent.isEmpty { lines.append("not found: \(absent.joined(separator: ", "))") }
+        if let confinement {
+            lines.append("lupin exec --confine: \(confinement.kind.rawValue)")
+            if let reason = confinement.reason { lines.append("    \(reason)") }
+            if let fix = confinement.fix { lines.append("    to mend it: \(fix)") }
+        }
         if !hasAuthority {
             lines.append("lupin has no CA yet, so nothing was intercepted")
         }
@@ -68,6 +75,7 @@ struct DoctorReport {
         var json = JSONLine()
         json.openObject()
         json.add("absent", list: absent)
+        if let confinement { confinement.write("confinement", to: &json) }
         json.openList("findings")
         for finding in findings { finding.write(to: &json) }
         json.closeList()
@@ -77,15 +85,21 @@ struct DoctorReport {
     }
 }
 
+extension DoctorOutcome {
+    fileprivate func write(_ key: String, to json: inout JSONLine) {
+        json.openObject(key)
+        if let fix { json.add("fix", text: fix) }
+        json.add("kind", literal: kind.rawValue)
+        if let reason { json.add("reason", text: reason) }
+        json.closeObject()
+    }
+}
+
 extension DoctorFinding {
     fileprivate func write(to json: inout JSONLine) {
         json.openObject()
         for (key, outcome) in [("intercepted", intercepted), ("plain", plain)] {
-            json.openObject(key)
-            if let fix = outcome.fix { json.add("fix", text: fix) }
-            json.add("kind", literal: outcome.kind.rawValue)
-            if let reason = outcome.reason { json.add("reason", text: reason) }
-            json.closeObject()
+            outcome.write(key, to: &json)
         }
         json.add("name", text: name)
         json.add("program", text: program)

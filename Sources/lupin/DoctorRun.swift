@@ -110,7 +110,29 @@ struct DoctorRun: Sendable {
                 absent.append(probe.name)
             }
         }
-        return DoctorReport(hasAuthority: hasAuthority, findings: findings, absent: absent)
+        return DoctorReport(
+            hasAuthority: hasAuthority,
+            confinement: try await confinement(surroundings, signals),
+            findings: findings,
+            absent: absent
+        )
+    }
+
+    /// Tests `lupin exec --confine`; nil where only some tools were asked for.
+    private func confinement(
+        _ surroundings: Surroundings,
+        _ signals: ChildSignals
+    ) async throws -> DoctorOutcome? {
+        guard wanted.isEmpty else { return nil }
+        var launch = try DoctorConfinement.launch(
+            in: surroundings.folder,
+            environment: environment.map { "\($0.key)=\($0.value)" }
+        )
+        let output = "\(surroundings.folder)/output"
+        launch.outputFile = output
+        let code = try await end(of: launch, within: Self.versionPatience, signals)
+        let said = reason(in: text(of: output), code: code ?? 1)
+        return DoctorConfinement.outcome(code, reason: said)
     }
 
     private func isWanted(_ probe: DoctorProbe) -> Bool {

@@ -1,0 +1,56 @@
+// Whether `lupin exec --confine` works on this machine, and what keeps it from that.
+import LupinCore
+import LupinIO
+
+/// A test of `lupin exec --confine`.
+enum DoctorConfinement {
+    /// A command that is confined.
+    ///
+    /// - Parameters:
+    ///   - folder: For its rules and records.
+    ///   - environment: `NAME=value` lines.
+    static func launch(in folder: String, environment: [String]) throws -> ChildLaunch {
+        let rules = "\(folder)/none.yaml"
+        try WholeFile.write(Array("lupin: 1\n".utf8), to: rules)
+        let words = ["exec", "--confine", "--rules", rules, "--log", "\(folder)/confined", "--"]
+        return ChildLaunch("/proc/self/exe", words + ["true"], environment: environment)
+    }
+
+    /// What a failure means.
+    static func outcome(_ code: Int32?, reason: String) -> DoctorOutcome {
+        if code == 0 { return .ok }
+        return DoctorOutcome(kind: .failed, reason: reason, fix: fix)
+    }
+
+    /// The setting of the kernel that stands in the way.
+    private static var fix: String {
+        for (setting, forbids, remedy) in settings where value(of: setting) == forbids {
+            return remedy
+        }
+        return "in a container, let it make namespaces and mount /proc: Docker needs "
+            + "--security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+    }
+
+    private static let settings = [
+        (
+            "user/max_user_namespaces", "0",
+            "allow user namespaces: sysctl user.max_user_namespaces=10000"
+        ),
+        (
+            "kernel/unprivileged_userns_clone", "0",
+            "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
+        ),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns", "1",
+            "AppArmor forbids it: copy config/apparmor/lupin of lupin's sources, or "
+                + "/usr/share/doc/lupin/examples/apparmor, to /etc/apparmor.d/lupin and load it by "
+                + "apparmor_parser -r"
+        ),
+    ]
+
+    private static func value(of setting: String) -> String? {
+        WholeFile.content(of: "/proc/sys/\(setting)", bytesMax: 64).map { bytes in
+            String(decoding: bytes.filter { $0 > 0x20 }, as: UTF8.self)
+        }
+    }
+}
