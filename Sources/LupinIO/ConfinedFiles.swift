@@ -65,12 +65,19 @@ extension Confinement {
         // O_PATH names a file, whatever is mounted over it. They are closed with all others.
         // Safety: the path is NUL-terminated for the call.
         let opened = devices.map { unsafe open("/dev/\($0)", 0o10_000_000 | O_CLOEXEC) }
+        let terminal = openTerminal()
         try mount("tmpfs", at: "/dev", "tmpfs", CONFINE_NO_SETUID, "mode=755,size=64k")
         for (name, device) in zip(devices, opened) {
             guard device >= 0 else { continue }
             try makeFile("/dev/\(name)")
             try bind("/proc/self/fd/\(device)", at: "/dev/\(name)")
             close(device)
+        }
+        if terminal >= 0 {
+            // Where programs look for the name of their terminal, too.
+            try makeFile("/dev/console")
+            try bind("/proc/self/fd/\(terminal)", at: "/dev/console")
+            close(terminal)
         }
         for (name, target) in [
             ("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"),
@@ -87,6 +94,16 @@ extension Confinement {
         try mount("tmpfs", at: "/dev/shm", "tmpfs", quiet, "mode=1777")
         try makeFile(empty)
         try makeFolder(emptyFolder)
+    }
+
+    /// The terminal of the standard streams, opened as a name; -1 for none.
+    private static func openTerminal() -> Int32 {
+        for stream in Int32(0)...2 {
+            // Safety: ttyname's text is copied before the next call.
+            guard let name = unsafe ttyname(stream) else { continue }
+            return unsafe open(String(cString: name), 0o10_000_000 | O_CLOEXEC)
+        }
+        return -1
     }
 
     /// What stands for hidden files and folders.

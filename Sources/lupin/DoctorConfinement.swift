@@ -4,11 +4,7 @@ import LupinIO
 
 /// A test of `lupin exec --confine`.
 enum DoctorConfinement {
-    /// A command that is confined.
-    ///
-    /// - Parameters:
-    ///   - folder: For its rules and records.
-    ///   - environment: `NAME=value` lines.
+    /// A command that is confined; its rules and records lie in `folder`.
     static func launch(in folder: String, environment: [String]) throws -> ChildLaunch {
         let rules = "\(folder)/none.yaml"
         try WholeFile.write(Array("lupin: 1\n".utf8), to: rules)

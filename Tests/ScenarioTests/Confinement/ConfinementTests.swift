@@ -4,11 +4,8 @@ import LupinIO
 import LupinTestKit
 import Testing
 
-@Suite(
-    .enabled(if: ConfinementTests.isPossible, "this machine gives users no namespaces"),
-    .serialized
-)
-struct ConfinementTests {
+/// Whether this machine lets commands be confined.
+private enum ConfinedPlace {
     static let isPossible: Bool = {
         let folder = try? Folder()
         let rules = "\(folder?.path ?? "")/none.yaml"
@@ -20,7 +17,12 @@ struct ConfinementTests {
         let arguments = ["exec", "--confine", "--rules", rules, "--log", "\(folder.path)/log"]
         return (try? Lupin.run(arguments + ["--", "true"]))?.code == 0
     }()
+}
 
+@Suite(
+    .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
+)
+struct ConfinementTests {
     /// A folder with rules that allow one host, and a secret.
     private func place() throws -> Folder {
         let folder = try Folder()
