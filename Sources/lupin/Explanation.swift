@@ -338,7 +338,7 @@ extension Explanation {
         return Check(
             setting: "tunnel.sni",
             passes: objection == nil,
-            sentence: objection.map { "TLS that asks for \(name) is refused: \($0)" }
+            sentence: objection.map { "TLS that asks for \(name) gets no tunnel: \($0)" }
                 ?? "the TLS inside may ask for \(name)"
         )
     }
