@@ -217,6 +217,8 @@ final class Snapshot: Sendable {
     let needsProgram: Bool
     /// An origin under TLS is refused unless a rule sets whom to trust.
     let demandsTrustRule: Bool
+    /// Whether names inside tunnels are judged.
+    let judgesNames: Bool
     /// The tokens of the rules file by name.
     let tokens: [String: TokenDefinition]
     /// The users that may use rules that hold secrets.
@@ -311,6 +313,7 @@ final class Snapshot: Sendable {
             configuration.settings,
             listeners: (listeners + inspectors).map { ($0.address, $0.port) }
         )
+        judgesNames = configuration.rules.judgesNames || access.judgesNames
         redactor = Redactor(
             settings: configuration.settings.log.redact,
             secrets: secrets,

@@ -9,15 +9,20 @@ package struct ClientHello: Sendable, Hashable {
     package var protocols: [String]
     /// The offered versions that lupin supports, the newest first.
     package var versions: [TLSVersion]
+    /// Whether the hello has the extension encrypted_client_hello (RFC 9849 §5), so that another
+    /// name may be inside; without one (GREASE, §6.2) it looks the same.
+    package var offersECH: Bool
 
     package init(
         serverName: String? = nil,
         protocols: [String] = [],
-        versions: [TLSVersion] = []
+        versions: [TLSVersion] = [],
+        offersECH: Bool = false
     ) {
         self.serverName = serverName
         self.protocols = protocols
         self.versions = versions
+        self.offersECH = offersECH
     }
 
     /// The result of parsing the first bytes of a connection.
@@ -25,13 +30,16 @@ package struct ClientHello: Sendable, Hashable {
         /// A valid prefix of a ClientHello; more bytes are needed.
         case needsMore
         case notTLS
-        /// TLS, but not a usable ClientHello: malformed, or longer than ``countMax``.
+        /// TLS, or what a lenient server may take for it, but not a usable ClientHello: malformed,
+        /// longer than ``countMax``, or behind another record.
         case unreadable
         case hello(ClientHello)
     }
 
     /// The longest ClientHello that is parsed: real ones have less than 4 KiB.
-    package static let countMax = 16 << 10
+    package static let countMax = 64 << 10
+    /// How many bytes a ClientHello may take on the wire, in however small records.
+    package static let wireBytesMax = 80 << 10
     private static let recordHeaderCount = 5
     private static let messageHeaderCount = 4
     /// RFC 8446 §5.1: a record's plaintext has at most 2^14 bytes.
@@ -42,6 +50,7 @@ package struct ClientHello: Sendable, Hashable {
         switch firstRecord(bytes) {
         case .needsMore: return .needsMore
         case .notTLS: return .notTLS
+        case .unreadable: return .unreadable
         case .fragment(let range):
             let fragment = bytes.extracting(range)
             guard fragment.count >= messageHeaderCount else { return joined(bytes) }
@@ -56,26 +65,33 @@ package struct ClientHello: Sendable, Hashable {
     }
 
     private enum FirstRecord {
-        case needsMore, notTLS
+        case needsMore, notTLS, unreadable
         /// The part of the fragment that has arrived, at least one byte.
         case fragment(Range<Int>)
     }
 
+    /// Parses the first record's header, and the first byte of the message in it.
+    ///
+    /// Servers take more than RFC 8446 §5.1 has clients send: OpenSSL any minor version, and
+    /// records with nothing in them or warnings before the hello, Go any major version below 16.
+    /// None of that is another protocol.
     private static func firstRecord(_ bytes: Span<UInt8>) -> FirstRecord {
         guard !bytes.isEmpty else { return .needsMore }
-        guard bytes[0] == 22 else { return .notTLS }
+        let isHandshake = bytes[0] == 22
+        guard contentTypes.contains(bytes[0]) else { return .notTLS }
         guard bytes.count > 1 else { return .needsMore }
-        guard bytes[1] == 3 else { return .notTLS }
-        guard bytes.count > 2 else { return .needsMore }
-        guard bytes[2] <= 4 else { return .notTLS }
-        guard bytes.count > recordHeaderCount else {
-            guard bytes.count == recordHeaderCount else { return .needsMore }
-            return isFragmentCount(fragmentCount(bytes, at: 0)) ? .needsMore : .notTLS
-        }
+        guard bytes[1] == 3 || (isHandshake && bytes[1] < 16) else { return .notTLS }
+        guard isHandshake, bytes[1] == 3 else { return .unreadable }
+        guard bytes.count >= recordHeaderCount else { return .needsMore }
         let count = fragmentCount(bytes, at: 0)
-        guard isFragmentCount(count), bytes[recordHeaderCount] == 1 else { return .notTLS }
+        guard isFragmentCount(count) else { return .unreadable }
+        guard bytes.count > recordHeaderCount else { return .needsMore }
+        guard bytes[recordHeaderCount] == 1 else { return .unreadable }
         return .fragment(recordHeaderCount..<min(bytes.count, recordHeaderCount + count))
     }
+
+    /// The content types of records (RFC 8446 §5.1, RFC 6520 §3).
+    private static let contentTypes: ClosedRange<UInt8> = 20...24
 
     /// Joins the fragments of several records, and parses them once they are a message.
     private static func joined(_ bytes: Span<UInt8>) -> Reading {
@@ -151,8 +167,14 @@ extension ClientHello {
         case 0: readServerName(at: content, of: bytes)
         case 16: readProtocols(at: content, of: bytes)
         case 43: readVersions(at: content, of: bytes)
+        case 0xFE0D: noteECH()
         default: true
         }
+    }
+
+    private mutating func noteECH() -> Bool {
+        offersECH = true
+        return true
     }
 
     private mutating func readServerName(at content: Range<Int>, of bytes: Span<UInt8>) -> Bool {

@@ -17,6 +17,7 @@ struct ExplainCommand: ParsableCommand {
 
               lupin explain https://api.example/v1/users
               lupin explain -X POST -H 'X-Env: staging' http://www.example/api
+              lupin explain --sni files.example https://api.example/
               lupin explain --rules try.yaml --json https://api.example/ | jq .keys
               lupin explain 6f1c0e0b
               lupin explain last host:api.example
@@ -53,6 +54,14 @@ struct ExplainCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("The user that listen.auth knows the client as.", valueName: "name"))
     var user: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The server name of the TLS inside the CONNECT; without it the URL's host.",
+            valueName: "name"
+        )
+    )
+    var sni: String?
 
     @Option(rulesFile: "The rules file.")
     var rulesFile: String?
@@ -101,8 +110,9 @@ struct ExplainCommand: ParsableCommand {
             if log != nil { throw ValidationError("--log goes with an exchange") }
             return
         }
-        guard method == nil, fields.isEmpty, client == nil, program == nil, user == nil else {
-            throw ValidationError("-X, -H, --client, --program and --user go with a URL")
+        guard method == nil, fields.isEmpty, client == nil, program == nil, user == nil, sni == nil
+        else {
+            throw ValidationError("-X, -H, --client, --program, --user and --sni go with a URL")
         }
     }
 
@@ -127,6 +137,10 @@ struct ExplainCommand: ParsableCommand {
         }
         request.program = program
         request.user = user
+        if sni != nil, target.origin.scheme == .http, request.head.method != .connect {
+            throw ValidationError("--sni goes with https or -X CONNECT")
+        }
+        request.serverName = sni
         let bypasses = RunningBypass.all(socket: socket, rulesFile: rulesFile)
             .filter { $0.host == request.origin.hostAndPort }
         print(

@@ -122,6 +122,12 @@ struct ExplainText {
                 let names = waiting.map { "\"\(rules[$0].name)\"" }.joined(separator: ", ")
                 lines.append("so what \(names) may ask of the requests inside is not seen")
             }
+            if explanation.judgesNames {
+                lines.append(
+                    "the server name of the TLS inside must be allowed too, and HTTP without TLS "
+                        + "is no tunnel; --sni NAME tells of a name"
+                )
+            }
             return lines
         case .connect(.intercept(let rule, let mayTunnel)):
             let cause = rule.map { "for the rule \(reference($0))" }

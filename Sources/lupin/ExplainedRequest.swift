@@ -10,6 +10,8 @@ struct ExplainedRequest {
     var client = IPAddress.v4(0x7F00_0001)
     var program: String?
     var user: String?
+    /// The server name of the TLS in its CONNECT; nil for that of the URL.
+    var serverName: String?
 
     init(_ url: HTTPURL, method: Method, fields: [FieldArgument]) {
         origin = url.origin
@@ -41,6 +43,7 @@ struct ExplainedRequest {
         if let address = exchange.client.address.flatMap(IPAddress.init) { client = address }
         program = exchange.client.program
         user = exchange.client.user
+        serverName = exchange.serverName
     }
 
     /// The request itself.

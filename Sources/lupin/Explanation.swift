@@ -65,6 +65,7 @@ struct Explanation {
     let record: RecordedExchange?
     /// Clients for which a running lupin currently tunnels the host.
     var bypasses: [RunningBypass] = []
+    private let access: AccessPolicy
     private(set) var checks: [Check] = []
     private(set) var settings: [SettingValue] = []
 
@@ -78,6 +79,10 @@ struct Explanation {
         self.record = record
         self.configuration = configuration
         self.written = written
+        access = AccessPolicy(
+            configuration.settings,
+            listeners: configuration.settings.listeners.map { ($0.address, $0.port) }
+        )
         let rules = Explanation.labelled(configuration.rules, written)
         let redactor = Explanation.redactor(configuration)
         let entry = Explanation.entry(of: request, rules, configuration.settings)
@@ -261,10 +266,6 @@ struct Explanation {
 extension Explanation {
     private func makeChecks() -> [Check] {
         let settings = configuration.settings
-        let access = AccessPolicy(
-            settings,
-            listeners: settings.listeners.map { ($0.address, $0.port) }
-        )
         var checks: [Check] = []
         func check(_ setting: String, _ passes: Bool, _ yes: String, _ no: String) {
             checks.append(Check(setting: setting, passes: passes, sentence: passes ? yes : no))
@@ -278,7 +279,7 @@ extension Explanation {
         )
         for origin in finalOrigin == request.origin ? [finalOrigin] : [request.origin, finalOrigin]
         {
-            let denial = denial(of: origin, access)
+            let denial = denial(of: origin)
             check(
                 "access.deny_targets",
                 denial == nil,
@@ -305,11 +306,45 @@ extension Explanation {
                 "no rule says how to trust the origin: 403"
             )
         }
+        if let check = nameCheck { checks.append(check) }
         if let check = credentialCheck { checks.append(check) }
         return checks
     }
 
-    private func denial(of origin: Origin, _ access: AccessPolicy) -> LupinError? {
+    /// Whether names inside tunnels are judged.
+    var judgesNames: Bool { configuration.rules.judgesNames || access.judgesNames }
+
+    /// Whether the TLS inside the CONNECT may ask for its server name.
+    private var nameCheck: Check? {
+        guard let name = request.serverName, case .connect(let decision) = entry else { return nil }
+        let objection: String?
+        switch decision {
+        case .answer: return nil
+        case .tunnel:
+            objection =
+                judgesNames
+                ? configuration.rules.objection(
+                    to: name,
+                    inside: request.connectSubject,
+                    access: access,
+                    settings: configuration.settings
+                ) : nil
+        case .intercept:
+            // With an address it depends on more than the rules.
+            guard request.origin.host.address == nil else { return nil }
+            objection =
+                Host(name) == request.origin.host
+                ? nil : "requests inside get 421, since the CONNECT is for another host"
+        }
+        return Check(
+            setting: "tunnel.sni",
+            passes: objection == nil,
+            sentence: objection.map { "TLS that asks for \(name) gets no tunnel: \($0)" }
+                ?? "the TLS inside may ask for \(name)"
+        )
+    }
+
+    private func denial(of origin: Origin) -> LupinError? {
         if let denial = access.denial(ofName: origin.host) { return denial }
         guard let address = origin.host.address else { return nil }
         return access.denial(

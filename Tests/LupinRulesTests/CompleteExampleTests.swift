@@ -17,6 +17,7 @@ struct CompleteExampleTests {
           credentials: owner
           connect_ports: any
           deny_targets: [link-local, self]
+          ech: any
         upstream:
           proxy: direct
           no_proxy: [localhost, 127.0.0.0/8, "::1"]

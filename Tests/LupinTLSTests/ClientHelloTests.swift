@@ -2,6 +2,7 @@
 
 import LupinCore
 import LupinTLS
+import LupinTestKit
 import Testing
 
 struct ClientHelloTests {
@@ -31,34 +32,26 @@ struct ClientHelloTests {
         version: [UInt8] = [3, 3],
         sessionID: [UInt8] = [],
         suites: [UInt8] = [0x13, 0x01],
-        extensions: [(type: UInt8, content: [UInt8])]? = [],
+        extensions: [(type: UInt16, content: [UInt8])]? = [],
         rest: [UInt8] = []
     ) -> [UInt8] {
-        var body = version + [UInt8](repeating: 9, count: 32)
-        body += vector(1, sessionID) + vector(2, suites) + vector(1, [0])
-        if let extensions {
-            body += vector(2, extensions.flatMap { [0, $0.type] + vector(2, $0.content) })
-        }
-        return records([1] + vector(3, body + rest))
+        var hello = ScriptedHello(extensions: extensions)
+        hello.version = version
+        hello.sessionID = sessionID
+        hello.suites = suites
+        hello.rest = rest
+        return hello.bytes
     }
 
     private func vector(_ width: Int, _ content: [UInt8]) -> [UInt8] {
-        (0..<width).reversed().map { UInt8(truncatingIfNeeded: content.count >> ($0 * 8)) }
-            + content
+        ScriptedHello.vector(width, content)
     }
 
-    /// A message in records of at most `size` bytes.
     private func records(_ message: [UInt8], size: Int = 16384) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = message[...]
-        while !rest.isEmpty {
-            bytes += [22, 3, 1] + vector(2, Array(rest.prefix(size)))
-            rest = rest.dropFirst(size)
-        }
-        return bytes
+        ScriptedHello.records(message, size: size)
     }
 
-    private func nameList(_ name: [UInt8]) -> [UInt8] { vector(2, [0] + vector(2, name)) }
+    private func nameList(_ name: [UInt8]) -> [UInt8] { ScriptedHello.list(of: [name]) }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
     func `a real hello says host, protocols and versions`(version: TLSVersion) throws {
@@ -100,14 +93,59 @@ struct ClientHelloTests {
 
     @Test(
         arguments: [
-            Array("GET / HTTP/1.1\r\n".utf8), Array("SSH-2.0-x\r\n".utf8), [0], [22, 2],
-            [22, 3, 5],
-            [22, 3, 1, 0, 0], [22, 3, 1, 0x40, 1], [22, 3, 1, 0, 5, 2], [0x80, 0x2E, 1, 3, 1],
-            Array("PRI * HTTP/2.0".utf8), [21, 3, 1, 0, 2, 1, 0],
+            Array("GET / HTTP/1.1\r\n".utf8), Array("SSH-2.0-x\r\n".utf8), [0], [22, 16],
+            [0x80, 0x2E, 1, 3, 1], Array("PRI * HTTP/2.0".utf8), [21, 2], [25, 3], [19, 3],
         ] as [[UInt8]]
     )
     func `other protocols are told by their first bytes`(bytes: [UInt8]) {
         #expect(reading(bytes) == .notTLS)
+    }
+
+    /// OpenSSL reads over an empty record and over a warning, Go over a version it doesn't know.
+    @Test(
+        arguments: [
+            [22, 2], [22, 15], [22, 3, 1, 0, 0], [22, 3, 1, 0x40, 1], [22, 3, 1, 0, 5, 2],
+            [21, 3, 1, 0, 2, 1, 0], [20, 3], [23, 3], [24, 3],
+        ] as [[UInt8]]
+    )
+    func `what a lenient server may read as TLS is no other protocol`(bytes: [UInt8]) {
+        #expect(reading(bytes) == .unreadable)
+        for count in 1..<bytes.count {
+            #expect([.needsMore, .unreadable].contains(reading(Array(bytes.prefix(count)))))
+        }
+    }
+
+    @Test(arguments: [0, 5, 0x7F, 0xFF] as [UInt8])
+    func `a record's minor version says nothing`(minor: UInt8) {
+        var hello = ScriptedHello(name: "a.example").bytes
+        hello[2] = minor
+        #expect(reading(hello) == .hello(ClientHello(serverName: "a.example", versions: [.tls12])))
+    }
+
+    @Test func `Encrypted ClientHello is seen, whatever is in it`() {
+        for content in [[], [0], [UInt8](repeating: 7, count: 300)] as [[UInt8]] {
+            let hello = made(extensions: [(0xFE0D, content)])
+            #expect(reading(hello) == .hello(ClientHello(versions: [.tls12], offersECH: true)))
+        }
+        #expect(reading(made(extensions: [(0xFE0E, [])])) == .hello(ClientHello(versions: [.tls12])))
+    }
+
+    @Test(arguments: [16384, 4096, 1000])
+    func `a hello may be longer than a record, up to its limit`(size: Int) {
+        let name = (UInt16(0), ScriptedHello.list(of: [Array("a.example".utf8)]))
+        // The rest of the message takes 69 bytes, its header 4.
+        for (count, isReadable) in [(20000, true), (65536 - 73, true), (65536 - 72, false)] {
+            var hello = ScriptedHello(
+                extensions: [name, (21, [UInt8](repeating: 0, count: count))]
+            )
+            hello.recordBytes = size
+            let bytes = hello.bytes
+            let expected = ClientHello(serverName: "a.example", versions: [.tls12])
+            #expect(reading(bytes) == (isReadable ? .hello(expected) : .unreadable), "\(count)")
+            #expect(bytes.count < ClientHello.wireBytesMax)
+            guard isReadable else { continue }
+            #expect(reading(Array(bytes.dropLast())) == .needsMore)
+        }
     }
 
     @Test func `an old hello may end before the extensions`() {
@@ -145,7 +183,7 @@ struct ClientHelloTests {
             // Bytes behind the extensions.
             made(rest: [0]),
             // Longer than anybody's, by its header, whole and in pieces; another record in between.
-            [22, 3, 1, 0, 4, 1, 0, 0x40, 0], records([1, 0, 0x40, 0], size: 1),
+            [22, 3, 1, 0, 4, 1, 1, 0, 0], records([1, 1, 0, 0], size: 1),
             records([1, 0, 1, 0, 3, 3]) + [21, 3, 1, 0, 2, 2, 0],
             records([1, 0, 1, 0, 3, 3]) + [23],
         ]

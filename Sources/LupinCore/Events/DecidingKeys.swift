@@ -32,6 +32,7 @@ extension ErrorKind {
         case .httpResponseTimeout: ["timeouts.response_header", "timeouts.total", "retry"]
         case .proxyInternalResponse: ["validate", "respond"]
         case .proxyConfigurationError: ["auth", "client_cert", "trust"]
+        case .tunnelNameDenied: ["access.deny_targets", "access.ech", "respond"]
         case .proxyLoopDetected: ["upstream.proxy", "proxy"]
         }
     }

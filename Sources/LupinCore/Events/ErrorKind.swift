@@ -1,8 +1,9 @@
 // The kinds of failures of an exchange: RFC 9209 tokens, and their status, side and retry class.
 
-/// The reason for which lupin could not deliver a response: the error types of RFC 9209 §2.3.
+/// The reason for which lupin could not deliver a response: the error types of RFC 9209 §2.3, and
+/// one of its own.
 ///
-/// The raw value is the token, as in `Proxy-Status` and in the record's `error.type`.
+/// The raw value is the token, as in the record's `error.type`.
 package enum ErrorKind: String, Sendable, CaseIterable {
     case dnsTimeout = "dns_timeout"
     case dnsError = "dns_error"
@@ -36,9 +37,16 @@ package enum ErrorKind: String, Sendable, CaseIterable {
     case proxyInternalError = "proxy_internal_error"
     case proxyConfigurationError = "proxy_configuration_error"
     case proxyLoopDetected = "proxy_loop_detected"
+    /// lupin's own: what a client shows inside a tunnel is not allowed there.
+    case tunnelNameDenied = "tunnel_name_denied"
 
-    /// The token of RFC 9209.
+    /// The token in records and responses.
     package var token: String { rawValue }
+
+    /// The token of RFC 9209, for `Proxy-Status`.
+    package var registeredToken: String {
+        self == .tunnelNameDenied ? ErrorKind.httpRequestDenied.rawValue : rawValue
+    }
 }
 
 /// The side at fault; the raw value is the record's `error.side`.
@@ -98,7 +106,7 @@ extension ErrorKind {
             .httpUpgradeFailed, .httpProtocolError, .proxyLoopDetected:
             502
         case .httpRequestError: 400
-        case .httpRequestDenied: 403
+        case .httpRequestDenied, .tunnelNameDenied: 403
         case .proxyInternalResponse, .proxyInternalError, .proxyConfigurationError: 500
         }
     }
@@ -118,7 +126,7 @@ extension ErrorKind {
             .httpResponseHeaderSize, .httpResponseBodySize, .httpResponseTrailerSectionSize,
             .httpResponseTrailerSize, .httpResponseTransferCoding, .httpResponseContentCoding,
             .httpUpgradeFailed, .httpProtocolError, .proxyInternalResponse, .proxyInternalError,
-            .proxyConfigurationError, .proxyLoopDetected:
+            .proxyConfigurationError, .proxyLoopDetected, .tunnelNameDenied:
             .never
         }
     }
@@ -126,7 +134,7 @@ extension ErrorKind {
     /// The side at fault when nothing else is known.
     package var defaultSide: ErrorSide {
         switch self {
-        case .httpRequestError, .httpRequestDenied: .downstream
+        case .httpRequestError, .httpRequestDenied, .tunnelNameDenied: .downstream
         case .connectionLimitReached, .proxyInternalError, .proxyInternalResponse: .lupin
         case .destinationIPProhibited, .proxyConfigurationError, .proxyLoopDetected: .config
         case .dnsTimeout, .dnsError, .destinationNotFound, .destinationUnavailable,

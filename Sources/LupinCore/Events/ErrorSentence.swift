@@ -33,6 +33,9 @@ extension ErrorKind {
         case .proxyConfigurationError:
             "The rules file asks for something that cannot be done for \(host). "
                 + "Run `lupin check`."
+        case .tunnelNameDenied:
+            "What the client showed inside its tunnel to \(host) is not allowed, "
+                + "so nothing of it went there."
         case .proxyLoopDetected:
             "The request for \(host) came back to lupin itself. "
                 + "Check `upstream.proxy` and the proxy variables of the server."

@@ -441,6 +441,15 @@ package struct TunnelRecord: Sendable {
     /// Upstream to client.
     package var receivedBytes: UInt64 = 0
     package var closedBy: Closer?
+    /// The server name of the TLS inside, as it was sent; nil when there was none, or no TLS.
+    package var serverName: String?
+    /// The protocols that this TLS offered, the preferred first.
+    package var protocols: [String] = []
+    /// Whether it offered Encrypted ClientHello.
+    package var offeredECH = false
+
+    /// How many offered protocols a record holds: clients offer one or two.
+    package static let protocolsMax = 16
 
     package init() {}
 }

@@ -7,7 +7,7 @@ package enum ProxyStatus {
 
     /// Returns `lupin; error=connection_refused; details="…"`, with secrets redacted.
     package static func value(for error: LupinError, redactor: Redactor) -> String {
-        let start = "lupin; error=\(error.kind.token)"
+        let start = "lupin; error=\(error.kind.registeredToken)"
         let detail = redactor.cleaned(error.detail)
         return detail.isEmpty ? start : "\(start); details=\(string(detail))"
     }

@@ -96,5 +96,11 @@ extension RecordFormat {
         if let closer = tunnel.closedBy {
             place.add(.closedBy, literal: closer.rawValue, to: &output)
         }
+        place.add(.tunnelName, tunnel.serverName, redactor, to: &output)
+        if !tunnel.protocols.isEmpty {
+            place.open(.tunnelProtocols, to: &output)
+            output.append(redactor.list(of: tunnel.protocols))
+        }
+        if tunnel.offeredECH { place.add(.tunnelECH, true, to: &output) }
     }
 }

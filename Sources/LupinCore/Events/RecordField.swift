@@ -27,6 +27,7 @@ package enum RecordField: UInt8, CaseIterable, LineField {
     case blocked, dns, tcp, tls, send, wait, receive, total
     case errorType, errorDetail, errorSide
     case tunnelSent, tunnelReceived, closedBy
+    case tunnelName, tunnelProtocols, tunnelECH
     case dropped
 
     package var row: LineFieldRow {
@@ -123,12 +124,17 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .wait: .value("timing.wait", "ms from the request's last byte to the response's first")
         case .receive: .value("timing.receive", "ms for the response's body")
         case .total: .value("timing.total", "ms from the first byte to the last")
-        case .errorType: .text("error.type", "the error, a token of RFC 9209")
+        case .errorType:
+            .text("error.type", "the error, a token of RFC 9209, or `tunnel_name_denied`")
         case .errorDetail: .text("error.detail", "a sentence about it")
         case .errorSide: .text("error.side", "`client`, `upstream`, `proxy` or `config`")
         case .tunnelSent: .value("tunnel.sent", "bytes from the client through the tunnel")
         case .tunnelReceived: .value("tunnel.received", "bytes to the client through it")
         case .closedBy: .text("tunnel.closed_by", "`client`, `upstream` or `proxy`")
+        case .tunnelName: .text("tunnel.sni", "the server name of the TLS inside, as it was sent")
+        case .tunnelProtocols: .value("tunnel.alpn", "the protocols that this TLS offered")
+        case .tunnelECH:
+            .value("tunnel.ech", "true if it offered Encrypted ClientHello, GREASE or not")
         case .dropped: .value("dropped", "lines lost before this one, because the disk was slow")
         }
     }

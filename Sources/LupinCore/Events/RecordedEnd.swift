@@ -46,6 +46,7 @@ package struct RecordedEnd: Sendable {
         switch record[field: .outcome]?.string {
         case "ok" where record[field: .tunnelReceived] != nil: what = tunnel
         case "ok": what = "delivered whole\(answer.map { ", status \($0)" } ?? "")"
+        case "denied" where error == .tunnelNameDenied: what = "refused inside the tunnel"
         case "denied": what = "refused\(answer.map { " with \($0)" } ?? "")"
         case "aborted": what = "the client left"
         case "truncated": what = "broken off behind the head of the response"

@@ -47,6 +47,8 @@ package struct RecordedExchange: Sendable {
     package var startMicroseconds: Int64
     /// The client.
     package var client: (address: String?, program: String?, user: String?)
+    /// The server name of the TLS inside a tunnel; nil when there was none.
+    package var serverName: String?
     /// The version of the rules in effect; nil without a rules file.
     package var rulesVersion: String?
 
@@ -89,6 +91,7 @@ package struct RecordedExchange: Sendable {
             address: record[field: .clientAddress]?.string,
             program: record[field: .program]?.string, user: record[field: .user]?.string
         )
+        serverName = record[field: .tunnelName]?.string
         rulesVersion = record[field: .rulesVersion]?.string
         original = json["request"].flatMap(Head.init)
         adapted = json["sent"].flatMap(Head.init)

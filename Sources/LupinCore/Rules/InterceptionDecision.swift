@@ -51,6 +51,17 @@ extension RuleSet {
         if first == nil, settings.mode == .auto { return .tunnel(.noRule) }
         return .intercept(rule: first, isConvenienceOnly: isConvenienceOnly)
     }
+
+    /// The first rule that may answer a request inside the CONNECT in `subject`.
+    func ruleAnswering(inside subject: MatchSubject) -> Int? {
+        for candidate in interceptionIndex.index?.candidates(for: subject.host) ?? [] {
+            let prospect = rules[candidate].prospect(inside: subject)
+            if prospect == .never { continue }
+            if rules[candidate].respond != nil { return candidate }
+            if rules[candidate].stop, prospect == .always { break }
+        }
+        return nil
+    }
 }
 
 /// The rules that affect interception, determined once per file.

@@ -30,6 +30,12 @@ package final class AccessPolicy: Sendable {
         settings.connectPorts?.contains(port) ?? true
     }
 
+    /// Whether TLS that offers Encrypted ClientHello gets no tunnel.
+    package var refusesHiddenNames: Bool { settings.ech == .refuse }
+
+    /// Whether a name inside a tunnel may be refused.
+    package var judgesNames: Bool { !deniedHosts.isEmpty || refusesHiddenNames }
+
     /// Why a host may not be reached, by its name alone; nil when nothing speaks against it.
     package func denial(ofName host: Host) -> LupinError? {
         for pattern in deniedHosts where pattern.matches(host) {

@@ -63,7 +63,12 @@ package struct AccessSettings: Sendable, Equatable {
     /// Ports that CONNECT may reach; nil is `any`.
     package var connectPorts: PortSet?
     package var denyTargets: [DeniedTarget] = [.linkLocal, .own]
+    /// What becomes of a tunnel whose TLS may hide its server name.
+    package var ech = HiddenNames.any
 }
+
+/// `access.ech`: what becomes of a tunnel whose TLS offers Encrypted ClientHello.
+package enum HiddenNames: String, SettingWord { case any, refuse }
 
 /// `access.credentials`: who may use rules that hold secrets.
 package enum CredentialAccess: Sendable, Hashable {

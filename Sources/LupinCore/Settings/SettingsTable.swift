@@ -113,6 +113,7 @@ extension SettingsTable {
             "[link-local, self]",
             "also private, loopback, metadata, networks, host globs"
         ),
+        .choice("access.ech", \.access.ech, "refuse: no tunnel for TLS that may hide its name"),
     ]
 
     private static let upstream: [Setting] = [

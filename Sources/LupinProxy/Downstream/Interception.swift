@@ -15,13 +15,17 @@ final class Interception {
     let namesAddress: Bool
     /// The key under which a refusal of our certificate is noted.
     let client: ClientRejections.Key
+    /// The client has been seen to speak HTTP, without TLS.
+    let isPlain: Bool
 
     init(
         origin: Origin,
         mayTunnel: Bool,
         namesAddress: Bool,
-        client: ClientRejections.Key
+        client: ClientRejections.Key,
+        isPlain: Bool = false
     ) {
+        self.isPlain = isPlain
         self.client = client
         self.origin = origin
         self.mayTunnel = mayTunnel
@@ -38,21 +42,14 @@ extension Exchange {
         at origin: Origin,
         mayTunnel: Bool
     ) async throws(LupinError) -> Interception? {
-        let who = ClientRejections.Who(
-            client: client.address,
-            // Looked up now: a client that refuses a certificate has left by the time lupin knows.
-            user: await clientUser(),
-            program: client.program,
-            agent: request.fields.value(of: "user-agent")
-        )
-        let key = ClientRejections.Key(who: who, origin: origin)
+        let key = await rejectionKey(at: origin)
         let bypass = resources.shared.rejections.bypass(key, now: resources.loop.now)
         if let bypass {
             if mayTunnel {
                 record.bypass = bypass
                 return nil
             }
-            throw .untrusting(who.name(resources.redactor), bypass, at: origin)
+            throw .untrusting(key.who.name(resources.redactor), bypass, at: origin)
         }
         return Interception(
             origin: origin,
@@ -60,6 +57,18 @@ extension Exchange {
             namesAddress: rule.map { snapshot.rules.rules[$0].names(origin.host) } ?? false,
             client: key
         )
+    }
+
+    /// The key under which a refusal of our certificate is noted.
+    func rejectionKey(at origin: Origin) async -> ClientRejections.Key {
+        let who = ClientRejections.Who(
+            client: client.address,
+            // Looked up now: a client that refuses a certificate has left by the time lupin knows.
+            user: await clientUser(),
+            program: client.program,
+            agent: request.fields.value(of: "user-agent")
+        )
+        return ClientRejections.Key(who: who, origin: origin)
     }
 
     /// Sends 200 to the client, as for a tunnel.
@@ -88,6 +97,10 @@ extension DownstreamConnection {
             exchange.leave()
             return .gone
         }
+        if interception.isPlain {
+            enterPlain(exchange, interception)
+            return .keep
+        }
         // A client that may not have a tunnel gets more time: a slow start must not undo a pin.
         let waits = exchange.snapshot.waits
         let patience = interception.mayTunnel ? waits.sniff : waits.tls
@@ -103,7 +116,8 @@ extension DownstreamConnection {
         case .gone:
             exchange.leave()
             return .gone
-        case .silent where interception.mayTunnel: return await exchange.joinSpeakingServer()
+        case .silent where interception.mayTunnel:
+            return await exchange.joinSpeakingServer(of: interception.origin)
         case .unknown where interception.mayTunnel:
             return await exchange.goOnAsTunnel(to: interception.origin)
         case .unknown, .silent:
@@ -116,17 +130,22 @@ extension DownstreamConnection {
                 )
             )
         case .http:
-            exchange.leave()
-            let plain = Origin(
-                scheme: .http,
-                host: interception.origin.host,
-                port: interception.origin.port
-            )
-            enter(Enclosure(KnownTarget(plain)), interception, as: exchange.client.user)
+            enterPlain(exchange, interception)
             return .keep
         case .tls(let hello):
             return await endTLS(hello, exchange, interception)
         }
+    }
+
+    /// Serves requests without TLS from inside the CONNECT from now on.
+    private func enterPlain(_ exchange: Exchange, _ interception: Interception) {
+        exchange.leave()
+        let plain = Origin(
+            scheme: .http,
+            host: interception.origin.host,
+            port: interception.origin.port
+        )
+        enter(Enclosure(KnownTarget(plain)), interception, as: exchange.client.user)
     }
 
     /// Waits until the 200 has been sent: if the client reads nothing, it would end up inside TLS.
@@ -265,7 +284,10 @@ extension Exchange {
             record.mode = .tunnel
             let hop = try tunnelHop(to: origin)
             markHopByHop(for: hop)
-            try await openTunnel(to: origin, by: hop, tellsClient: false)
+            guard try await reach(origin, by: hop, tellsClient: false), let upstream else {
+                return finish()
+            }
+            try await carry(upstream, to: origin, mayEnclose: false)
         } catch {
             // An HTTP response would be bytes of the tunnel.
             endUnanswered(error)

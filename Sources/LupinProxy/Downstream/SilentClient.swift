@@ -80,17 +80,11 @@ extension Exchange {
         }
     }
 
-    /// Undoes the connection to the server, since the client speaks itself.
-    fileprivate func forgetReach() {
-        dropUpstream()
-        attempts = []
-    }
-
     /// Joins a silent client with the server that was connected for it.
-    func joinSpeakingServer() async -> Ending {
+    func joinSpeakingServer(of origin: Origin) async -> Ending {
         do throws(LupinError) {
             record.mode = .tunnel
-            if let upstream { try await join(upstream) }
+            if let upstream { try await carry(upstream, to: origin, mayEnclose: false) }
         } catch {
             endUnanswered(error)
         }

@@ -1,28 +1,89 @@
-// CONNECT: forwards bytes in both directions without reading them, until both sides are done.
+// CONNECT: forwards bytes in both directions, and reads no more than the client's first ones.
 import LupinCore
 import LupinIO
 import LupinWire
 
 extension Exchange {
     /// Connects, and relays bytes between the client and the target.
-    func tunnel(to origin: Origin) async throws(LupinError) {
+    ///
+    /// - Returns: How the exchange continues inside, where the client speaks HTTP and names are
+    ///   judged; nil when the tunnel has ended.
+    func tunnel(to origin: Origin) async throws(LupinError) -> Interception? {
         record.mode = .tunnel
         let hop = try tunnelHop(to: origin)
         markHopByHop(for: hop)
-        try await openTunnel(to: origin, by: hop, tellsClient: true)
+        guard try await reach(origin, by: hop, tellsClient: true), let upstream else { return nil }
+        grantTunnel()
+        return try await carry(upstream, to: origin, mayEnclose: true)
     }
 
-    /// Connects, sends 200 unless the client has it already, and joins both sides.
-    func openTunnel(
+    /// Joins both sides of a tunnel, and ends it if what the client shows inside is refused.
+    ///
+    /// - Returns: As `tunnel` does; always nil unless `mayEnclose`.
+    @discardableResult
+    func carry(
+        _ upstream: any Upstream,
         to origin: Origin,
-        by hop: NextHop,
-        tellsClient: Bool
-    ) async throws(LupinError) {
-        guard try await reach(origin, by: hop, tellsClient: tellsClient), let upstream else {
-            return
+        mayEnclose: Bool
+    ) async throws(LupinError) -> Interception? {
+        let client = downstream.openTunnel()
+        let judge =
+            snapshot.judgesNames
+            ? NameJudge(snapshot: snapshot, origin: origin, subject: subject(at: origin)) : nil
+        let opening = TunnelOpening(
+            client.source,
+            judge,
+            patience: judge == nil ? snapshot.waits.sniff : snapshot.waits.tls,
+            on: slot.loop
+        )
+        try await join(upstream, (opening, client.sink), opening)
+        switch opening.verdict {
+        case .passes, nil: return nil
+        case .http where mayEnclose && record.tunnel?.receivedBytes == 0:
+            forgetReach()
+            return Interception(
+                origin: origin,
+                mayTunnel: false,
+                namesAddress: false,
+                client: await rejectionKey(at: origin),
+                isPlain: true
+            )
+        case .http:
+            dropUpstream()
+            await end(with: .request(at: origin))
+        case .refused(let refusal):
+            dropUpstream()
+            await end(with: refusal)
         }
-        if tellsClient { grantTunnel() }
-        try await join(upstream)
+        return nil
+    }
+
+    /// Undoes the connection to the server.
+    func forgetReach() {
+        dropUpstream()
+        attempts = []
+    }
+
+    /// Ends a tunnel of which nothing has gone out; a client that speaks TLS is told by an alert.
+    private func end(with refusal: TunnelRefusal) async {
+        let isOpen = download?.state != .finished
+        guard let alert = refusal.alert, isOpen else { return endUnanswered(refusal.error) }
+        // A record with a fatal alert (RFC 8446 §6).
+        let told = BodyRelay(
+            from: BytesBody([21, 3, 3, 0, 2, 2, alert]),
+            to: downstream.openTunnel().sink,
+            slot: slot
+        )
+        upload = nil
+        download = told
+        pumpBodies()
+        do throws(LupinError) {
+            try await bring(told)
+        } catch {
+            return endUnanswered(refusal.error)
+        }
+        record.error = refusal.error
+        record.outcome = .denied
     }
 
     /// Connects to a tunnel's target.
@@ -77,11 +138,19 @@ extension Exchange {
         return downstream.begin(head, ResponseBody(framing: .none))
     }
 
-    /// Joins both sides and waits until both directions have ended.
+    /// Joins both sides of an upgraded connection and waits until both directions have ended.
     func join(_ upstream: any Upstream) async throws(LupinError) {
+        try await join(upstream, downstream.openTunnel(), nil)
+    }
+
+    /// Joins both sides and waits until both directions have ended, or until `opening` stops them.
+    private func join(
+        _ upstream: any Upstream,
+        _ client: (source: any BodySource, sink: any BodySink),
+        _ opening: TunnelOpening?
+    ) async throws(LupinError) {
         record.tunnel = TunnelRecord()
         upload?.cancel()
-        let client = downstream.openTunnel()
         let server = upstream.openTunnel()
         let sent = captured(frames: throttled(server.sink, .up), isFromClient: true)
         let received = captured(frames: throttled(client.sink, .down), isFromClient: false)
@@ -90,15 +159,19 @@ extension Exchange {
         upload = up
         download = down
         pumpBodies()
-        defer { close(up, down) }
+        defer { close(up, down, opening) }
         while !(up.isOver && down.isOver) {
+            if opening?.isStopped == true { return }
             let active = max(up.lastActivity, down.lastActivity)
             let idle = waits.tunnelIdle
+            let due = opening?.verdict == nil ? opening?.deadline ?? .max : .max
             let woken = await slot.park(
                 for: .relayEnded | .cut,
-                until: min(active &+ idle, throttleDeadline)
+                until: min(active &+ idle, throttleDeadline, due)
             )
             pumpThrottled()
+            if opening?.giveUp() == true { pumpBodies() }
+            if opening?.isStopped == true { return }
             if hasClientClosed(up, down) { return }
             if let error = up.failure ?? down.failure { throw error }
             let isIdle = slot.loop.now &- max(up.lastActivity, down.lastActivity) >= idle
@@ -110,6 +183,7 @@ extension Exchange {
                 record.tunnel?.closedBy = up.isOver ? .client : .upstream
             }
         }
+        if opening?.isStopped == true { return }
         if hasClientClosed(up, down) { return }
         if let error = up.failure ?? down.failure { throw error }
     }
@@ -125,13 +199,17 @@ extension Exchange {
         return up.state == .finished || down.state == .finished
     }
 
-    private func close(_ up: BodyRelay, _ down: BodyRelay) {
-        record.tunnel?.sentBytes = up.bytes
-        record.tunnel?.receivedBytes = down.bytes
-        if record.tunnel?.closedBy == nil {
+    private func close(_ up: BodyRelay, _ down: BodyRelay, _ opening: TunnelOpening?) {
+        var tunnel = record.tunnel ?? TunnelRecord()
+        tunnel.sentBytes = up.bytes
+        tunnel.receivedBytes = down.bytes
+        if opening?.isStopped == true { tunnel.closedBy = .lupin }
+        if tunnel.closedBy == nil {
             let clientEnded = up.failure == .clientGone || down.failure == .clientGone
-            record.tunnel?.closedBy = clientEnded || up.state == .finished ? .client : .upstream
+            tunnel.closedBy = clientEnded || up.state == .finished ? .client : .upstream
         }
+        opening?.note(in: &tunnel)
+        record.tunnel = tunnel
     }
 
     private func connectTunnel(to hop: NextHop) async throws(LupinError) {

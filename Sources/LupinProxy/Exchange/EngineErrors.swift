@@ -38,7 +38,12 @@ extension LupinError {
     )
 
     /// Whether access rules forbade the request.
-    var isDenial: Bool { kind == .httpRequestDenied || kind == .destinationIPProhibited }
+    var isDenial: Bool {
+        switch kind {
+        case .httpRequestDenied, .destinationIPProhibited, .tunnelNameDenied: true
+        default: false
+        }
+    }
 
     /// The exchange was cancelled through the admin interface.
     static let cancelled = LupinError(

@@ -230,23 +230,26 @@ final class Exchange: Rostered {
         case .answer(let canned): try await send(canned)
         case .tunnel:
             if snapshot.demandsTrustRule { throw .noTrustRule(for: origin) }
-            try await tunnel(to: origin)
+            return try await goThrough(to: origin)
         case .intercept(let rule, let mayTunnel):
             guard let begun = try await intercept(for: rule, at: origin, mayTunnel: mayTunnel)
             else {
                 // What a rule answers the CONNECT with is given instead of a tunnel.
-                if let canned = plan?.respond {
-                    try await send(canned)
-                } else {
-                    try await tunnel(to: origin)
-                }
-                break
+                guard let canned = plan?.respond else { return try await goThrough(to: origin) }
+                try await send(canned)
+                return .keep
             }
             interception = begun
             try beginInterception()
             return .enclose
         }
         return .keep
+    }
+
+    /// Tunnels a CONNECT, as long as what is inside may stay unseen.
+    private func goThrough(to origin: Origin) async throws(LupinError) -> Ending {
+        interception = try await tunnel(to: origin)
+        return interception == nil ? .keep : .enclose
     }
 
     private func forward(

@@ -8,6 +8,8 @@ import LupinIO
 protocol BodySource: AnyObject {
     /// Makes payload available, reading more only when none is.
     func pull() throws(LupinError) -> BodyProgress
+    /// Makes more than `count` bytes of payload available, which none of were taken.
+    func pull(beyond count: Int) throws(LupinError) -> BodyProgress
     /// Whether `pull` may find more than last time, when it was blocked.
     var hasNews: Bool { get }
     /// Offers the available payload; consumes what the sink takes, and keeps it in `replay`.
@@ -68,6 +70,8 @@ extension BodySink {
 }
 
 extension BodySource {
+    // Only what a client sends through a tunnel is looked at before it is taken.
+    func pull(beyond count: Int) throws(LupinError) -> BodyProgress { .blocked }
     var hasNews: Bool { true }
     var isGathering: Bool { false }
     // Most sources have their payload in memory, so these are never called.

@@ -48,6 +48,19 @@ final class HTTP1BodyReader: BodySource {
         }
     }
 
+    func pull(beyond count: Int) throws(LupinError) -> BodyProgress {
+        while ready <= count {
+            switch try receive() {
+            case .bytes: try decode()
+            case .blocked, .full: return .blocked
+            case .end:
+                try close()
+                return .end
+            }
+        }
+        return .payload
+    }
+
     var hasNews: Bool { channel.isReadableNow || !input.isEmpty }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {

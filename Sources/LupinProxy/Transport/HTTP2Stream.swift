@@ -250,6 +250,13 @@ extension HTTP2Stream: BodySource {
         return .blocked
     }
 
+    func pull(beyond count: Int) throws(LupinError) -> BodyProgress {
+        if heldBytes > count { return .payload }
+        if hasReceivedAll { return .end }
+        if isGone, let failure { throw failure }
+        return .blocked
+    }
+
     var hasNews: Bool { hasBytes || hasReceivedAll || isGone }
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {

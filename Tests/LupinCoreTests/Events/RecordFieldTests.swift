@@ -83,6 +83,9 @@ struct RecordFieldTests {
         record.error = LupinError(.connectionRefused, detail: "connect")
         record.tunnel = TunnelRecord()
         record.tunnel?.closedBy = .client
+        record.tunnel?.serverName = "a.example"
+        record.tunnel?.protocols = ["h2"]
+        record.tunnel?.offeredECH = true
         record.timing = everyPhase
         var attempt = record.attempts[1]
         attempt.error = record.error

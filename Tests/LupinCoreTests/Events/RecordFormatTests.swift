@@ -55,7 +55,14 @@ struct RecordFormatTests {
         record.tunnel?.sentBytes = 7
         record.tunnel?.receivedBytes = 9
         record.tunnel?.closedBy = .client
+        #expect(try self.json(of: record)["tunnel", "ech"] == nil)
+        record.tunnel?.serverName = "A.example."
+        record.tunnel?.protocols = ["h2", "a\"b"]
+        record.tunnel?.offeredECH = true
         let json = try json(of: record)
+        #expect(json["tunnel", "sni"]?.string == "A.example.")
+        #expect(json["tunnel", "alpn"]?.list?.map(\.string) == ["h2", "a\"b"])
+        #expect(json["tunnel", "ech"]?.bool == true)
         #expect(json["url", "full"] == nil)
         #expect(json["url", "port"]?.count == 80)
         #expect(json["tunnel", "sent"]?.count == 7)

@@ -119,6 +119,11 @@ struct RecordedEndTests {
             "The request for h came back to lupin itself. "
                 + "Check `upstream.proxy` and the proxy variables of the server."
         ),
+        (
+            .tunnelNameDenied,
+            "What the client showed inside its tunnel to h is not allowed, so nothing of it went "
+                + "there."
+        ),
     ]
 
     @Test func `every kind has its sentence`() {
@@ -253,6 +258,17 @@ struct RecordedEndTests {
                 "  `lupin pin h.example:8443` prints the pins of all its certificates",
             ]
         )
+    }
+
+    @Test func `a tunnel that was refused for what is inside is told as such`() throws {
+        let refused = try lines { record in
+            record.mode = .tunnel
+            record.outcome = .denied
+            record.error = LupinError(.tunnelNameDenied, detail: "It asks for evil.test.")
+            record.tunnel = TunnelRecord()
+        }
+        #expect(refused.first == "refused inside the tunnel after 743ms")
+        #expect(refused.last == "  It asks for evil.test.")
     }
 
     @Test func `a client that left is told as such, not as a wrong request`() throws {

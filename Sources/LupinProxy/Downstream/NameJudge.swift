@@ -1,0 +1,87 @@
+// Decides whether a tunnel may carry the name that the TLS inside asks for.
+import LupinCore
+import LupinTLS
+
+/// Why a tunnel ends before a byte of its client has gone out.
+struct TunnelRefusal {
+    let error: LupinError
+    /// The TLS alert that tells the client (RFC 8446 §6); nil for a client that speaks no TLS.
+    let alert: UInt8?
+
+    /// decode_error, handshake_failure and unrecognized_name.
+    static let decodeError: UInt8 = 50
+    private static let handshakeFailure: UInt8 = 40
+    private static let unrecognizedName: UInt8 = 112
+
+    private init(_ origin: Origin, _ detail: String, alert: UInt8?) {
+        error = LupinError(.tunnelNameDenied, host: origin.hostAndPort, detail: detail)
+        self.alert = alert
+    }
+
+    static func name(at origin: Origin, _ detail: String) -> TunnelRefusal {
+        TunnelRefusal(origin, detail, alert: unrecognizedName)
+    }
+
+    static func hiddenName(at origin: Origin) -> TunnelRefusal {
+        TunnelRefusal(
+            origin,
+            "The TLS inside offers Encrypted ClientHello, which access.ech refuses.",
+            alert: handshakeFailure
+        )
+    }
+
+    /// What came may be TLS, and cannot be read.
+    static func unreadable(at origin: Origin) -> TunnelRefusal {
+        TunnelRefusal(
+            origin,
+            "The first bytes inside look like TLS and hold no readable ClientHello, so no rule "
+                + "can be asked for its name.",
+            alert: decodeError
+        )
+    }
+
+    static func unfinished(at origin: Origin, isTLS: Bool) -> TunnelRefusal {
+        TunnelRefusal(
+            origin,
+            "The first bytes inside did not tell within timeouts.tls which name they are for.",
+            alert: isTLS ? decodeError : nil
+        )
+    }
+
+    /// HTTP that comes too late to be served as such.
+    static func request(at origin: Origin) -> TunnelRefusal {
+        TunnelRefusal(
+            origin,
+            "HTTP came inside a tunnel that is a tunnel already, where no rule sees its Host.",
+            alert: nil
+        )
+    }
+}
+
+/// Asks access and rules for the names inside one tunnel.
+struct NameJudge {
+    let snapshot: Snapshot
+    /// The CONNECT's target.
+    let origin: Origin
+    /// The CONNECT, as rules see it.
+    let subject: MatchSubject
+
+    /// Why a tunnel must not carry TLS that begins with `hello`; nil when it may.
+    func refusal(of hello: ClientHello) -> TunnelRefusal? {
+        if hello.offersECH, snapshot.access.refusesHiddenNames { return .hiddenName(at: origin) }
+        guard let name = hello.serverName else { return nil }
+        let objection = snapshot.rules.objection(
+            to: name,
+            inside: subject,
+            access: snapshot.access,
+            settings: snapshot.settings
+        )
+        return objection.map { objection in
+            .name(
+                at: origin,
+                "CONNECT named \(origin.hostAndPort), but the TLS inside asks for \(name): "
+                    + "\(objection)."
+            )
+        }
+    }
+}

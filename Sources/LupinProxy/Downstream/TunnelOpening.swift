@@ -1,0 +1,187 @@
+// The client's side of a tunnel: its first bytes are held until they are read, and judged.
+import LupinCore
+import LupinIO
+import LupinTLS
+import LupinWire
+
+/// What a client sends through a tunnel.
+///
+/// The server's bytes pass meanwhile, so a server that speaks first waits for nobody. A client that
+/// speaks late is read all the same.
+final class TunnelOpening: BodySource {
+    /// The decision about the first bytes.
+    enum Verdict {
+        case passes
+        /// HTTP, where names are judged: no tunnel, since every request has a name of its own.
+        case http
+        case refused(TunnelRefusal)
+    }
+
+    /// nil while the bytes that decide have not come.
+    private(set) var verdict: Verdict?
+    /// What the TLS inside asks for; nil when there is none, or it can't be read.
+    private(set) var hello: ClientHello?
+    /// When bytes that have begun must have decided, in microseconds of the loop's clock.
+    private(set) var deadline = UInt64.max
+
+    private let source: any BodySource
+    /// nil where no name is refused: then whatever can't be read passes.
+    private let judge: NameJudge?
+    private let loop: EventLoop
+    /// How long bytes that have begun may take to decide.
+    private let patience: UInt64
+    /// The beginning of TLS, once it has come in pieces, and how much of it was passed on.
+    private var held: [UInt8] = []
+    private var passed = 0
+    /// How many bytes were looked at and left in the source: what may be HTTP stays there.
+    private var seen = 0
+
+    init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, on loop: EventLoop) {
+        self.source = source
+        self.judge = judge
+        self.patience = patience
+        self.loop = loop
+    }
+
+    /// Whether the tunnel must end, or go on as something else.
+    var isStopped: Bool {
+        switch verdict {
+        case .http, .refused: true
+        case .passes, nil: false
+        }
+    }
+
+    /// Notes what the TLS inside asks for.
+    func note(in record: inout TunnelRecord) {
+        guard let hello else { return }
+        record.serverName = hello.serverName
+        record.protocols = Array(hello.protocols.prefix(TunnelRecord.protocolsMax))
+        record.offeredECH = hello.offersECH
+    }
+
+    /// Decides about bytes that have begun and are not complete at the deadline; returns true when
+    /// it did.
+    func giveUp() -> Bool {
+        guard verdict == nil, loop.now >= deadline else { return false }
+        verdict = judge.map { judge in
+            .refused(.unfinished(at: judge.origin, isTLS: !held.isEmpty))
+        } ?? .passes
+        return true
+    }
+
+    // MARK: Looking
+
+    /// Reads until there is a verdict; returns nil then.
+    private func look() throws(LupinError) -> BodyProgress? {
+        let inspector = Inspector(self)
+        while verdict == nil {
+            switch seen > 0 ? try source.pull(beyond: seen) : try source.pull() {
+            case .blocked: return .blocked
+            // What is incomplete now names no host.
+            case .end: verdict = .passes
+            case .payload: _ = try source.offer(to: inspector, keeping: nil)
+            }
+        }
+        return nil
+    }
+
+    /// Looks at all the payload that the source has; returns how much of it was taken.
+    fileprivate func inspect(_ payload: Span<UInt8>) -> Int {
+        guard !payload.isEmpty else { return 0 }
+        if deadline == .max { deadline = loop.deadline(in: patience) }
+        if !held.isEmpty {
+            held.append(copying: payload)
+            let held = held
+            read(held.span)
+            return payload.count
+        }
+        guard read(payload) else {
+            seen = payload.count
+            return 0
+        }
+        // TLS that is incomplete is held, since it may be longer than the source can be.
+        guard verdict == nil else { return 0 }
+        held.append(copying: payload)
+        return payload.count
+    }
+
+    /// Decides about the first bytes if it can; returns false when they are no TLS so far.
+    @discardableResult
+    private func read(_ bytes: Span<UInt8>) -> Bool {
+        switch ClientHello.parse(bytes) {
+        case .hello(let hello):
+            self.hello = hello
+            verdict = judge?.refusal(of: hello).map { .refused($0) } ?? .passes
+        case .unreadable: refuseUnreadable()
+        case .needsMore: if bytes.count > ClientHello.wireBytesMax { refuseUnreadable() }
+        case .notTLS:
+            guard judge != nil else {
+                verdict = .passes
+                return true
+            }
+            guard let isHTTP = RequestBeginning.mightBeThere(bytes) else { return false }
+            verdict = isHTTP ? .http : .passes
+        }
+        return true
+    }
+
+    private func refuseUnreadable() {
+        verdict = judge.map { .refused(.unreadable(at: $0.origin)) } ?? .passes
+    }
+
+    // MARK: BodySource
+
+    func pull() throws(LupinError) -> BodyProgress {
+        if verdict == nil, let progress = try look() { return progress }
+        if isStopped { throw .stoppedTunnel }
+        return passed < held.count ? .payload : try source.pull()
+    }
+
+    var hasNews: Bool { (verdict != nil && passed < held.count) || source.hasNews }
+
+    func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
+        guard passed < held.count else { return try source.offer(to: sink, keeping: replay) }
+        let held = held
+        let rest = held.span.extracting(passed...)
+        let taken = try sink.push(rest, isLast: false)
+        replay?.append(rest.extracting(0..<taken))
+        passed += taken
+        let isAllTaken = passed == held.count
+        if isAllTaken {
+            self.held = []
+            passed = 0
+        }
+        return Offer(taken: taken, isAllTaken: isAllTaken, isEnd: false)
+    }
+
+    var trailers: FieldSection { source.trailers }
+    var knownLength: UInt64? { source.knownLength }
+    var isGathering: Bool { source.isGathering }
+    var spliceable: UInt64 { verdict == nil || passed < held.count ? 0 : source.spliceable }
+
+    func splice(into pipe: SplicePipe, _ count: Int) throws(LupinError) -> Channel.Received {
+        try source.splice(into: pipe, count)
+    }
+}
+
+/// Shows an opening what its source has.
+private final class Inspector: BodySink {
+    private let opening: TunnelOpening
+
+    init(_ opening: TunnelOpening) { self.opening = opening }
+
+    func push(_ payload: Span<UInt8>, isLast: Bool) throws(LupinError) -> Int {
+        opening.inspect(payload)
+    }
+
+    func finish(trailers: FieldSection) throws(LupinError) -> Bool { true }
+    func flush() throws(LupinError) -> Bool { true }
+}
+
+extension LupinError {
+    /// Stops the relay of a tunnel whose verdict says why.
+    fileprivate static let stoppedTunnel = LupinError(
+        .tunnelNameDenied,
+        detail: "The tunnel was stopped."
+    )
+}
