@@ -11,7 +11,7 @@ package struct ExplainedRequest: Sendable {
     package var program: String?
     package var user: String?
 
-    /// - Parameter fields: Those for which ``isField(name:value:)`` holds.
+    /// Every one of `fields` is one for which ``isField(name:value:)`` holds.
     package init(_ url: HTTPURL, method: Method, fields: [(name: String, value: String)]) {
         let isByConnect = url.origin.scheme == .https || method == .connect
         self.init(url, method, fields, isByConnect: isByConnect)

@@ -9,7 +9,7 @@ package struct Lookout: Sendable {
     let access: AccessPolicy
     let labels: [String]
 
-    /// - Parameter labels: For each rule, what stands for the secrets in its steps.
+    /// `labels` has, for each rule, what stands for the secrets in its steps.
     package init(_ configuration: Configuration, labels: [[String]] = []) {
         self.configuration = configuration
         self.labels = labels.flatMap { $0 }
