@@ -1,6 +1,7 @@
 // `lupin check`: validates a rules file without starting anything.
 import ArgumentParser
 import LupinCore
+import LupinIO
 
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,10 +10,14 @@ struct CheckCommand: ParsableCommand {
         discussion: """
             Prints all problems at once, each with its line, column and a suggestion. The exit \
             code is 2 if there is an error, and 0 if there are only warnings. For each rule with \
-            respond it says whether lupin must decrypt https for it.
+            respond it says whether lupin must decrypt https for it. With --against it tells \
+            instead what the file would have done with the exchanges of a log: which it would \
+            refuse, answer, send elsewhere, decrypt or tunnel, and which were so before.
 
               lupin check                      the file that `lupin serve` would use
               lupin check try.yaml && lupin serve --rules try.yaml
+              lupin check try.yaml --against lupin.jsonl
+              lupin check try.yaml --against lupin.jsonl --since 1d 'host:*.acme.dev'
 
             A file can be as small as this:
 
@@ -21,8 +26,29 @@ struct CheckCommand: ParsableCommand {
                 - match: "*.api.example"
                   request:
                     - set: {X-Env: dev}
+
+            Exit codes: 0 ok, 1 a log cannot be read, 2 the file has an error, 3 it would refuse \
+            exchanges of the log that were not refused, 64 wrong command line.
             """
     )
+
+    @Option(
+        help: ArgumentHelp(
+            "A log to rehearse; - is standard input. May be repeated, such as for lupin.jsonl.1.",
+            valueName: "log"
+        ),
+        completion: .file()
+    )
+    var against: [String] = []
+
+    @Option(help: ArgumentHelp("Only exchanges of that time, such as 1h.", valueName: "duration"))
+    var since: String?
+
+    @Flag(help: "Print what a rehearsal tells as one object in JSON.")
+    var json = false
+
+    @Flag(help: "Tell every group of exchanges, also what would be as before.")
+    var all = false
 
     @Argument(
         help: "The rules file; without it the one that `lupin serve` would use.",
@@ -30,7 +56,46 @@ struct CheckCommand: ParsableCommand {
     )
     var file: String?
 
-    func run() throws { try CheckReport.print(explicit: file) }
+    @Argument(help: ArgumentHelp("Which exchanges of the log count.", valueName: "filter"))
+    var words: [String] = []
+
+    /// A filter stands in the place of the file where none is given.
+    private var isFileLeftOut: Bool {
+        guard !against.isEmpty, let file else { return false }
+        return FilterWords.belongs(file) && FilterWords.namesKey(file)
+            && FileStatus(path: file) == nil
+    }
+
+    private var filters: [String] { (isFileLeftOut ? file.map { [$0] } ?? [] : []) + words }
+
+    func validate() throws {
+        guard !against.isEmpty else {
+            if let word = words.first {
+                throw ValidationError("\"\(LogText.plain(word))\" is one word too many")
+            }
+            if since != nil || json || all {
+                throw ValidationError("--since, --json and --all go with --against")
+            }
+            return
+        }
+        try ExchangeFilter.demandFilters(filters)
+        _ = try ExchangeFilter(commandLine: filters, since: since)
+    }
+
+    func run() throws {
+        let path = isFileLeftOut ? nil : file
+        guard !against.isEmpty else { return try CheckReport.print(explicit: path) }
+        var run = CheckAgainst(
+            rules: try LocatedRules(explicit: path),
+            lines: RecordedLines(
+                logs: against,
+                filter: try ExchangeFilter(commandLine: filters, since: since)
+            ),
+            isJSON: json,
+            tellsAll: all
+        )
+        try run.run()
+    }
 }
 
 enum CheckReport {

@@ -128,7 +128,8 @@ struct ExplainCommand: ParsableCommand {
                         + "exchange: 4 or more digits of its id, or last"
             )
         }
-        var request = ExplainedRequest(target, method: method?.method ?? .get, fields: fields)
+        let given = fields.map { (name: $0.name, value: $0.value) }
+        var request = ExplainedRequest(target, method: method?.method ?? .get, fields: given)
         if let client {
             guard let address = IPAddress(client) else {
                 throw ValidationError("\"\(client)\" is no address")

@@ -17,18 +17,18 @@ struct Lupin: ParsableCommand {
             A rules file says what lupin does with requests: see `lupin help rules-file` and \
             `lupin help settings`.
 
-            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong command \
-            line, 69 lupin cannot listen on an address. `exec` ends with the code of its \
-            command.
+            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 3 \
+            `check --against` found refusals, 64 wrong command line, 69 lupin cannot listen on \
+            an address. `exec` ends with the code of its command.
             """,
         version: VersionText.line,
         subcommands: [
             ServeCommand.self, ReloadCommand.self, StatusCommand.self, ExecCommand.self,
             EnvCommand.self, DoctorCommand.self, AuthorityCommand.self, PinCommand.self,
-            TrustCommand.self, CheckCommand.self, RulesCommand.self, ExplainCommand.self,
-            PrintCurlCommand.self, LogCommand.self, InspectCommand.self, ArchiveCommand.self,
-            CacheCommand.self, SettingsCommand.self, VersionCommand.self, HelpCommand.self,
-            ManCommand.self, ConfinedCommand.self,
+            TrustCommand.self, CheckCommand.self, SuggestCommand.self, RulesCommand.self,
+            ExplainCommand.self, PrintCurlCommand.self, LogCommand.self, InspectCommand.self,
+            ArchiveCommand.self, CacheCommand.self, SettingsCommand.self, VersionCommand.self,
+            HelpCommand.self, ManCommand.self, ConfinedCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )

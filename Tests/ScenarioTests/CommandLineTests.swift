@@ -11,7 +11,7 @@ struct CommandLineTests {
         #expect(help.code == 0)
         for command in [
             "serve", "reload", "status", "exec", "env", "doctor", "ca", "pin", "trust", "check",
-            "rules", "explain", "curl", "log", "har", "cache", "settings", "version",
+            "suggest", "rules", "explain", "curl", "log", "har", "cache", "settings", "version",
         ] {
             let isListed =
                 help.output.contains("\n  \(command) ") || help.output.contains("\n  \(command), ")

@@ -22,7 +22,12 @@ package struct CannedResponse: Sendable, Equatable {
     /// Whether it only refuses, which a response to CONNECT can express as well: 403, 407 or 5xx
     /// without content.
     package var isRefusal: Bool {
-        content == .none && (status == 403 || status == 407 || status >= 500)
+        content == .none && Self.refuses(status)
+    }
+
+    /// Whether a status says that lupin refuses: 403, 407 or 5xx.
+    static func refuses(_ status: UInt16) -> Bool {
+        status == 403 || status == 407 || status >= 500
     }
 
     /// How the record's steps begin that stand for a `respond`.

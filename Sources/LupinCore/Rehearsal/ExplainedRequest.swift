@@ -1,20 +1,32 @@
-// The request that `lupin explain` explains, as a client would send it.
-import ArgumentParser
-import LupinCore
+// A request as a client would send it, from the command line or from a record.
 
-/// A request from the command line or from a record.
-struct ExplainedRequest {
+/// A request that the rules are asked about, without sending it.
+package struct ExplainedRequest: Sendable {
     /// With Host as its first field, unless the fields give one.
-    let head: RequestHead
-    let origin: Origin
-    var client = IPAddress.v4(0x7F00_0001)
-    var program: String?
-    var user: String?
+    package let head: RequestHead
+    package let origin: Origin
+    /// Whether it comes through a CONNECT, or is one.
+    package let isByConnect: Bool
+    package var client = IPAddress.v4(0x7F00_0001)
+    package var program: String?
+    package var user: String?
     /// The server name of the TLS in its CONNECT; nil for that of the URL.
-    var serverName: String?
+    package var serverName: String?
 
-    init(_ url: HTTPURL, method: Method, fields: [FieldArgument]) {
+    /// Every one of `fields` is one for which ``isField(name:value:)`` holds.
+    package init(_ url: HTTPURL, method: Method, fields: [(name: String, value: String)]) {
+        let isByConnect = url.origin.scheme == .https || method == .connect
+        self.init(url, method, fields, isByConnect: isByConnect)
+    }
+
+    private init(
+        _ url: HTTPURL,
+        _ method: Method,
+        _ fields: [(name: String, value: String)],
+        isByConnect: Bool
+    ) {
         origin = url.origin
+        self.isByConnect = isByConnect
         var head = RequestHead()
         head.method = method
         if method == .connect {
@@ -31,28 +43,44 @@ struct ExplainedRequest {
     }
 
     /// The request of a recorded exchange; nil when the record has none.
-    init?(_ exchange: RecordedExchange) {
+    package init?(_ exchange: RecordedExchange) {
         let isTunnel = exchange.mode == "tunnel" || exchange.method == "CONNECT"
         guard let url = HTTPURL(isTunnel ? exchange.site : exchange.url) else { return nil }
         let known =
             exchange.original?.fields
             ?? exchange.values.flatMap { entry in entry.values.map { [entry.name, $0] } }
         // The URL holds the host; HTTP/2 has no Host field.
-        let fields = known.compactMap { FieldArgument(argument: "\($0[0]): \($0[1])") }
-        self.init(url, method: isTunnel ? .connect : Method(exchange.method), fields: fields)
+        let fields = known.filter { $0.count == 2 && Self.isField(name: $0[0], value: $0[1]) }
+            .map { (name: $0[0], value: $0[1]) }
+        // An https URL may come without a CONNECT, and an http URL through one.
+        let isByConnect =
+            isTunnel || exchange.mode == "intercept"
+            || (exchange.mode != "http" && url.origin.scheme == .https)
+        self.init(
+            url,
+            isTunnel ? .connect : Method(exchange.method),
+            fields,
+            isByConnect: isByConnect
+        )
         if let address = exchange.client.address.flatMap(IPAddress.init) { client = address }
         program = exchange.client.program
         user = exchange.client.user
         serverName = exchange.serverName
     }
 
+    /// Whether a request can have such a field.
+    package static func isField(name: String, value: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy(\.isTokenByte)
+            && RequestStep.problem(withFieldValue: value) == nil
+    }
+
     /// The request itself.
-    var subject: MatchSubject {
+    package var subject: MatchSubject {
         MatchSubject(head, origin: origin, client: client, program: program, user: user)
     }
 
     /// The CONNECT through which the request arrives, if there is one.
-    var connectSubject: MatchSubject {
+    package var connectSubject: MatchSubject {
         MatchSubject(
             method: .connect,
             scheme: .https,
@@ -65,32 +93,5 @@ struct ExplainedRequest {
             user: user,
             isConnect: true
         )
-    }
-}
-
-/// `-H 'Name: value'`.
-struct FieldArgument: ExpressibleByArgument {
-    let name: String
-    let value: String
-
-    init?(argument: String) {
-        guard let colon = argument.firstIndex(of: ":") else { return nil }
-        let name = String(argument[..<colon])
-        let value = argument[argument.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-        guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte),
-            RequestStep.problem(withFieldValue: String(value)) == nil
-        else { return nil }
-        self.name = name
-        self.value = String(value)
-    }
-}
-
-/// `-X METHOD`.
-struct MethodArgument: ExpressibleByArgument {
-    let method: Method
-
-    init?(argument: String) {
-        guard !argument.isEmpty, argument.utf8.allSatisfy(\.isTokenByte) else { return nil }
-        method = Method(argument)
     }
 }
