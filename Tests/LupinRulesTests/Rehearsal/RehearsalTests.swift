@@ -172,7 +172,8 @@ struct RehearsalTests {
         ] {
             let rules = "rules: [{name: r, match: {\(match)}, respond: {status: 403}}]"
             let rehearsal = Rehearsal(try #require(decode(rules).configuration))
-            let rehearsed = try #require(rehearsal.rehearse(#require(line.json)))
+            let json = try #require(line.json)
+            let rehearsed = try #require(rehearsal.rehearse(json))
             #expect(rehearsed.change == (isMet ? .refused : .none), "\(match)")
             #expect(rehearsal.notes.isEmpty == !match.hasPrefix("header"))
         }
@@ -186,7 +187,8 @@ struct RehearsalTests {
         let loaded = decode(rules)
         let configuration = try #require(loaded.configuration, "\(loaded.errors.map(\.text))")
         let rehearsal = Rehearsal(configuration)
-        let rehearsed = try #require(rehearsal.rehearse(#require(Self.plain.json)))
+        let json = try #require(Self.plain.json)
+        let rehearsed = try #require(rehearsal.rehearse(json))
         #expect(rehearsed.isCacheAsked)
         #expect(rehearsed.parent == "proxy.example:3128")
     }
