@@ -119,8 +119,10 @@ extension Confinement {
         try mount("none", at: place, nil, flags | quiet)
     }
 
-    /// The folders above, from the outermost on; each is mounted at itself, since a mount point can't
-    /// be renamed: else others could take the place of the whole path, and lupin would read them.
+    /// The folders above, from the outermost on.
+    ///
+    /// Each is mounted at itself, since a mount point can't be renamed: else others could take the
+    /// place of the whole path, and lupin would read them.
     private static func ancestors(of places: [String]) -> [String] {
         var folders: Set<String> = []
         for place in places {

@@ -1,5 +1,5 @@
-// The processes of a confined command: the one outside that stands for it, the first one inside, and
-// the command without any privilege.
+// The processes of a confined command: the one outside that stands for it, the first one inside,
+// and the command without any privilege.
 import CLinux
 import Glibc
 
@@ -18,9 +18,11 @@ extension Confinement {
     ) -> Int32 {
         let directory = currentFolder()
         let before = blockSignals()
-        let first = confine_fork()
-        guard first >= 0 else {
-            complain("cannot run \(words[0]): \(SystemError(code: errno).message)")
+        let first: Int32
+        do throws(SystemError) {
+            first = try SystemCall.check { confine_fork() }
+        } catch {
+            complain("cannot run \(words[0]): \(error.message)")
             return 126
         }
         guard first == 0 else { return attend(first) }
@@ -77,8 +79,8 @@ extension Confinement {
         while true {
             var status: Int32 = 0
             // Safety: waitpid fills the integer it is given.
-            let found = unsafe waitpid(-1, &status, WNOHANG)
-            guard found > 0 else { return found < 0 && errno == ECHILD ? 1 : nil }
+            let found = SystemCall.value { unsafe Int(waitpid(-1, &status, WNOHANG)) }
+            guard found > 0 else { return found == -Int(ECHILD) ? 1 : nil }
             guard found == child else { continue }
             let signal = status & 0x7F
             return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
@@ -104,8 +106,8 @@ extension Confinement {
         unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
         // Safety: strdup copies; the list ends with nil, and execvp reads it only.
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-        unsafe execvp(words[0], &arguments)
-        let error = SystemError(code: errno)
+        let result = SystemCall.value { unsafe Int(execvp(words[0], &arguments)) }
+        let error = SystemError(code: Int32(truncatingIfNeeded: -result))
         complain("cannot run \(words[0]): \(error.message)")
         exit(error.isAbsence ? 127 : 126)
     }
@@ -135,8 +137,10 @@ extension Confinement {
         }
     }
 
-    /// What namespaces don't keep in: keys typed into the caller's terminal (TIOCSTI, TIOCLINUX),
-    /// sockets of virtual machines, which know no namespace, and io_uring, which is past any filter.
+    /// What namespaces don't keep in.
+    ///
+    /// Keys typed into the caller's terminal (TIOCSTI, TIOCLINUX), sockets of virtual machines,
+    /// which know no namespace, and io_uring, which is past any filter.
     private static var callFilter: [sock_filter] {
         let refuse = CONFINE_REFUSE | UInt32(EPERM)
         let absent = CONFINE_REFUSE | UInt32(ENOSYS)

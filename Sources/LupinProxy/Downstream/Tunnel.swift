@@ -34,7 +34,7 @@ extension Exchange {
             client.source,
             judge,
             patience: judge == nil ? snapshot.waits.sniff : snapshot.waits.tls,
-            on: slot.loop
+            slot: slot
         )
         try await join(upstream, (opening, client.sink), opening)
         switch opening.verdict {

@@ -64,7 +64,8 @@ enum Adversary {
             return True
         @attempt
         def the_network_of_the_first_process():
-            call(308, os.open("/proc/1/ns/net", os.O_RDONLY), 0); return connects(("127.0.0.1", port))
+            call(308, os.open("/proc/1/ns/net", os.O_RDONLY), 0)
+            return connects(("127.0.0.1", port))
         @attempt
         def a_network_of_its_own():
             code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 1).send(b'out')"
@@ -113,8 +114,8 @@ enum Adversary {
         def a_request_in_a_body():
             inner = f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n"
             return ask((f"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
-                f"Content-Length: {len(inner)}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}"
-                ).encode()).startswith(b"HTTP/1.1 200")
+                f"Content-Length: {len(inner)}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                f"0\r\n\r\n{inner}").encode()).startswith(b"HTTP/1.1 200")
 
         # Secrets
         def read(path):
@@ -133,7 +134,8 @@ enum Adversary {
             os.open("/proc/1/mem", os.O_RDONLY); return True
         @attempt
         def descriptors_of_the_first_process():
-            return any("socket" in os.readlink(f"/proc/1/fd/{fd}") for fd in os.listdir("/proc/1/fd"))
+            all = "/proc/1/fd"
+            return any("socket" in os.readlink(f"{all}/{fd}") for fd in os.listdir(all))
         @attempt
         def a_descriptor_of_lupin():
             own = [os.readlink(f"/proc/self/fd/{fd}") for fd in range(3, 64)
