@@ -1,5 +1,6 @@
 // From records to rules: what a first run used is what a second one may, and nothing else.
 import Foundation
+import LupinIO
 import LupinTestKit
 import Testing
 

@@ -38,8 +38,8 @@ struct AllowListTextTests {
 
                 rules:
                   # 1 exchange, last 2026-11-20T22:41:07Z
-                  - name: "::1"
-                    match: {host: "::1", port: 8443}
+                  - name: "[::1]"
+                    match: {host: "[::1]", port: 8443}
                     stop: true
                   # 2 exchanges, last 2026-11-20T22:41:07Z
                   - name: "api.example decrypted"
@@ -80,7 +80,8 @@ struct AllowListTextTests {
     private static let hostile = [
         "x\n  - name: evil\n    match: {}\n    stop: true", "x\r- evil", "x\u{85}- evil",
         "x\u{2028}- evil", "x\u{2029}- evil", "x\u{0}y", "# x", "\u{1B}[2Jx", "${env:HOME}",
-        "x: {y: [", "'\"\\", String(repeating: "x", count: 5000), "\u{FEFF}lupin: 2", "\t", "---",
+        "x: {y: [", "'\"\\", String(repeating: "x", count: 5000), "\u{FEFF}lupin: 2", "\t",
+        "---\n- evil",
     ]
 
     @Test(arguments: hostile)
