@@ -17,9 +17,9 @@ struct Lupin: ParsableCommand {
             A rules file says what lupin does with requests: see `lupin help rules-file` and \
             `lupin help settings`.
 
-            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 3 \
-            `check --against` found refusals, 64 wrong command line, 69 lupin cannot listen on \
-            an address. `exec` ends with the code of its command.
+            Exit codes: 0 success, 1 failure while running, 2 bad rules file, 64 wrong command \
+            line, 69 lupin cannot listen on an address. `check --against` ends with 3 if it found \
+            refusals, `exec` with the code of its command.
             """,
         version: VersionText.line,
         subcommands: [

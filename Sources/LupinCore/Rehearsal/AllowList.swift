@@ -179,7 +179,7 @@ extension SeenTargets.Use {
 /// The name above a host, where hosts below it surely belong together.
 enum HostParent {
     /// Where names below belong to many customers, however many labels they have.
-    private static let shared = [
+    private static let crowded = [
         "amazonaws.com", "azure.com", "azureedge.net", "azurewebsites.net", "cloudapp.net",
         "cloudfront.net", "digitaloceanspaces.com", "googleapis.com", "googleusercontent.com",
         "herokuapp.com", "ngrok.io", "vercel.app", "windows.net",
@@ -199,7 +199,7 @@ enum HostParent {
         guard labels.count >= labelsMin, let top = labels.last else { return nil }
         let second = labels[labels.count - 2]
         if top.utf8.count == 2, second.utf8.count <= 3, labels.count == labelsMin { return nil }
-        if shared.contains(where: { name == $0 || name.hasSuffix(".\($0)") }) { return nil }
+        if crowded.contains(where: { name == $0 || name.hasSuffix(".\($0)") }) { return nil }
         return String(name)
     }
 }

@@ -61,8 +61,7 @@ struct AllowListTextTests {
 
                 # 1 exchange had no host or method that a rule can name.
 
-                # Not allowed, since nobody got through; what was answered needs its rule, above \
-                these:
+                # Not allowed, since nobody got through (what was answered needs its rule, above):
                 #   ads.example:443 refused 2 times: respond 403 by the rule "none" (line 9)
                 #   gone.example:80 failed once: dns_error
 
