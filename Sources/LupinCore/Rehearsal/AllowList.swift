@@ -16,7 +16,7 @@ package struct AllowList: Sendable, Equatable {
     /// Each way has a rule of its own: one that limits methods in a match of its own would not end
     /// matching for a CONNECT, even where another of its matches holds.
     package struct Rule: Sendable, Equatable {
-        /// A host, or `*.` and the name below which hosts lie.
+        /// A host as in a URL, or `*.` and the name below which hosts lie.
         package var host: String
         package var way: SeenTargets.Way
         package var parts: [Part] = []
@@ -78,7 +78,7 @@ package struct AllowList: Sendable, Equatable {
     private static func cells(of uses: [SeenTargets.Target: SeenTargets.Use]) -> [Cell] {
         uses.map { target, use in
             Cell(
-                host: target.host.text,
+                host: target.host.uriText,
                 parent: HostParent.of(target.host),
                 port: target.port,
                 way: target.way,

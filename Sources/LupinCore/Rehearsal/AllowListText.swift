@@ -155,7 +155,7 @@ package struct AllowListText {
         guard !seen.unused.isEmpty else { return }
         lines += [
             "",
-            "# Not allowed, since nobody got through; what was answered needs its rule, above:",
+            "# Not allowed, since nobody got through (what was answered needs its rule, above):",
         ]
         let places = seen.unused.map { target, count in
             (

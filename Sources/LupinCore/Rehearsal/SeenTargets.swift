@@ -31,15 +31,17 @@ package struct SeenTargets: Sendable {
     package static let unusedMax = 1000
 
     /// How requests reach a target.
+    ///
+    /// In the order of a host's rules: one that names a scheme would be hidden by one without.
     package enum Way: UInt8, Sendable, Comparable {
         /// In a CONNECT whose inside nobody saw.
         case tunnel
-        /// In a CONNECT that was decrypted.
-        case decrypted
         /// By http, without a CONNECT.
         case http
         /// The same for an https URL.
         case https
+        /// In a CONNECT that was decrypted.
+        case decrypted
 
         package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }

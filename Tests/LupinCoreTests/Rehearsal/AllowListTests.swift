@@ -28,8 +28,8 @@ struct AllowListTests {
                 .decrypted("b.example", port: 9444).with { $0.method = "PUT" },
             ]) == [
                 "a.example [22]", "b.example [443]",
-                "b.example decrypted [8443, 9443]GET [9444]PUT",
                 "b.example by http [80]GET",
+                "b.example decrypted [8443, 9443]GET [9444]PUT",
             ]
         )
     }

@@ -38,8 +38,8 @@ struct AllowListTextTests {
 
                 rules:
                   # 1 exchange, last 2026-11-20T22:41:07Z
-                  - name: "::1"
-                    match: {host: "::1", port: 8443}
+                  - name: "[::1]"
+                    match: {host: "[::1]", port: 8443}
                     stop: true
                   # 2 exchanges, last 2026-11-20T22:41:07Z
                   - name: "api.example decrypted"
@@ -61,7 +61,7 @@ struct AllowListTextTests {
 
                 # 1 exchange had no host or method that a rule can name.
 
-                # Not allowed, since nobody got through; what was answered needs its rule, above:
+                # Not allowed, since nobody got through (what was answered needs its rule, above):
                 #   ads.example:443 refused 2 times: respond 403 by the rule "none" (line 9)
                 #   gone.example:80 failed once: dns_error
 
@@ -79,7 +79,8 @@ struct AllowListTextTests {
     private static let hostile = [
         "x\n  - name: evil\n    match: {}\n    stop: true", "x\r- evil", "x\u{85}- evil",
         "x\u{2028}- evil", "x\u{2029}- evil", "x\u{0}y", "# x", "\u{1B}[2Jx", "${env:HOME}",
-        "x: {y: [", "'\"\\", String(repeating: "x", count: 5000), "\u{FEFF}lupin: 2", "\t", "---",
+        "x: {y: [", "'\"\\", String(repeating: "x", count: 5000), "\u{FEFF}lupin: 2", "\t",
+        "---\n- evil",
     ]
 
     @Test(arguments: hostile)

@@ -72,7 +72,8 @@ struct RehearsalTests {
         Row(plain.with { $0.peer = "10.1.2.3:3128" }, "access: {deny_targets: [private]}", .none),
         // Answered.
         Row(plain, mock, .answered, "200 \(byRule)"), Row(inside, mock, .answered, "200 \(byRule)"),
-        Row(tunnel, mock, .decrypted, #"for rule "r" (line 3)"#),
+        // Nothing is known of the requests inside, but this rule answers all of them.
+        Row(tunnel, mock, .answered, "200 \(byRule)"),
         Row(
             plain.with {
                 ($0.step, $0.answer) = ("respond 200 by the rule \"mock\" (line 3)", nil)
@@ -172,8 +173,7 @@ struct RehearsalTests {
         ] {
             let rules = "rules: [{name: r, match: {\(match)}, respond: {status: 403}}]"
             let rehearsal = Rehearsal(try #require(decode(rules).configuration))
-            let json = try #require(line.json)
-            let rehearsed = try #require(rehearsal.rehearse(json))
+            let rehearsed = try rehearsal.expect(line)
             #expect(rehearsed.change == (isMet ? .refused : .none), "\(match)")
             #expect(rehearsal.notes.isEmpty == !match.hasPrefix("header"))
         }
@@ -187,8 +187,7 @@ struct RehearsalTests {
         let loaded = decode(rules)
         let configuration = try #require(loaded.configuration, "\(loaded.errors.map(\.text))")
         let rehearsal = Rehearsal(configuration)
-        let json = try #require(Self.plain.json)
-        let rehearsed = try #require(rehearsal.rehearse(json))
+        let rehearsed = try rehearsal.expect(Self.plain)
         #expect(rehearsed.isCacheAsked)
         #expect(rehearsed.parent == "proxy.example:3128")
     }
@@ -197,5 +196,13 @@ struct RehearsalTests {
         let line = LoggedExchange("").with { $0.scheme = nil }
         let json = try #require(line.json)
         #expect(Rehearsal(.defaults).rehearse(json) == nil)
+    }
+}
+
+extension Rehearsal {
+    /// What would become of `line`, whose record tells its request.
+    func expect(_ line: LoggedExchange) throws -> RehearsedExchange {
+        let json = try #require(line.json)
+        return try #require(rehearse(json), "\(line.text)")
     }
 }

@@ -62,8 +62,7 @@ struct SuggestionRoundTripTests {
         let configuration = try #require(loaded.configuration, "\(loaded.errors.map(\.text))")
         let rehearsal = Rehearsal(configuration)
         for line in lines {
-            let json = try #require(line.json)
-            let rehearsed = try #require(rehearsal.rehearse(json))
+            let rehearsed = try rehearsal.expect(line)
             // What was tunnelled, too, is not decrypted; nothing else changes for who got through.
             let isHarmless = [.none, .tunnelled].contains(rehearsed.change)
             if rehearsed.before.gotThrough {
@@ -86,23 +85,20 @@ struct SuggestionRoundTripTests {
                 line.with { $0.host = "other.example" }, line.with { $0.port = 9999 },
                 line.with { ($0.host, $0.method) = ("a.other.example", "GET") },
             ] {
-                let json = try #require(other.json)
-                let rehearsed = try #require(rehearsal.rehearse(json))
+                let rehearsed = try rehearsal.expect(other)
                 #expect(rehearsed.change == .refused, "\(other.text)\n\(text)")
             }
         }
         let isTunnelled = Set(used.filter { $0.mode == "tunnel" }.map(\.port))
         for line in used where line.mode == "intercept" && !isTunnelled.contains(line.port) {
             let other = line.with { $0.method = "NEVER" }
-            let json = try #require(other.json)
-            let rehearsed = try #require(rehearsal.rehearse(json))
+            let rehearsed = try rehearsal.expect(other)
             #expect(rehearsed.change == .refused, "\(other.text)\n\(text)")
         }
         let names = Set(used.flatMap { [$0.host, $0.serverName ?? $0.host] })
         for line in lines where line.answer == nil || line.outcome != "ok" {
             guard !names.contains(line.host) else { continue }
-            let json = try #require(line.json)
-            let rehearsed = try #require(rehearsal.rehearse(json))
+            let rehearsed = try rehearsal.expect(line)
             #expect(![.passed].contains(rehearsed.change), "\(line.text)\n\(text)")
         }
     }
