@@ -31,6 +31,7 @@ struct TunnelNameTests {
             } else {
                 #expect(try far.stream.bytes(hello.count) == hello)
                 far.close()
+                client.close()
             }
             let record = try proxy.record()
             #expect(record["mode"] == "tunnel")

@@ -27,7 +27,8 @@ final class TunnelOpening: BodySource {
     private let source: any BodySource
     /// nil where no name is refused: then whatever can't be read passes.
     private let judge: NameJudge?
-    private let loop: EventLoop
+    /// Where the tunnel's task waits, for the deadline too.
+    private let slot: ParkingSlot
     /// How long bytes that have begun may take to decide.
     private let patience: UInt64
     /// The beginning of TLS, once it has come in pieces, and how much of it was passed on.
@@ -36,11 +37,11 @@ final class TunnelOpening: BodySource {
     /// How many bytes were looked at and left in the source: what may be HTTP stays there.
     private var seen = 0
 
-    init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, on loop: EventLoop) {
+    init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, slot: ParkingSlot) {
         self.source = source
         self.judge = judge
         self.patience = patience
-        self.loop = loop
+        self.slot = slot
     }
 
     /// Whether the tunnel must end, or go on as something else.
@@ -62,7 +63,7 @@ final class TunnelOpening: BodySource {
     /// Decides about bytes that have begun and are not complete at the deadline; returns true when
     /// it did.
     func giveUp() -> Bool {
-        guard verdict == nil, loop.now >= deadline else { return false }
+        guard verdict == nil, slot.loop.now >= deadline else { return false }
         verdict = judge.map { judge in
             .refused(.unfinished(at: judge.origin, isTLS: !held.isEmpty))
         } ?? .passes
@@ -88,7 +89,7 @@ final class TunnelOpening: BodySource {
     /// Looks at all the payload that the source has; returns how much of it was taken.
     fileprivate func inspect(_ payload: Span<UInt8>) -> Int {
         guard !payload.isEmpty else { return 0 }
-        if deadline == .max { deadline = loop.deadline(in: patience) }
+        if deadline == .max { begin() }
         if !held.isEmpty {
             held.append(copying: payload)
             let held = held
@@ -103,6 +104,12 @@ final class TunnelOpening: BodySource {
         guard verdict == nil else { return 0 }
         held.append(copying: payload)
         return payload.count
+    }
+
+    /// Sets the deadline; the task waits already, and nothing else may wake it.
+    private func begin() {
+        deadline = slot.loop.deadline(in: patience)
+        if deadline < slot.deadline { slot.extend(to: deadline) }
     }
 
     /// Decides about the first bytes if it can; returns false when they are no TLS so far.
