@@ -64,9 +64,10 @@ final class TunnelOpening: BodySource {
     /// it did.
     func giveUp() -> Bool {
         guard verdict == nil, slot.loop.now >= deadline else { return false }
-        verdict = judge.map { judge in
-            .refused(.unfinished(at: judge.origin, isTLS: !held.isEmpty))
-        } ?? .passes
+        verdict =
+            judge.map { judge in
+                .refused(.unfinished(at: judge.origin, isTLS: !held.isEmpty))
+            } ?? .passes
         return true
     }
 

@@ -13,9 +13,10 @@ struct ConnectNameTests {
     /// Opens a tunnel to `origin.test` on a stream.
     private static func run(
         _ rules: String = list,
-        _ body: @Sendable @escaping (
-            ProxyFixture, HTTP2Client, UInt32, PlayedOrigin, OriginConnection
-        ) throws -> Void
+        _ body:
+            @Sendable @escaping (
+                ProxyFixture, HTTP2Client, UInt32, PlayedOrigin, OriginConnection
+            ) throws -> Void
     ) async throws {
         try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
             let origin = try PlayedOrigin()
