@@ -57,6 +57,36 @@ struct ExplainCommandTests {
         }
     }
 
+    @Test func `a server name inside a CONNECT is told of as well`() throws {
+        let list = """
+            lupin: 1
+            rules:
+              - {name: list, match: {not: {host: [a.example, b.example]}}, respond: {status: 403}}
+              - {name: clear, match: b.example, intercept: true}
+
+            """
+        for (name, host, line) in [
+            ("A.example.", "a.example", "✓ the TLS inside may ask for A.example. (tunnel.sni)"),
+            (
+                "evil.example", "a.example",
+                "✗ TLS that asks for evil.example gets no tunnel: rule \"list\" (line 3) refuses "
+                    + "evil.example (tunnel.sni)"
+            ),
+            ("a..b", "a.example", "✗ TLS that asks for a..b gets no tunnel: that is no host name"),
+            ("b.example", "b.example", "✓ the TLS inside may ask for b.example (tunnel.sni)"),
+            ("a.example", "b.example", "✗ requests inside TLS that asks for a.example get 421"),
+        ] {
+            let output = try explain("--sni", name, "https://\(host)/", rules: list).output
+            #expect(output.contains("  \(line)"), "\(line) is missing in\n\(output)")
+        }
+        let connect = try explain("-X", "CONNECT", "https://a.example/", rules: list).output
+        #expect(connect.contains("--sni NAME tells of a name"))
+        let free = try explain("--sni", "x.example", "https://a.example/", rules: "lupin: 1\n")
+        #expect(free.output.contains("✓ the TLS inside may ask for x.example (tunnel.sni)"))
+        #expect(!free.output.contains("--sni NAME"))
+        #expect(try explain("--sni", "a.example", "http://a.example/", rules: list).code == 64)
+    }
+
     @Test func `a tunnel shows what it keeps rules from seeing`() throws {
         let output = try explain("https://other.example/").output
         #expect(output.contains("tunnelled: no rule needs the host in clear"))

@@ -79,7 +79,7 @@ struct PlainTunnelTests {
             let authority = origin.authority("origin.test")
             let client = try proxy.client()
             #expect(try client.connect(authority).status == 200)
-            _ = try origin.accept()
+            let tunnel = try origin.accept()
             try client.send(
                 head(
                     "GET /chat HTTP/1.1",
@@ -90,6 +90,7 @@ struct PlainTunnelTests {
                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
                 )
             )
+            #expect(try tunnel.stream.untilEnd().bytes == [])
             let far = try origin.accept()
             _ = try far.request()
             try far.send(
@@ -117,9 +118,9 @@ struct PlainTunnelTests {
             let tunnel = try origin.accept()
             let client = try HTTP2Client(inside: outer)
             #expect(try tunnel.stream.untilEnd().bytes == [])
-            let foreign = try client.open(.request(authority: "evil.test"))
+            let foreign = try client.send(.request(authority: "evil.test"))
             #expect(try client.response(on: foreign).status == 421)
-            let own = try client.open(.request(authority: authority, path: "/x"))
+            let own = try client.send(.request(authority: authority, path: "/x"))
             let far = try origin.accept()
             #expect(try far.request().startLine == "GET /x HTTP/1.1")
             try far.reply(body: "two")
@@ -127,14 +128,20 @@ struct PlainTunnelTests {
         }
     }
 
-    @Test func `HTTP behind the first words of the server is refused`() async throws {
+    @Test(arguments: [true, false])
+    func `HTTP behind a server's first words, or its end, is refused`(speaks: Bool) async throws {
         try await ProxyFixture.run(Self.list, resolve: ProxyFixture.here) { proxy in
             let origin = try PlayedOrigin()
             let client = try proxy.client()
             #expect(try client.connect(origin.authority("origin.test")).status == 200)
             let far = try origin.accept()
-            try far.send("hello")
-            #expect(try client.stream.text(5) == "hello")
+            if speaks {
+                try far.send("hello")
+                #expect(try client.stream.text(5) == "hello")
+            } else {
+                far.shutdownWrite()
+                try client.stream.socket.waitUntilClosedByPeer()
+            }
             try client.send("GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n")
             #expect(try client.stream.untilEnd().bytes == [])
             #expect(try far.stream.untilEnd().bytes == [])

@@ -76,22 +76,23 @@ extension RequestOutlook {
     /// Whether the TLS inside the CONNECT may ask for its server name.
     private var nameCheck: Check? {
         guard let name = request.serverName, case .connect(let decision) = entry else { return nil }
-        let objection: String?
+        var objection: String?
         switch decision {
         case .answer: return nil
-        case .tunnel: objection = self.objection(to: name)
+        case .tunnel:
+            objection = self.objection(to: name)
+                .map { "TLS that asks for \(name) gets no tunnel: \($0)" }
         case .intercept:
             // With an address it depends on more than the rules.
             guard request.origin.host.address == nil else { return nil }
-            objection =
-                Host(name) == request.origin.host
-                ? nil : "requests inside get 421, since the CONNECT is for another host"
+            if Host(name) != request.origin.host {
+                objection = "requests inside TLS that asks for \(name) get 421"
+            }
         }
         return Check(
             setting: "tunnel.sni",
             passes: objection == nil,
-            sentence: objection.map { "TLS that asks for \(name) gets no tunnel: \($0)" }
-                ?? "the TLS inside may ask for \(name)"
+            sentence: objection ?? "the TLS inside may ask for \(name)"
         )
     }
 

@@ -39,7 +39,7 @@ extension Exchange {
         try await join(upstream, (opening, client.sink), opening)
         switch opening.verdict {
         case .passes, nil: return nil
-        case .http where mayEnclose && record.tunnel?.receivedBytes == 0:
+        case .http where mayEnclose && hasHeardNothing:
             forgetReach()
             return Interception(
                 origin: origin,
@@ -56,6 +56,11 @@ extension Exchange {
             await end(with: refusal)
         }
         return nil
+    }
+
+    /// Whether nothing of the server has reached the client, its end neither.
+    private var hasHeardNothing: Bool {
+        record.tunnel?.receivedBytes == 0 && download?.isOver == false
     }
 
     /// Undoes the connection to the server.

@@ -27,6 +27,7 @@ final class TunnelOpening: BodySource {
     private let source: any BodySource
     /// nil where no name is refused: then whatever can't be read passes.
     private let judge: NameJudge?
+    /// Where the tunnel's task waits, for the deadline too.
     private let slot: ParkingSlot
     /// How long bytes that have begun may take to decide.
     private let patience: UInt64
@@ -36,7 +37,6 @@ final class TunnelOpening: BodySource {
     /// How many bytes were looked at and left in the source: what may be HTTP stays there.
     private var seen = 0
 
-    /// `slot` is where the tunnel waits; it is woken once there is a deadline.
     init(_ source: any BodySource, _ judge: NameJudge?, patience: UInt64, slot: ParkingSlot) {
         self.source = source
         self.judge = judge
@@ -90,10 +90,7 @@ final class TunnelOpening: BodySource {
     /// Looks at all the payload that the source has; returns how much of it was taken.
     fileprivate func inspect(_ payload: Span<UInt8>) -> Int {
         guard !payload.isEmpty else { return 0 }
-        if deadline == .max {
-            deadline = slot.loop.deadline(in: patience)
-            slot.wake(.relayEnded)
-        }
+        if deadline == .max { begin() }
         if !held.isEmpty {
             held.append(copying: payload)
             let held = held
@@ -108,6 +105,12 @@ final class TunnelOpening: BodySource {
         guard verdict == nil else { return 0 }
         held.append(copying: payload)
         return payload.count
+    }
+
+    /// Sets the deadline; the task waits already, and nothing else may wake it.
+    private func begin() {
+        deadline = slot.loop.deadline(in: patience)
+        if deadline < slot.deadline { slot.extend(to: deadline) }
     }
 
     /// Decides about the first bytes if it can; returns false when they are no TLS so far.
