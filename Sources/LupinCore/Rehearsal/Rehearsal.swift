@@ -122,7 +122,11 @@ package struct Rehearsal: Sendable {
     }
 
     private func verdict(on outlook: RequestOutlook, _ record: JSONValue) -> Verdict {
-        if let check = outlook.checks.first(where: { !$0.passes }) {
+        // The server name is asked last, and tells more.
+        let refusing = outlook.checks.first { check in
+            !check.passes && check.setting != RequestOutlook.Check.serverName
+        }
+        if let check = refusing {
             return .refused(setting(check.setting))
         }
         let rule = outlook.plan.respondingRule ?? "a rule"

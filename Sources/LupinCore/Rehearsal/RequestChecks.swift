@@ -7,6 +7,9 @@ extension RequestOutlook {
         package var passes: Bool
         /// Without a full stop.
         package var sentence: String
+
+        /// The `setting` of the check of a tunnel's server name, which is a field of the record.
+        static let serverName = "tunnel.sni"
     }
 
     private var settings: Settings { lookout.configuration.settings }
@@ -90,7 +93,7 @@ extension RequestOutlook {
             }
         }
         return Check(
-            setting: "tunnel.sni",
+            setting: Check.serverName,
             passes: objection == nil,
             sentence: objection ?? "the TLS inside may ask for \(name)"
         )

@@ -127,13 +127,13 @@ struct RehearsalTests {
             .tunnel("b.example").with { $0.serverName = "A.example." },
             refusal,
             .refused,
-            "\(byRule), for the server name a.example"
+            "for the server name a.example: rule \"r\" (line 3) refuses a.example"
         ),
         Row(
             .tunnel("b.example").with { $0.serverName = "a.example" },
             "access: {deny_targets: [a.example]}",
             .refused,
-            "by access.deny_targets (line 2), for the server name a.example"
+            "for the server name a.example: access.deny_targets lists a.example"
         ),
         Row(.tunnel("b.example").with { $0.serverName = "c.example" }, refusal, .none),
         // One authority: a request inside would get 421.
