@@ -64,7 +64,11 @@ struct ConfinementTests {
 
     private static let python = "/usr/bin/python3"
 
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: python)))
+    private static func has(_ program: String) -> Bool {
+        FileManager.default.isExecutableFile(atPath: program)
+    }
+
+    @Test(.enabled(if: has(python)))
     func `an adversary gets no byte out and no secret in`() throws {
         let folder = try place()
         let outside = try PlainListener()
@@ -87,7 +91,8 @@ struct ConfinementTests {
         #expect(rules.contains("planted-s3cret-value"))
     }
 
-    @Test func `the proxy is reached, as by any command`() throws {
+    @Test(.enabled(if: has("/usr/bin/curl")))
+    func `the proxy is reached, as by any command`() throws {
         let folder = try place()
         let script = "curl -sS http://allowed.test/; curl -sS http://other.test/"
         let result = try confined(["sh", "-c", script], in: folder)
@@ -109,7 +114,8 @@ struct ConfinementTests {
         #expect(try confined([folder.path], in: folder).code == 126)
     }
 
-    @Test func `its own servers are reached, and what it leaves behind ends with it`() throws {
+    @Test(.enabled(if: has(python) && has("/usr/bin/curl")))
+    func `its own servers are reached, and what it leaves behind ends with it`() throws {
         let folder = try place()
         let script = """
             \(Self.python) -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &
