@@ -123,7 +123,7 @@ extension Confinement {
     ///
     /// Each is mounted at itself, since a mount point can't be renamed: else others could take the
     /// place of the whole path, and lupin would read them.
-    private static func ancestors(of places: [String]) -> [String] {
+    package static func ancestors(of places: [String]) -> [String] {
         var folders: Set<String> = []
         for place in places {
             var path = Substring(place)
@@ -133,7 +133,7 @@ extension Confinement {
             }
         }
         let covered = ["/dev", "/proc", "/sys"]
-        return folders.filter { folder in !covered.contains { folder.hasPrefix($0) } }
+        return folders.filter { folder in !covered.contains { "\(folder)/".hasPrefix("\($0)/") } }
             .sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
     }
 

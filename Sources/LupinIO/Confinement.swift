@@ -131,7 +131,11 @@ package final class ConfinementSocket {
     package func listener(on loop: EventLoop) async throws(PassedSocketProblem) -> PassedSocket? {
         let slot = ParkingSlot(on: loop)
         defer { slot.retire() }
-        guard (try? loop.register(watcher: slot, reading: own.raw)) != nil else { return nil }
+        do throws(SystemError) {
+            _ = try loop.register(watcher: slot, reading: own.raw)
+        } catch {
+            throw PassedSocketProblem(message: "no listener came: \(error.message)")
+        }
         while true {
             var (passed, count) = ([Int32](repeating: -1, count: 8), 0)
             // Safety: the list has room for the eight descriptors that the call writes at most.

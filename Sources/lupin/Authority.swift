@@ -32,7 +32,7 @@ enum UserFolder {
         path(environment, "XDG_STATE_HOME", below: ".local/state")
     }
 
-    /// The folders for settings, states, data and caches, and for the sockets of this session.
+    /// The folders for settings, states, data and caches, and for sockets.
     static func all(_ environment: [String: String]) -> [String] {
         [
             path(environment, "XDG_CONFIG_HOME", below: ".config"), state(environment),

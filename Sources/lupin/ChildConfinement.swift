@@ -14,6 +14,9 @@ struct ChildConfinement: Sendable {
         let environment = LocatedRules.environment
         let settings = configuration.settings
         var paths = others + configuration.filesRead
+        // A running lupin would take what the command writes there.
+        let running = RunningLupin.find(socket: nil)?.rules.file
+        paths += [configuration.fileName, running].compactMap(\.self)
         if let key = try? AuthorityFiles(settings.intercept.authority, environment: environment) {
             paths.append(key.key)
         }

@@ -2,7 +2,6 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
-import LupinRules
 
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -252,16 +251,10 @@ struct ExecCommand: ParsableCommand {
         all ? .none : confine ? .machine(rules) : .usual(rules)
     }
 
-    /// The file that the command's proxy has its rules from.
-    private var rulesPath: [String] {
-        let environment = LocatedRules.environment
-        return RulesFile.locate(explicit: rulesFile, environment: environment).map { [$0] } ?? []
-    }
-
     private func end(_ run: ChildRun) throws {
         var confined = run
         if confine {
-            confined.confinement = ChildConfinement(run.configuration, hiding: hide + rulesPath)
+            confined.confinement = ChildConfinement(run.configuration, hiding: hide)
         }
         let whole = confined
         let code = try ControlLoop.run { await whole.run(on: $0) }

@@ -149,10 +149,7 @@ final class TunnelOpening: BodySource {
 
     func offer(to sink: any BodySink, keeping replay: BodyReplay?) throws(LupinError) -> Offer {
         guard passed < held.count else { return try source.offer(to: sink, keeping: replay) }
-        let held = held
-        let rest = held.span.extracting(passed...)
-        let taken = try sink.push(rest, isLast: false)
-        replay?.append(rest.extracting(0..<taken))
+        let taken = try sink.push(held, from: passed, isLast: false, keeping: replay)
         passed += taken
         let isAllTaken = passed == held.count
         if isAllTaken {

@@ -171,10 +171,7 @@ private final class Coder: BodySink {
         isLast: Bool,
         keeping replay: BodyReplay?
     ) throws(LupinError) -> (taken: Int, isAllTaken: Bool) {
-        let output = output
-        let payload = output.span.extracting(start..<output.count)
-        let taken = try sink.push(payload, isLast: isLast)
-        replay?.append(payload.extracting(0..<taken))
+        let taken = try sink.push(output, from: start, isLast: isLast, keeping: replay)
         start += taken
         return (taken, start == output.count)
     }

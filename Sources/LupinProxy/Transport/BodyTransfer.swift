@@ -60,6 +60,19 @@ protocol BodySink: AnyObject {
 }
 
 extension BodySink {
+    /// Pushes `output` from `start` on, and keeps in `replay` what was taken.
+    func push(
+        _ output: [UInt8],
+        from start: Int,
+        isLast: Bool,
+        keeping replay: BodyReplay?
+    ) throws(LupinError) -> Int {
+        let rest = output.span.extracting(start..<output.count)
+        let taken = try push(rest, isLast: isLast)
+        replay?.append(rest.extracting(0..<taken))
+        return taken
+    }
+
     func push(_ bytes: MappedBytes, _ range: Range<Int>, isLast: Bool) throws(LupinError) -> Int {
         try push(bytes.span.extracting(range), isLast: isLast)
     }

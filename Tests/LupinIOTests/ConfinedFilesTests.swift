@@ -1,0 +1,17 @@
+// Which folders a confined command can't rename, so that nobody takes the place of hidden files.
+import LupinIO
+import Testing
+
+struct ConfinedFilesTests {
+    @Test func `every folder above a hidden file is one, from the outermost on`() {
+        let folders = Confinement.ancestors(of: ["/home/a/.config/lupin", "/home/a/ci/lupin.yaml"])
+        #expect(folders == ["/home", "/home/a", "/home/a/ci", "/home/a/.config"])
+        #expect(Confinement.ancestors(of: ["/lupin.yaml"]) == [])
+    }
+
+    @Test func `what is made anew is none, and a name that begins alike is`() {
+        #expect(Confinement.ancestors(of: ["/dev/shm/x", "/proc/1/x", "/sys/x"]) == [])
+        let folders = Confinement.ancestors(of: ["/devel/a/x", "/system/x", "/process/x"])
+        #expect(folders == ["/devel", "/system", "/devel/a", "/process"])
+    }
+}
