@@ -340,6 +340,17 @@ package final class Channel {
         return (peer, local)
     }
 
+    /// Where the client was going, if the kernel led it here instead; nil if it came by itself.
+    package var originalDestination: SocketAddress? {
+        var storage = sockaddr_storage()
+        guard let local = localAddress else { return nil }
+        // Safety: the call fills the storage it is given.
+        guard unsafe redirect_original(descriptor, local.family, &storage) == 0,
+            let original = SocketAddress(storage), original != local
+        else { return nil }
+        return original
+    }
+
     /// Two channels of one loop, each the other's peer.
     package static func pair(on loop: EventLoop) throws(SystemError) -> (Channel, Channel) {
         var ends: (Int32, Int32) = (-1, -1)

@@ -37,7 +37,7 @@ package final class ChildProcess {
         case ended(code: Int32)
     }
 
-    private let identifier: Int32
+    package let identifier: Int32
     private let leadsGroup: Bool
     private var ending: State?
 

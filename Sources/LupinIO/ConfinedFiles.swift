@@ -2,6 +2,19 @@
 import CLinux
 import Glibc
 
+/// What a confined command sees of the file system.
+package struct ConfinedView {
+    /// Files and folders that appear empty.
+    private(set) var hidden: [String]
+    /// Whether names are asked of lupin, and not of the servers that this machine asks.
+    let asksLupinForNames: Bool
+
+    package init(hidden: [String], asksLupinForNames: Bool) {
+        self.hidden = hidden
+        self.asksLupinForNames = asksLupinForNames
+    }
+}
+
 extension Confinement {
     private static let quiet = CONFINE_NO_SETUID | CONFINE_NO_DEVICES
     private static let inert = quiet | CONFINE_NO_PROGRAMS
@@ -9,11 +22,11 @@ extension Confinement {
     /// Mounts what the command sees; for the first process of a new process namespace.
     ///
     /// - Parameters:
-    ///   - hidden: Files and folders that appear empty.
+    ///   - view: What it sees of the others.
     ///   - directory: The working folder, which is entered again: its mount may be another.
     /// - Throws: What could not be done.
     package static func mountFiles(
-        hiding hidden: [String],
+        _ view: ConfinedView,
         in directory: String
     ) throws(ConfinementProblem) {
         try mount("none", at: "/", nil, CONFINE_RECURSIVE | CONFINE_PRIVATE)
@@ -24,7 +37,8 @@ extension Confinement {
         }
         try seal("/sys")
         try mountDevices()
-        let places = hidden.compactMap(resolved)
+        if view.asksLupinForNames { try replaceResolverSettings() }
+        let places = view.hidden.compactMap(resolved)
         for folder in ancestors(of: places) { try bind(folder, at: folder) }
         // What lies in a hidden folder is gone with it.
         for place in places where exists(place) { try hide(place) }
@@ -110,6 +124,23 @@ extension Confinement {
     private static let empty = "/dev/.hidden"
     private static let emptyFolder = "/dev/.hidden-folder"
 
+    // MARK: Names
+
+    /// There for a command whose every connection leads to lupin.
+    package static let resolverSettings = "/dev/.resolv.conf"
+
+    /// Has names asked of lupin as they are, since each one that is tried has an address there: a
+    /// list of domains to be searched would make another name of it.
+    private static func replaceResolverSettings() throws(ConfinementProblem) {
+        try makeFile(resolverSettings)
+        try write("nameserver 127.0.0.1\n", to: resolverSettings)
+        // Without the file, too, the loopback interface is asked.
+        guard let place = resolved("/etc/resolv.conf") else { return }
+        try bind(resolverSettings, at: place)
+        let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
+        try mount("none", at: place, nil, flags | quiet)
+    }
+
     // MARK: Hidden
 
     private static func hide(_ place: String) throws(ConfinementProblem) {
@@ -181,7 +212,7 @@ extension Confinement {
         try attempt(path) { () throws(SystemError) in
             // Safety: the path is NUL-terminated for the call.
             let raw = try SystemCall.check {
-                unsafe open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o444)
+                unsafe open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o644)
             }
             close(raw)
         }

@@ -8,12 +8,12 @@ extension Confinement {
     ///
     /// - Parameters:
     ///   - words: The program and its arguments.
-    ///   - hidden: Files and folders that appear empty.
+    ///   - view: What it sees of the file system.
     ///   - complain: Prints why the command can't be run.
     /// - Returns: Its exit code: 126 or 127 if it can't be run, 128 plus the signal that ended it.
     package static func run(
         _ words: [String],
-        hiding hidden: [String],
+        seeing view: ConfinedView,
         complain: (String) -> Void
     ) -> Int32 {
         let directory = currentFolder()
@@ -29,7 +29,7 @@ extension Confinement {
         // Without its outer half nobody would take the command's end.
         _ = confine_end_with_parent()
         do throws(ConfinementProblem) {
-            try mountFiles(hiding: hidden, in: directory)
+            try mountFiles(view, in: directory)
         } catch {
             complain(error.message)
             exit(126)

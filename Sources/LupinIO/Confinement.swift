@@ -31,8 +31,10 @@ package enum Confinement {
 
     /// Enters new namespaces, with the loopback interface as the only one, and opens the listener
     /// for the proxy there.
-    /// - Returns: The listening socket.
-    package static func enter() throws(ConfinementProblem) -> ListeningSocket {
+    ///
+    /// Where the kernel has nf_tables for everybody, all other connections are led to lupin, too;
+    /// elsewhere they fail at once.
+    package static func enter() throws(ConfinementProblem) -> ConfinedSockets {
         // Asked before: they are nobody's in a new user namespace.
         let (user, group) = (geteuid(), getegid())
         let namespaces =
@@ -48,15 +50,11 @@ package enum Confinement {
         try attempt("the loopback interface") { () throws(SystemError) in
             try SystemCall.check { confine_raise_loopback() }
         }
-        let address = SocketAddress(address: .v4(0x7F00_0001), port: proxyPort)
-        var listener: ListeningSocket?
-        try attempt("lupin's socket") { () throws(SystemError) in
-            listener = try ListeningSocket(address)
+        do throws(SystemError) {
+            return try ConfinedSockets(inNewNetwork: ())
+        } catch {
+            throw ConfinementProblem(step: "lupin's sockets", cause: error)
         }
-        guard let listener else {
-            throw ConfinementProblem(step: "lupin's socket", cause: SystemError(code: EBADF))
-        }
-        return listener
     }
 
     static func attempt(
@@ -84,78 +82,5 @@ package enum Confinement {
             }
             if result < 0 { throw SystemError(code: Int32(-result)) }
         }
-    }
-
-    // MARK: The way to lupin
-
-    /// Hands the listener to lupin and waits until it serves there.
-    /// - Returns: Whether it does; false if it has ended.
-    package static func handOver(_ listener: ListeningSocket) -> Bool {
-        var passed = [listener.raw]
-        // Safety: the list outlives the call, which reads its one element.
-        let sent = SystemCall.value { unsafe Int(confine_send(socket, &passed, 1)) }
-        guard sent == 1 else { return false }
-        var answer: UInt8 = 0
-        // Safety: read fills the one byte it is given.
-        let count = SystemCall.value { unsafe Int(read(socket, &answer, 1)) }
-        close(socket)
-        return count == 1
-    }
-}
-
-/// lupin's end of the socket to a process that is being confined.
-package final class ConfinementSocket {
-    private let own: Descriptor
-    private var other: Descriptor?
-
-    package init() throws(SystemError) {
-        var ends: [Int32] = [-1, -1]
-        // Safety: the list has room for the two descriptors.
-        try SystemCall.check { unsafe linux_socket_pair(&ends) }
-        own = Descriptor(owning: ends[0])
-        other = Descriptor(owning: ends[1])
-        // The process waits for an answer.
-        let flags = fcntl(ends[1], F_GETFL)
-        try SystemCall.check { fcntl(ends[1], F_SETFL, flags & ~O_NONBLOCK) }
-    }
-
-    /// The end for the process; -1 once it was closed here.
-    package var otherEnd: Int32 { other?.raw ?? -1 }
-
-    /// Closes the process's end here, so that its death is seen.
-    package func closeOtherEnd() { other = nil }
-
-    /// The listener that the process opened.
-    ///
-    /// nil if the process ended before, having said why.
-    package func listener(on loop: EventLoop) async throws(PassedSocketProblem) -> PassedSocket? {
-        let slot = ParkingSlot(on: loop)
-        defer { slot.retire() }
-        do throws(SystemError) {
-            _ = try loop.register(watcher: slot, reading: own.raw)
-        } catch {
-            throw PassedSocketProblem(message: "no listener came: \(error.message)")
-        }
-        while true {
-            var (passed, count) = ([Int32](repeating: -1, count: 8), 0)
-            // Safety: the list has room for the eight descriptors that the call writes at most.
-            let result = SystemCall.value { unsafe confine_receive(own.raw, &passed, &count) }
-            if result == -Int(EAGAIN) {
-                _ = await slot.park(for: .ready)
-                continue
-            }
-            guard result == 1, count == 1 else {
-                for raw in passed.prefix(count) { _ = Descriptor(owning: raw) }
-                return nil
-            }
-            return try PassedSocket(owning: passed[0], name: "confined")
-        }
-    }
-
-    /// Has the process go on.
-    package func answer() {
-        var byte: UInt8 = 1
-        // Safety: the byte outlives the call.
-        _ = SystemCall.value { unsafe send(own.raw, &byte, 1, Int32(MSG_NOSIGNAL)) }
     }
 }

@@ -52,7 +52,7 @@ package final class ProcessLookup: Sendable {
     /// A separate thread: look-ups of users must not wait for those of programs.
     private let userThread: HelperThread
     private let ask: Ask
-    /// nil where a test supplies the answers.
+    /// nil where somebody else supplies the answers: a test, or another network.
     private let tables: RecentTables?
     /// nil where the kernel does not support it.
     private let sockets: SocketDiagnosis?
@@ -63,7 +63,8 @@ package final class ProcessLookup: Sendable {
 
     /// Starts the helper thread.
     ///
-    /// - Parameter ask: The look-up that the thread calls; it may block. Tests supply their own.
+    /// - Parameter ask: The look-up that the thread calls; it may block. Tests supply their own, and
+    ///   clients in another network need another one.
     /// - Throws: When the kernel provides no thread.
     package init(asking ask: Ask? = nil) throws(SystemError) {
         self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }
@@ -77,7 +78,7 @@ package final class ProcessLookup: Sendable {
         }
     }
 
-    /// Whether the kernel supplies the answers, and not a test.
+    /// Whether this network's kernel tables supply the answers.
     package var asksKernel: Bool { tables != nil }
 
     /// Stops without waiting for a running look-up; later ones find nothing.
@@ -219,6 +220,14 @@ extension ProcessLookup {
     static let tableBytesMax = 16 << 20
     /// An IPv4 client with an IPv6 socket is in the second table.
     static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+    /// The look-up of clients in the network of another process, all of which are on this machine.
+    package static func asking(inNetworkOf process: Int32) -> Ask {
+        let paths = ["/proc/\(process)/net/tcp", "/proc/\(process)/net/tcp6"]
+        return { peer, local, wish in
+            socket(peer, local, in: paths).map { finding(wish, about: $0) } ?? Finding()
+        }
+    }
+
     private static let processesMax = 32768
     private static let descriptorsMax = 65536
 
@@ -233,6 +242,10 @@ extension ProcessLookup {
         guard isWithinMachine(peer, local), let socket = socket(peer, local) else {
             return Finding()
         }
+        return finding(wish, about: socket)
+    }
+
+    private static func finding(_ wish: Wish, about socket: SocketTableEntry) -> Finding {
         if wish == .user { return Finding(user: socket.uid) }
         return Finding(owner: program(holding: socket), user: socket.uid)
     }
@@ -271,9 +284,10 @@ extension ProcessLookup {
 
     private static func socket(
         _ peer: SocketAddress,
-        _ local: SocketAddress
+        _ local: SocketAddress,
+        in paths: [String] = tablePaths
     ) -> SocketTableEntry? {
-        for path in tablePaths {
+        for path in paths {
             if let table = ProcessFiles.content(of: path, bytesMax: tableBytesMax),
                 let entry = SocketTableEntry.find(in: table, local: peer, remote: local)
             {

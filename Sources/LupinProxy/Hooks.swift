@@ -17,6 +17,8 @@ public struct Hooks: Sendable {
     package var tape: TapeDeck?
     /// The stand-ins that the clients of this proxy have.
     package var standIns = StandIns.none
+    /// The connections that the proxy of a confined command was not asked for.
+    package var redirected: Redirected?
 
     /// Creates hooks without any code.
     public init() {}

@@ -77,6 +77,8 @@ final class Shared: Sendable {
     let tape: TapeDeck?
     /// The stand-ins that clients have for credentials.
     let standIns: StandIns
+    /// nil where every client knows that it talks to a proxy.
+    let redirected: Redirected?
     /// Whether there are any; asked for every request.
     let hasStandIns: Bool
     /// Whether there is one; asked for every request, and cheaper than a look at it.
@@ -116,6 +118,7 @@ final class Shared: Sendable {
         self.hasSuccessor = hasSuccessor
         tape = hooks.tape
         standIns = hooks.standIns
+        redirected = hooks.redirected
         hasStandIns = !hooks.standIns.isEmpty
         self.siblingFolders = siblingFolders
         isSiblingFolderNear = siblingFolders.allSatisfy(LocalSocket.isOnLocalDisk)

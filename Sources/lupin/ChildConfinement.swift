@@ -22,6 +22,7 @@ struct ChildConfinement: Sendable {
         }
         paths += UserFolder.all(environment).map { "\($0)/lupin" }
         paths += SiblingFolder.ofThisUser
+        paths += ConfinedDoors.all(environment)
         if case .file(let log) = settings.log.to { paths.append(log) }
         let home = ProcessOwner.home(environment)
         if let cache = settings.cacheStore.folder(environment: environment, home: home) {
@@ -58,11 +59,22 @@ struct ChildConfinement: Sendable {
 extension Configuration {
     /// The configuration of a proxy for a confined command: the kernel can't tell whose its clients
     /// are, since they are in another network, and nobody else can be there.
-    var confined: Configuration {
+    ///
+    /// - Parameter redirected: Where connections arrive that know of no proxy.
+    /// - Returns: A copy with listeners for both.
+    func confined(at redirected: [SocketAddress]) -> Configuration {
         var copy = self
-        var listener = ListenerSettings(address: .v4(0x7F00_0001), port: Confinement.proxyPort)
-        listener.user = SystemUsers.own
-        copy.settings.listeners = [listener]
+        let proxy = ListenerSettings(address: .v4(0x7F00_0001), port: Confinement.proxyPort)
+        let others = redirected.map { address in
+            var listener = ListenerSettings(address: address.address, port: address.port)
+            listener.isForRedirected = true
+            return listener
+        }
+        copy.settings.listeners = ([proxy] + others).map { listener in
+            var own = listener
+            own.user = SystemUsers.own
+            return own
+        }
         return copy
     }
 }
@@ -85,18 +97,18 @@ struct ConfinedCommand: ParsableCommand {
     func run() throws {
         let words = Array(command.first == "--" ? command[1...] : command[...])
         guard !words.isEmpty else { throw ExitCode.failure }
-        let listener: ListeningSocket
+        let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
-            listener = try Confinement.enter()
+            sockets = try Confinement.enter()
         } catch {
             StandardError.print("lupin: error: \(error.message)")
             throw ExitCode(126)
         }
         // Without an answer lupin has ended, or has said why it does not serve.
-        guard Confinement.handOver(listener) else { throw ExitCode.failure }
-        listener.close()
+        guard sockets.handOver() else { throw ExitCode.failure }
+        let view = ConfinedView(hidden: hide, asksLupinForNames: sockets.isRedirecting)
         throw ExitCode(
-            Confinement.run(words, hiding: hide) { StandardError.print("lupin: error: \($0)") }
+            Confinement.run(words, seeing: view) { StandardError.print("lupin: error: \($0)") }
         )
     }
 }

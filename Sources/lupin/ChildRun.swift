@@ -104,7 +104,7 @@ struct ChildRun: Sendable {
 
     private func makeProxy(
         _ configuration: Configuration,
-        passed: PassedListeners = .none
+        for confined: ConfinedClients? = nil
     ) async throws(Proxy.StartFailure) -> Proxy {
         let logger = Logger(label: "lupin") { _ in
             StandardErrorLog(logLevel: .warning, hasTime: false)
@@ -112,13 +112,15 @@ struct ChildRun: Sendable {
         var hooks = Hooks()
         hooks.tape = cassette?.deck
         hooks.standIns = standIns
+        hooks.redirected = confined?.redirected
         return try await Proxy(
             configuration,
+            identify: confined?.identify,
             logger: logger,
             environment: environment,
             allowsColour: false,
             hooks: hooks,
-            passed: passed
+            passed: confined?.passed ?? .none
         )
     }
 
@@ -152,27 +154,33 @@ struct ChildRun: Sendable {
             _ = failure("cannot run \(program): \(error.message)")
             return ExitCode(error.isAbsence ? 127 : 126)
         }
-        var own: Proxy?
-        if let confined { own = await serve(confined, on: signals.loop) }
+        var service: ConfinedService?
+        if let confined { service = await serve(confined, child, on: signals.loop) }
         confined = nil
         let code = await wait(for: child, signals)
-        await own?.stop()
+        await service?.end()
         folder.remove()
         return ExitCode(code)
     }
 
-    /// Starts the proxy of a confined command, at the socket that was opened where it runs.
+    /// Starts the proxy of a confined command, at the sockets that were opened where it runs.
     /// - Returns: nil if that failed; then the command does not begin.
-    private func serve(_ confined: ConfinementSocket, on loop: EventLoop) async -> Proxy? {
+    private func serve(
+        _ confined: ConfinementSocket,
+        _ child: ChildProcess,
+        on loop: EventLoop
+    ) async -> ConfinedService? {
         confined.closeOtherEnd()
         do {
-            guard let socket = try await confined.listener(on: loop) else { return nil }
+            guard let sockets = try await confined.sockets(on: loop) else { return nil }
+            let clients = ConfinedClients(sockets, of: child)
             let proxy = try await makeProxy(
-                configuration.confined,
-                passed: PassedListeners([socket])
+                configuration.confined(at: sockets.redirected),
+                for: clients
             )
+            let service = ConfinedService(proxy, clients, sockets.names, on: loop)
             confined.answer()
-            return proxy
+            return service
         } catch let problem as PassedSocketProblem {
             _ = failure(problem.message)
         } catch let problem as Proxy.StartFailure {

@@ -4,17 +4,35 @@ import LupinIO
 
 /// A test of `lupin exec --confine`.
 enum DoctorConfinement {
+    /// The exit code of a command whose connections past the proxy fail.
+    private static let failsPastProxy: Int32 = 3
+
     /// A command that is confined; its rules and records lie in `folder`.
     static func launch(in folder: String, environment: [String]) throws -> ChildLaunch {
         let rules = "\(folder)/none.yaml"
         try WholeFile.write(Array("lupin: 1\n".utf8), to: rules)
         let words = ["exec", "--confine", "--rules", rules, "--log", "\(folder)/confined", "--"]
-        return ChildLaunch("/proc/self/exe", words + ["true"], environment: environment)
+        let script = "test -e \(Confinement.resolverSettings) || exit \(failsPastProxy)"
+        return ChildLaunch(
+            "/proc/self/exe",
+            words + ["sh", "-c", script],
+            environment: environment
+        )
     }
 
     /// What a failure means.
     static func outcome(_ code: Int32?, reason: String) -> DoctorOutcome {
         if code == 0 { return .ok }
+        if code == failsPastProxy {
+            let reason =
+                "programs that ignore the proxy variables reach nothing: the kernel has no "
+                + "nf_tables for users"
+            return DoctorOutcome(
+                kind: .ok,
+                reason: reason,
+                fix: "load its modules: modprobe nft_redir"
+            )
+        }
         return DoctorOutcome(kind: .failed, reason: reason, fix: fix)
     }
 

@@ -50,8 +50,9 @@ struct ExecCommand: ParsableCommand {
               lupin exec --replay tape.har -- pytest
 
             With --confine, the command can reach nothing but a proxy of its own: it runs with \
-            another network, other processes and without lupin's files; see lupin help \
-            confinement.
+            another network, other processes and without lupin's files. Where the kernel allows \
+            it, connections that ignore the proxy variables lead to that proxy, too; see lupin \
+            help confinement.
 
               lupin exec --confine --rules ci.yaml -- npm ci
 

@@ -228,6 +228,8 @@ package struct ClientRecord: Sendable {
     /// Looked up only when a rule or `log: {program: true}` requires it; the client can forge it.
     package var program: String?
     package var pid: Int32?
+    /// It knew of no proxy: the kernel led its connection here.
+    package var isRedirected = false
     /// The authenticated user, when the listener requires a password.
     package var user: String?
 }

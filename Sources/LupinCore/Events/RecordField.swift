@@ -8,7 +8,7 @@
 /// Names are the paths of OpenTelemetry's HTTP conventions as nested objects.
 package enum RecordField: UInt8, CaseIterable, LineField {
     case schema, timestamp, event, id, outcome
-    case clientAddress, clientPort, program, pid, user
+    case clientAddress, clientPort, program, pid, redirected, user
     case mode
     case method, originalMethod, requestSize, requestNames, requestValues, resendCount
     case status, responseSize, responseNames, responseValues
@@ -48,6 +48,8 @@ package enum RecordField: UInt8, CaseIterable, LineField {
         case .program:
             .text("client.program", "the program, if a rule or `log: {program: true}` needs it")
         case .pid: .value("client.pid", "its process id")
+        case .redirected:
+            .value("client.redirected", "true if it ignored the proxy variables under --confine")
         case .user: .text("client.user", "the user name, if the listener wants a password")
         case .mode: .text("mode", "`http`, `intercept`, `tunnel` or `upgrade`")
         case .method: .text("http.request.method", "the method, or `_OTHER`")

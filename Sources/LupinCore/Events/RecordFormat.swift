@@ -118,6 +118,7 @@ package struct RecordFormat: Sendable {
         }
         place.add(.program, client.program, redactor, to: &output)
         if let pid = client.pid { place.add(.pid, UInt64(max(0, pid)), to: &output) }
+        if client.isRedirected { place.add(.redirected, true, to: &output) }
         place.add(.user, client.user, redactor, to: &output)
     }
 

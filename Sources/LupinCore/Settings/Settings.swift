@@ -42,6 +42,8 @@ package struct ListenerSettings: Sendable, Equatable {
     package var authentication = ClientAuthentication.none
     /// The user of all its clients, where the kernel can't be asked; nil asks it.
     package var user: UInt32?
+    /// Whether its clients know of no proxy: the kernel leads connections here that are for others.
+    package var isForRedirected = false
 
     package init() {}
 

@@ -132,7 +132,8 @@ struct ListenerMaker: Sendable {
                     authenticator: made[listener.authentication],
                     tls: tls,
                     protocols: listener.protocols,
-                    user: listener.user
+                    user: listener.user,
+                    isForRedirected: listener.isForRedirected
                 )
             )
         }

@@ -48,7 +48,7 @@ extension DownstreamConnection {
 
     private func serve(_ request: ParsedRequest) async -> Ending {
         let snapshot = adoptSnapshot()
-        if !isClientLookedUp, snapshot.needsProgram { await lookUpClient(snapshot) }
+        if needsLookUp(snapshot) { await lookUpClient() }
         let exchange = exchange(request, by: snapshot)
         exchange.enter()
         return await run(exchange, from: .request(behind: authenticator))
@@ -67,7 +67,7 @@ extension DownstreamConnection {
     func begin(_ request: ParsedRequest) {
         isResting = false
         let snapshot = adoptSnapshot()
-        if !isClientLookedUp, snapshot.needsProgram { return resumeTask(for: .request(request)) }
+        if needsLookUp(snapshot) { return resumeTask(for: .request(request)) }
         exchange(request, by: snapshot).begin(for: self, behind: authenticator)
     }
 
@@ -185,17 +185,23 @@ extension DownstreamConnection {
         if enclosure?.tls != nil { resources.noteAcceptance(of: interception) }
     }
 
+    /// Whoever connects past the proxy is reported by name.
+    private func needsLookUp(_ snapshot: Snapshot) -> Bool {
+        !isClientLookedUp && (snapshot.needsProgram || entrance.isForRedirected)
+    }
+
     /// Looks up the owner of the client's socket, off the loop.
-    private func lookUpClient(_ snapshot: Snapshot) async {
+    private func lookUpClient() async {
         isClientLookedUp = true
-        guard let local = channel.localAddress, let peer = channel.peer else { return }
+        guard let ends = clientEnds ?? channel.ends else { return }
         let owner = await resources.shared.processes.owner(
-            of: peer,
-            to: local,
+            of: ends.peer,
+            to: ends.local,
             slot: slot
         )
         client.program = owner?.program
         client.pid = owner?.pid
+        noteRedirected(ends.local)
     }
 }
 

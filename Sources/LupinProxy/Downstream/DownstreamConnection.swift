@@ -20,6 +20,8 @@ struct Client: Sendable {
     var user: String?
     /// The user who created the socket, once looked up.
     var number: UInt32?
+    /// It knew of no proxy: the kernel led its connection here.
+    var isRedirected = false
     /// Another lupin of this user created the socket, for a client of its own.
     var isThroughSibling = false
 }
@@ -82,19 +84,21 @@ final class DownstreamConnection: ChannelPump, Rostered {
         self.gate = gate
         self.resources = resources
         admittedBy = resources.snapshot.number
-        clientEnds = nil
-        slot = ParkingSlot(on: resources.loop)
+        let original = gate.entrance.isForRedirected ? channel.originalDestination : nil
         let peer = channel.peer ?? SocketAddress(address: .v4(0), port: 0)
+        clientEnds = original.map { (peer, $0) }
+        slot = ParkingSlot(on: resources.loop)
         let address = peer.address.unmapped
         client = Client(
             address: address,
             port: peer.port,
             isAdmitted: resources.snapshot.access.admits(client: address),
             isLocal: AccessPolicy.isLocal(address),
-            number: gate.entrance.user
+            number: gate.entrance.user,
+            isRedirected: original != nil
         )
         let limits = HTTP1Limits(resources.snapshot.limits)
-        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate)
+        http1 = DownstreamHTTP1(channel, slot, limits: limits, gate: gate, clientEnds)
     }
 
     /// The inside of a CONNECT that a client sent on a stream of HTTP/2.
@@ -142,6 +146,7 @@ final class DownstreamConnection: ChannelPump, Rostered {
         idleDeadline = resources.loop.deadline(in: min(waits.clientHeader, waits.clientIdle))
         let limit = resources.snapshot.limits.clientConnections
         self.refusal = refusal
+        if entrance.isForRedirected, !beginRedirected() { return end() }
         guard entrance.tls == nil, limit == nil, refusal == nil else { return resumeTask() }
         hasBegun = true
         rest()

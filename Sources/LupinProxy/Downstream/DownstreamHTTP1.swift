@@ -37,6 +37,8 @@ final class DownstreamHTTP1: Downstream {
     private(set) var mayPersist = false
     /// Whether the response has a body, even an empty one.
     private(set) var sendsBody = true
+    /// The CONNECT that the client would have sent, if it knew of the proxy: the first request.
+    private var unspoken: UnspokenConnect?
     /// The client sent FIN between requests.
     private(set) var hasEnded = false
 
@@ -100,8 +102,11 @@ final class DownstreamHTTP1: Downstream {
         }
     }
 
-    /// Whether bytes have come that were not parsed yet.
-    var holdsBytes: Bool { !input.isEmpty }
+    /// Takes this as the first request; its client has sent none, and reads no response to it.
+    func suppose(_ connect: UnspokenConnect) { unspoken = connect }
+
+    /// Whether a request may be had without waiting for bytes.
+    var holdsBytes: Bool { !input.isEmpty || unspoken?.isAwaited == true }
 
     /// Leaves the channel to another user.
     func leave() { channel.pump = nil }
@@ -109,6 +114,14 @@ final class DownstreamHTTP1: Downstream {
     /// The next request, if its head is complete.
     func nextRequest() throws(LupinError) -> ParsedRequest? {
         let parser = parser
+        if let head = unspoken?.takeHead() {
+            do throws(MessageProblem) {
+                _ = try parser.feed(head.span)
+            } catch {
+                throw Side.downstream.problem(error)
+            }
+            if parser.isComplete { return begin(parser.take()) }
+        }
         while true {
             if !input.isEmpty {
                 input.discard(try feed(parser))
@@ -200,6 +213,9 @@ final class DownstreamHTTP1: Downstream {
 
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
+        if let unspoken, method == .connect {
+            guard unspoken.showsResponse(head.status) else { return conceal(head, unspoken) }
+        }
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)
         sendsBody = !isBodiless
         var framing = body.framing
@@ -212,7 +228,7 @@ final class DownstreamHTTP1: Downstream {
         // A body that ends with the connection leaves none to reuse. Bytes that a client sent
         // behind a CONNECT were meant for the tunnel: they must not be read as a request.
         mayPersist =
-            keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true
+            keepsAlive && !body.closes && !isTunnel && gate?.isClosed != true && unspoken == nil
             && (isBodiless || framing != .untilClose)
             && (!isConnect || channel.isQuiet(asksKernel: true))
         // In one expression: changing it afterwards would copy it.
@@ -225,6 +241,21 @@ final class DownstreamHTTP1: Downstream {
         channel.stage { ResponseSerializer.append(head, options, to: &$0) }
         writer.begin(isBodiless ? .none : framing, sendsTrailers: acceptsTrailers)
         return writer
+    }
+
+    /// Keeps a response from a client that has not asked; one that will speak TLS gets an alert.
+    private func conceal(_ head: ResponseHead, _ unspoken: UnspokenConnect) -> any BodySink {
+        mayPersist = false
+        guard head.status / 100 != 2 else {
+            writer.begin(.none, sendsTrailers: false)
+            return writer
+        }
+        if let alert = unspoken.alert {
+            channel.stage { $0 += alert }
+            // A client that is gone needs none.
+            _ = try? writer.flush()
+        }
+        return DiscardedBody()
     }
 
     func beginUpgrade(_ head: ResponseHead, to name: String, via: ViaMember?) {

@@ -11,13 +11,17 @@ final class Entrance: Sendable {
     let protocols: ListenProtocols
     /// The user of all clients; nil where the kernel is asked.
     let user: UInt32?
+    /// Whether its clients know of no proxy.
+    let isForRedirected: Bool
 
     init(
         authenticator: Authenticator? = nil,
         tls: ListenerTLS? = nil,
         protocols: ListenProtocols = [.http1, .http2],
-        user: UInt32? = nil
+        user: UInt32? = nil,
+        isForRedirected: Bool = false
     ) {
+        self.isForRedirected = isForRedirected
         self.user = user
         self.protocols = protocols
         self.authenticator = authenticator

@@ -104,6 +104,7 @@ extension Exchange {
         record.client.port = client.port
         record.client.program = client.program
         record.client.pid = client.pid
+        record.client.isRedirected = client.isRedirected
         record.client.user = client.user
         record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received

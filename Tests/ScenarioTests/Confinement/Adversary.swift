@@ -25,9 +25,14 @@ enum Adversary {
             host, to = target
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(2)
-            s.connect((host, to)); s.sendall(b"out"); return True
+            s.connect((host, to)); s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            # lupin takes the connection, to refuse it.
+            answer = s.recv(64)
+            return answer != b"" and answer[:12] != b"HTTP/1.1 403" and answer[0] != 21
         each("TCP to", connects, ("127.0.0.1", port), ("::1", port), ("192.0.2.1", 80),
-             ("2001:db8::1", 443), ("169.254.169.254", 80), ("0.0.0.0", port), ("127.0.0.53", 53))
+             ("2001:db8::1", 443), ("169.254.169.254", 80), ("0.0.0.0", port), ("127.0.0.53", 53),
+             ("192.0.2.1", port), ("198.18.0.1", port), ("2001:db8::1", 80), ("192.0.2.1", 53))
+        each("TCP to lupin's own port", lambda to: connects(("127.0.0.1", to)), 61081, 61053)
         def sends(target):
             host, to = target
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -45,7 +50,14 @@ enum Adversary {
         @attempt
         def a_socket_of_virtual_machines(): socket.socket(40, socket.SOCK_STREAM); return True
         @attempt
-        def a_name(): socket.getaddrinfo("example.com", 80); return True
+        def a_name():
+            found = {address[4][0] for address in socket.getaddrinfo("example.com", 80)}
+            return any(not address.startswith("198.18.") for address in found)
+        each("TCP to the name", lambda name: connects((name, port)), "denied.test", "lupin")
+        def asks(question):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)
+            s.sendto(question, ("192.0.2.1", 53)); return secret.encode() in s.recv(4096)
+        each("a question with", asks, b"", b"\0" * 11, b"\0" * 12, bytes(range(256)) * 16)
         @attempt
         def a_route():
             s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)

@@ -1,0 +1,54 @@
+// Connections of a confined command that were led to lupin, though they were for somebody else.
+import LupinCore
+package import LupinIO
+import Synchronization
+
+/// What the proxy of a confined command knows of connections that it was not asked for.
+package final class Redirected: Sendable {
+    /// Where they arrive.
+    package let addresses: [SocketAddress]
+    package let names = FalseNames()
+    private let sightings = Mutex(Sightings())
+
+    /// Programs and targets, in the order in which they were seen first.
+    package struct Sightings: Sendable {
+        package struct Pair: Sendable, Hashable {
+            package let program: String
+            package let target: String
+        }
+
+        /// How many pairs are told apart; the others are counted.
+        package static let pairsMax = 20
+
+        package private(set) var pairs: [Pair] = []
+        package private(set) var others = 0
+        private var known: Set<Pair> = []
+
+        mutating func note(_ pair: Pair) {
+            guard !known.contains(pair) else { return }
+            guard pairs.count < Self.pairsMax else {
+                others += 1
+                return
+            }
+            known.insert(pair)
+            pairs.append(pair)
+        }
+    }
+
+    package init(_ addresses: [SocketAddress]) { self.addresses = addresses }
+
+    /// What was seen so far.
+    package var seen: Sightings { sightings.withLock { $0 } }
+
+    /// Notes that a program connected past the proxy.
+    func note(_ program: String?, _ target: String) {
+        let pair = Sightings.Pair(program: program ?? "a program", target: target)
+        sightings.withLock { $0.note(pair) }
+    }
+
+    /// The host and port that a connection is for: the name, if it was for the address of one.
+    func target(of original: SocketAddress) -> String {
+        guard let name = names.name(of: original.address) else { return original.description }
+        return "\(name):\(original.port)"
+    }
+}
