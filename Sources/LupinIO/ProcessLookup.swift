@@ -63,8 +63,8 @@ package final class ProcessLookup: Sendable {
 
     /// Starts the helper thread.
     ///
-    /// - Parameter ask: The look-up that the thread calls; it may block. Tests supply their own, and
-    ///   clients in another network need another one.
+    /// - Parameter ask: The look-up that the thread calls; it may block. Tests supply their own,
+    ///   and clients in another network need another one.
     /// - Throws: When the kernel provides no thread.
     package init(asking ask: Ask? = nil) throws(SystemError) {
         self.ask = ask ?? { ProcessLookup.find(peer: $0, local: $1, $2) }

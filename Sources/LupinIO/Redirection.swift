@@ -20,7 +20,7 @@ enum Redirection {
 
     /// Makes all addresses local, and leads connections to them to `streamPort`.
     ///
-    /// - Returns: Whether IPv6 is led there, too; where the machine has none, such connections fail.
+    /// - Returns: Whether IPv6 is led there, too; where the machine has none, it fails.
     /// - Throws: The kernel's error: it has no nf_tables, or not for this user. Nothing has changed
     ///   then.
     static func begin() throws(SystemError) -> Bool {

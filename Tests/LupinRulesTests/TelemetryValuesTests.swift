@@ -13,7 +13,7 @@ struct TelemetryValuesTests {
         let telemetry = try settings(
             """
             {otlp: {url: "https://c.example:4318/x/", headers: {Api-Key: k3y-value}, traces: 12.5%,
-              metrics: 30s, logs: on}, prometheus: {listen: "[::1]:9464"}}
+              metrics: 30s, logs: on, compression: gzip}, prometheus: {listen: "[::1]:9464"}}
             """
         )
         guard case .url(let url) = telemetry.collector else {
@@ -24,10 +24,10 @@ struct TelemetryValuesTests {
         #expect(telemetry.headers == [TelemetryField(name: "Api-Key", value: "k3y-value")])
         #expect(telemetry.traces == TraceShare(percent: "12.5%").map { .share($0) })
         #expect(telemetry.metrics == .seconds(30))
-        #expect(telemetry.logs == .on)
+        #expect(telemetry.logs == .on && telemetry.compression == .gzip)
         #expect(telemetry.prometheus == ListenPlace(address: .v6(high: 0, low: 1), port: 9464))
         let export = try #require(telemetry.resolved([:]).export)
-        #expect(export.path(of: "traces") == "/x/v1/traces")
+        #expect(export.routes[.traces]?.url.description == "https://c.example:4318/x/v1/traces")
     }
 
     @Test func `the collector's fields are secrets`() throws {
@@ -108,10 +108,11 @@ struct TelemetryValuesTests {
             telemetry.resolved([
                 "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_SDK_DISABLED": "true",
                 "OTEL_EXPORTER_OTLP_HEADERS": "A=environment", "OTEL_TRACES_SAMPLER": "always_on",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/t",
             ]).export
         )
-        #expect(export.collector.description == "http://file/")
-        #expect(export.headers.map(\.value) == ["file-value"])
+        #expect(export.routes[.traces]?.url.description == "http://file/v1/traces")
+        #expect(Set(export.headers.map(\.value)) == ["file-value"])
         #expect(export.traces?.share.percentText == "1%")
     }
 
@@ -151,7 +152,53 @@ struct TelemetryValuesTests {
         environment["OTEL_EXPORTER_OTLP_HEADERS"] = "a=1,b c=2,host=x,d=%0a"
         let resolved = TelemetrySettings().resolved(environment)
         #expect(resolved.export != nil && resolved.export?.traces == nil)
-        #expect(resolved.export?.headers.map(\.name) == ["a"])
+        #expect(resolved.export?.routes[.metrics]?.headers.map(\.name) == ["a"])
         #expect(resolved.problems.count == 1)
+    }
+
+    @Test func `a signal may have variables of its own`() throws {
+        let resolved = TelemetrySettings().resolved([
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/base/",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://t:1/own?x=1",
+            "OTEL_EXPORTER_OTLP_HEADERS": "a=1", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "b=2",
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT": "50",
+            "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "gzip", "OTEL_LOGS_EXPORTER": "otlp",
+        ])
+        let export = try #require(resolved.export)
+        let traces = try #require(export.routes[.traces])
+        let metrics = try #require(export.routes[.metrics])
+        #expect(traces.url == HTTPURL("https://t:1/own?x=1"))
+        #expect(metrics.url == HTTPURL("http://all:4318/base/v1/metrics"))
+        #expect(traces.headers.map(\.name) == ["b"] && metrics.headers.map(\.name) == ["a"])
+        #expect(traces.timeout == .milliseconds(2500) && metrics.timeout == .milliseconds(50))
+        #expect(!traces.compresses && metrics.compresses)
+        #expect(export.logs && resolved.problems == [])
+    }
+
+    @Test func `a signal without a place, or without an exporter, is not exported`() throws {
+        let one = TelemetrySettings().resolved([
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:1/"
+        ])
+        let only = try #require(one.export)
+        #expect(Set(only.routes.keys) == [.metrics] && only.traces == nil && only.metrics != nil)
+        var environment = endpoint
+        environment["OTEL_TRACES_EXPORTER"] = "none"
+        environment["OTEL_METRICS_EXPORTER"] = "console"
+        let resolved = TelemetrySettings().resolved(environment)
+        #expect(resolved.export?.traces == nil && resolved.export?.metrics == nil)
+        #expect(resolved.export?.logs == false && resolved.problems.count == 1)
+    }
+
+    @Test(arguments: [
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "0"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "c"),
+    ])
+    func `what lupin can't do is told once`(name: String, value: String) {
+        var environment = endpoint
+        environment[name] = value
+        let resolved = TelemetrySettings().resolved(environment)
+        #expect(resolved.problems.count == 1 && resolved.problems[0].hasPrefix(name))
+        #expect(resolved.export?.routes[.traces]?.timeout == .seconds(10))
     }
 }

@@ -1,4 +1,4 @@
-// What the file says of telemetry, and what holds after the environment was asked, too.
+// What the file says of telemetry.
 
 /// The keys of `telemetry` and their defaults.
 package struct TelemetrySettings: Sendable, Equatable {
@@ -20,7 +20,16 @@ package struct TelemetrySettings: Sendable, Equatable {
 
     /// `telemetry.otlp.logs`.
     package enum Logs: String, Sendable, SettingWord {
+        /// On if `OTEL_LOGS_EXPORTER` is `otlp`; without it off.
+        case automatic = "auto"
         case off, on
+    }
+
+    /// `telemetry.otlp.compression`.
+    package enum Compression: String, Sendable, SettingWord {
+        /// As `OTEL_EXPORTER_OTLP_COMPRESSION` says; without it none.
+        case automatic = "auto"
+        case none, gzip
     }
 
     package var collector = Collector.automatic
@@ -29,7 +38,8 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var traces = Traces.automatic
     /// How often metrics are sent; nil is `none`.
     package var metrics: Duration? = .seconds(15)
-    package var logs = Logs.off
+    package var logs = Logs.automatic
+    package var compression = Compression.automatic
     /// `telemetry.prometheus.listen`; nil is `off`.
     package var prometheus: ListenPlace?
     /// The trace that requests without one join: that of the command which `lupin exec` runs.
@@ -57,98 +67,6 @@ package struct ListenPlace: Sendable, Hashable {
     package init(address: IPAddress, port: UInt16) {
         self.address = address
         self.port = port
-    }
-}
-
-/// What is exported to which collector.
-package struct ExportSettings: Sendable, Equatable {
-    /// Its path ends where those of the signals begin.
-    package var collector: HTTPURL
-    package var headers: [TelemetryField]
-    /// nil exports no traces.
-    package var traces: TraceSampling?
-    /// nil exports no metrics.
-    package var metrics: Duration?
-    package var logs: Bool
-
-    /// The path of a signal: that of the collector's URL, and `/v1/…`.
-    package func path(of signal: String) -> String {
-        var base = collector.path
-        while base.hasSuffix("/") { base.removeLast() }
-        return "\(base)/v1/\(signal)"
-    }
-}
-
-extension TelemetrySettings {
-    /// What holds: the file first, and the standard variables of OpenTelemetry where it is silent.
-    ///
-    /// - Parameter environment: `OTEL_SDK_DISABLED`, `OTEL_EXPORTER_OTLP_ENDPOINT`,
-    ///   `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` count.
-    /// - Returns: nil without a collector, and the variables that are wrong, as sentences.
-    package func resolved(
-        _ environment: [String: String]
-    ) -> (export: ExportSettings?, problems: [String]) {
-        var problems: [String] = []
-        let collector: HTTPURL
-        switch self.collector {
-        case .off: return (nil, [])
-        case .url(let url): collector = url
-        case .automatic:
-            if environment["OTEL_SDK_DISABLED"]?.lowercased() == "true" { return (nil, []) }
-            guard let text = environment["OTEL_EXPORTER_OTLP_ENDPOINT"], !text.isEmpty else {
-                return (nil, [])
-            }
-            guard let url = HTTPURL(text), !url.path.contains("?") else {
-                return (nil, ["OTEL_EXPORTER_OTLP_ENDPOINT is no http or https URL; it is ignored"])
-            }
-            collector = url
-        }
-        var headers = self.headers
-        if headers.isEmpty {
-            let pairs = TelemetryList.pairs(environment["OTEL_EXPORTER_OTLP_HEADERS"] ?? "")
-            headers = pairs.map { TelemetryField(name: $0.name, value: $0.value) }
-            if headers.contains(where: { !$0.isSendable }) {
-                problems.append("OTEL_EXPORTER_OTLP_HEADERS has a field that can't be sent")
-                headers.removeAll { !$0.isSendable }
-            }
-        }
-        let export = ExportSettings(
-            collector: collector,
-            headers: headers,
-            traces: sampling(environment, &problems),
-            metrics: metrics,
-            logs: logs == .on
-        )
-        return (export, problems)
-    }
-
-    private func sampling(
-        _ environment: [String: String],
-        _ problems: inout [String]
-    ) -> TraceSampling? {
-        switch traces {
-        case .off: return nil
-        case .share(let share): return TraceSampling(share: share)
-        case .automatic: break
-        }
-        guard let name = environment["OTEL_TRACES_SAMPLER"], !name.isEmpty else {
-            return TraceSampling()
-        }
-        let argument = environment["OTEL_TRACES_SAMPLER_ARG"] ?? ""
-        let share = argument.isEmpty ? TraceShare.all : TraceShare(ratio: argument)
-        switch name {
-        case "always_on": return TraceSampling(share: .all, followsParent: false)
-        case "always_off": return nil
-        case "parentbased_always_on": return TraceSampling(share: .all)
-        case "parentbased_always_off": return TraceSampling(share: .none)
-        case "traceidratio", "parentbased_traceidratio":
-            if let share {
-                return TraceSampling(share: share, followsParent: name != "traceidratio")
-            }
-            problems.append("OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1; 5% holds")
-        default: problems.append("OTEL_TRACES_SAMPLER is no sampler that lupin knows; 5% holds")
-        }
-        return TraceSampling()
     }
 }
 

@@ -27,7 +27,16 @@ extension SettingsTable {
             1000...3_600_000,
             "how often counters and durations are sent"
         ),
-        .choice("telemetry.otlp.logs", \.telemetry.logs, "on: a log record for every exchange"),
+        .choice(
+            "telemetry.otlp.logs",
+            \.telemetry.logs,
+            "on: a log record for every exchange; auto: $OTEL_LOGS_EXPORTER, else off"
+        ),
+        .choice(
+            "telemetry.otlp.compression",
+            \.telemetry.compression,
+            "gzip for long ways; auto: $OTEL_EXPORTER_OTLP_COMPRESSION, else none"
+        ),
         .special(
             .telemetryPrometheus,
             .text("off or address:port"),

@@ -41,13 +41,13 @@ package final class Redirected: Sendable {
     package var seen: Sightings { sightings.withLock { $0 } }
 
     /// Notes that a program connected past the proxy.
-    func note(_ program: String?, _ target: String) {
+    package func note(_ program: String?, _ target: String) {
         let pair = Sightings.Pair(program: program ?? "a program", target: target)
         sightings.withLock { $0.note(pair) }
     }
 
     /// The host and port that a connection is for: the name, if it was for the address of one.
-    func target(of original: SocketAddress) -> String {
+    package func target(of original: SocketAddress) -> String {
         guard let name = names.name(of: original.address) else { return original.description }
         return "\(name):\(original.port)"
     }

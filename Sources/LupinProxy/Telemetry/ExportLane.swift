@@ -1,15 +1,16 @@
 // Sends the messages of one signal to the collector, one after the other, and again if need be.
 import Logging
+import LupinCoding
 import LupinCore
 import LupinIO
 import LupinTLS
 
 /// A request to the collector.
 struct ExportMessage: Sendable {
-    let origin: Origin
-    let path: String
-    let headers: [TelemetryField]
+    let route: ExportRoute
     let body: [UInt8]
+    /// Whether `body` is in gzip.
+    let isCompressed: Bool
     /// When the answer must be there, in microseconds of the loop's clock.
     var deadline: UInt64
 }
@@ -39,9 +40,6 @@ final class ExportLane {
     /// The failure that was told and still lasts.
     private var trouble = ""
 
-    /// How long a collector may take for an answer.
-    static let patience = Duration.seconds(10)
-
     init(
         _ signal: TelemetrySignal,
         by worker: Worker,
@@ -62,12 +60,13 @@ final class ExportLane {
     /// Sends a message of so many items; only while the lane is free.
     func send(_ body: [UInt8], items: Int, to export: ExportSettings) {
         precondition(!isBusy, "a lane has one message at a time")
+        guard let route = export.routes[signal] else { return }
         isBusy = true
+        let compressed = route.compresses ? try? WholeBody.encoded(body, with: ["gzip"]) : nil
         let message = ExportMessage(
-            origin: export.collector.origin,
-            path: export.path(of: signal.rawValue),
-            headers: export.headers,
-            body: body,
+            route: route,
+            body: compressed ?? body,
+            isCompressed: compressed != nil,
             deadline: 0
         )
         let local = LoopLocal(self, of: loop.executor)
@@ -91,7 +90,7 @@ final class ExportLane {
         var message = message
         var attempt = 1
         while true {
-            message.deadline = min(loop.deadline(in: Self.patience), limit)
+            message.deadline = min(loop.deadline(in: message.route.timeout), limit)
             let answer = await worker.post(message)
             let outcome = ExportOutcome(
                 status: answer.status,
@@ -149,15 +148,16 @@ extension Worker {
             slot.retire()
         }
         var fetch = Fetch(
-            origin: message.origin,
-            path: message.path,
+            origin: message.route.url.origin,
+            path: message.route.url.path,
             answerBytesMax: Self.exportAnswerBytesMax,
             deadline: message.deadline
         )
         fetch.method = .post
         fetch.contentType = "application/json"
         fetch.body = message.body
-        fetch.fields = message.headers.map { ($0.name, $0.value) }
+        fetch.fields = message.route.headers.map { ($0.name, $0.value) }
+        if message.isCompressed { fetch.fields.append(("Content-Encoding", "gzip")) }
         let exchange = Exchange(ofOurOwn: slot, resources, resources.snapshot)
         do throws(LupinError) {
             let answer = try await exchange.fetch(fetch)

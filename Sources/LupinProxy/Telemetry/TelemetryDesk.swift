@@ -2,11 +2,6 @@
 import LupinCore
 import Synchronization
 
-/// A signal of OpenTelemetry; the raw value is its word in paths and metrics.
-enum TelemetrySignal: String, CaseIterable, Sendable {
-    case traces, metrics, logs
-}
-
 /// The one owner of exchanges that wait for their export.
 ///
 /// It never makes a worker wait: beyond `exchangesMax` exchanges are dropped and counted.

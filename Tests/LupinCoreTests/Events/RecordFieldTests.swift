@@ -61,6 +61,7 @@ struct RecordFieldTests {
     private func makeRecordWithEverything() -> ExchangeRecord {
         var record = makeFullRecord()
         record.client.user = "ada"
+        record.client.isRedirected = true
         record.request?.method = .other("BREW")
         record.responseBodyBytes = 1
         record.headers = .listed(["accept", "etag"])

@@ -1,9 +1,8 @@
 // Addresses that stand for names, and what is noted of those who connect there.
 import LupinCore
 import LupinIO
+import LupinProxy
 import Testing
-
-@testable import LupinProxy
 
 struct FalseNamesTests {
     @Test func `every name has an address of its own, and keeps it`() {

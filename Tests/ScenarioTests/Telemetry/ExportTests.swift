@@ -1,4 +1,5 @@
 // What a collector that is slow, away or unwilling costs: nothing but what it would have got.
+import LupinCoding
 import LupinCore
 import LupinProxy
 import LupinTestKit
@@ -53,6 +54,25 @@ struct ExportTests {
                 try proxy.export(to: collector, until: "another message") {
                     collector.messages.count == 6
                 }
+            }
+        }
+    }
+
+    @Test func `messages are compressed where that is asked for`() async throws {
+        try await Collector.run(.take) { collector in
+            let rules = Self.settings(collector.url, ", compression: gzip")
+            try await ProxyFixture.run(rules, clock: VirtualClock()) { proxy in
+                let (_, origin) = try proxy.flaky(.good)
+                #expect(try proxy.client().get(origin.url("/a")).status == 200)
+                try proxy.export(to: collector, until: "a message") { !collector.messages.isEmpty }
+                let message = try #require(collector.messages.first)
+                #expect(message.fields.contains { $0 == ("Content-Encoding", "gzip") })
+                let plain = try WholeBody.decoded(
+                    message.body,
+                    from: ["gzip"],
+                    bytesMax: 1 << 20
+                )
+                #expect(String(decoding: plain, as: UTF8.self).contains("resourceSpans"))
             }
         }
     }
