@@ -224,6 +224,17 @@ final class DecodingContext {
     }
 }
 
+/// Which secrets are read with a rules file.
+package enum SecretReading: Sendable {
+    /// All of them; what can't be read is an error.
+    case required
+    /// Those that can be read. In the place of others, and of variables that are not set, stands
+    /// their name, `<env NAME>` or `<file PATH>`.
+    case available
+    /// None: their names stand in their places.
+    case named
+}
+
 /// The surroundings of a file: decoding uses the system only through them.
 package struct Surroundings {
     /// lupin's own environment.
@@ -240,8 +251,8 @@ package struct Surroundings {
     package var isDirectory: (String) -> Bool = { _ in true }
     /// Whether a path leads to a file.
     package var isFile: (String) -> Bool = { _ in true }
-    /// Whether secrets and unset variables are replaced by their names.
-    package var namesSecrets = false
+    /// Which secrets are read.
+    package var secrets = SecretReading.required
     /// Reads a file that the rules name.
     package var readFile: (String) throws(FileProblem) -> FileContents
 

@@ -195,12 +195,9 @@ extension DecodingContext {
         case ("env", .secret) where !argument.isEmpty,
             ("secret", .userinfo) where !argument.isEmpty,
             ("secret", .secret) where !argument.isEmpty:
-            if surroundings.namesSecrets { return .text(Self.placeholder("env", argument)) }
-            guard let value = environmentValue(argument, refuse: refuse) else { return nil }
-            if case .text(let secret) = value { add(secret: secret) }
-            return value
+            return secretVariable(argument, refuse).map { .text($0) }
         case ("env", _) where !argument.isEmpty:
-            return environmentValue(argument, refuse: refuse)
+            return environmentValue(argument, refuse: refuse).map { .text($0) }
         case ("file", .userinfo) where !argument.isEmpty:
             return secretFile(argument, at: node, refuse: refuse).map { .text($0.text) }
         case ("file", .secret) where !argument.isEmpty:
@@ -210,12 +207,7 @@ extension DecodingContext {
                 "only a credential itself comes from a file"
             )
         case ("secret", .step) where !argument.isEmpty:
-            if surroundings.namesSecrets { return .secret(Self.placeholder("env", argument)) }
-            guard case .text(let text)? = environmentValue(argument, refuse: refuse) else {
-                return nil
-            }
-            add(secret: text)
-            return .secret(text)
+            return secretVariable(argument, refuse).map { .secret($0) }
         case ("file", .step) where !argument.isEmpty:
             return secretFile(argument, at: node, refuse: refuse).map { .secret($0.text) }
         case ("token", .step) where !argument.isEmpty:
@@ -289,11 +281,25 @@ extension DecodingContext {
         return "<\(kind) \(name)>"
     }
 
+    /// Resolves `N` or `N:-default` of a secret, which is hidden everywhere from now on.
+    private func secretVariable(
+        _ argument: String,
+        _ refuse: (Diagnostic.Code, String, String?) -> Void
+    ) -> String? {
+        let placeholder = Self.placeholder("env", argument)
+        if surroundings.secrets == .named { return placeholder }
+        guard let text = environmentValue(argument, refuse: refuse) else { return nil }
+        // Pipelines set variables of secrets that they don't give to nothing.
+        if text.isEmpty, surroundings.secrets == .available { return placeholder }
+        if text != placeholder { add(secret: text) }
+        return text
+    }
+
     /// Resolves `N` or `N:-default`; the default is for a variable that is unset or empty.
     private func environmentValue(
         _ argument: String,
         refuse: (Diagnostic.Code, String, String?) -> Void
-    ) -> Template.Part? {
+    ) -> String? {
         var name = argument
         var fallback: String?
         if let marker = argument.firstRange(of: ":-") {
@@ -301,9 +307,9 @@ extension DecodingContext {
             fallback = String(argument[marker.upperBound...])
         }
         let value = surroundings.environment[name]
-        if let value, !value.isEmpty || fallback == nil { return .text(value) }
-        if let fallback { return .text(fallback) }
-        if surroundings.namesSecrets { return .text(Self.placeholder("env", name)) }
+        if let value, !value.isEmpty || fallback == nil { return value }
+        if let fallback { return fallback }
+        if surroundings.secrets != .required { return Self.placeholder("env", name) }
         refuse(
             .environment,
             "the environment has no variable \"\(name)\"",
@@ -330,7 +336,7 @@ extension DecodingContext {
         refuse: (Diagnostic.Code, String, String?) -> Void
     ) -> (path: String, text: String)? {
         guard let path = path(name, at: node) else { return nil }
-        if surroundings.namesSecrets { return (path, Self.placeholder("file", path)) }
+        guard surroundings.secrets == .required else { return (path, secretAtHand(path)) }
         let contents: FileContents
         do {
             contents = try surroundings.readFile(path)
@@ -348,6 +354,18 @@ extension DecodingContext {
         }
         add(secret: text)
         return (path, text)
+    }
+
+    /// The text of a secret file that need not be there, or its name.
+    ///
+    /// Who may read the file does not count: its text is not sent.
+    func secretAtHand(_ path: String) -> String {
+        guard surroundings.secrets == .available,
+            let bytes = try? surroundings.readFile(path).bytes,
+            let text = SecretText.text(ofFile: bytes), !text.isEmpty
+        else { return Self.placeholder("file", path) }
+        add(secret: text)
+        return text
     }
 
     /// Returns why a file must not hold a secret; only warns when root mounted it.

@@ -25,15 +25,15 @@ package enum RulesFile {
     ///   - text: Checked in place of what the file says, which need not exist then.
     ///   - environment: lupin's own environment, for `${env:…}` and `upstream.proxy: environment`.
     ///   - home: The meaning of `~`; nil takes `HOME` or the user database.
-    ///   - namesSecrets: Reads no secret and requires no variable: the configuration has
-    ///     `<env NAME>` or `<file PATH>` instead. For inspection only.
+    ///   - secrets: Which secrets are read. Where not all are required, the configuration is for
+    ///     inspection, or for a proxy that sends none.
     /// - Returns: The configuration, or the errors.
     package static func load(
         path: String,
         text: [UInt8]? = nil,
         environment: [String: String],
         home: String? = nil,
-        namesSecrets: Bool = false
+        secrets: SecretReading = .required
     ) -> LoadResult {
         let contents: FileContents
         do {
@@ -51,7 +51,7 @@ package enum RulesFile {
                 + FileAccess.standings(ofDirectoriesOf: path),
             readFile: { name throws(FileProblem) in try FileAccess.read(name) }
         )
-        surroundings.namesSecrets = namesSecrets
+        surroundings.secrets = secrets
         surroundings.isDirectory = FileAccess.isDirectory
         surroundings.isFile = FileAccess.isFile
         return decode(bytes: text ?? contents.bytes, fileName: path, surroundings: surroundings)

@@ -38,7 +38,8 @@ extension DecodingContext {
         }
         guard let secret = resolved(raw, role: .userinfo, at: node) else { return nil }
         add(secret: secret)
-        guard secret.utf8.count >= least else {
+        // The name of a secret that was not read has any length.
+        guard secret.utf8.count >= least || surroundings.secrets != .required else {
             let message = "\(what) has \(least) characters at least"
             return refuse(.range, message, at: node, hint: "openssl rand -hex \(least) makes one")
         }

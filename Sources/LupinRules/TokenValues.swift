@@ -62,6 +62,14 @@ extension DecodingContext {
     /// Resolves the current text: a file may change later, and is checked again on each use.
     private func textNow(_ secret: SecretText, at node: YAMLNode) -> String? {
         let readFile = surroundings.readFile
+        guard surroundings.secrets == .required else {
+            return secret.parts.map { part in
+                switch part {
+                case .text(let text): text
+                case .file(let path): secretAtHand(path)
+                }
+            }.joined()
+        }
         do {
             return try secret.text { path throws(TokenFailure) in
                 do throws(FileProblem) {

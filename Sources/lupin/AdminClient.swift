@@ -58,7 +58,7 @@ struct AdminClient: Sendable {
             let result = RulesFile.load(
                 path: file,
                 environment: environment,
-                namesSecrets: true
+                secrets: .named
             )
             settings = result.admin
             guard settings.socket != .off else {

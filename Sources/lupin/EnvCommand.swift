@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRules
 
 struct EnvCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -59,7 +60,7 @@ struct EnvCommand: ParsableCommand {
         let running = rulesFile == nil ? RunningLupin.find(socket: nil) : nil
         let rules =
             try running.map(LocatedRules.toWork)
-            ?? LocatedRules(explicit: rulesFile, namesSecrets: true, tellsWarnings: false)
+            ?? LocatedRules(explicit: rulesFile, secrets: .named, tellsWarnings: false)
         // This shell's tools will trust the CA from now on.
         if ca, running != nil { RunningBypass.clear() }
         let settings = rules.configuration.settings

@@ -2,6 +2,7 @@
 import ArgumentParser
 import LupinCore
 import LupinIO
+import LupinRules
 
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -143,7 +144,10 @@ struct ExecCommand: ParsableCommand {
         // Only a proxy of its own needs the secrets; a running one has them.
         let rules =
             try running.map(LocatedRules.toWork)
-            ?? LocatedRules(explicit: rulesFile, namesSecrets: address != nil)
+            ?? LocatedRules(
+                explicit: rulesFile,
+                secrets: address != nil ? .named : .required
+            )
         // The command will trust the CA, though the same program refused it before.
         if running != nil { RunningBypass.clear() }
         if !rules.configuration.settings.exec.variables.isEmpty {
@@ -222,8 +226,12 @@ struct ExecCommand: ParsableCommand {
 
     /// Runs the command through a proxy that records a tape, or plays it.
     private func runWithTape(_ before: SignalsBefore) throws {
-        // A proxy without a network needs no secrets.
-        let rules = try LocatedRules(explicit: rulesFile, namesSecrets: replay != nil)
+        // A proxy without a network sends no secret, and the machine may not have them. Those that
+        // are there are still kept from the command.
+        let rules = try LocatedRules(
+            explicit: rulesFile,
+            secrets: replay != nil ? .available : .required
+        )
         let configuration = rules.configuration
         let cassette =
             if let replay {

@@ -18,7 +18,7 @@ enum LocatedLog {
         let result = RulesFile.load(
             path: rules,
             environment: environment,
-            namesSecrets: true
+            secrets: .named
         )
         guard let configuration = result.configuration else {
             throw ValidationError("\(rules) has errors; run `lupin check`, or pass a FILE")

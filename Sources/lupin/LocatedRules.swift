@@ -15,10 +15,10 @@ struct LocatedRules {
     /// lupin, with names of secrets in place of secrets, since this terminal may not have them.
     static func toLookAt(explicit: String?, socket: String? = nil) throws -> LocatedRules {
         guard explicit == nil, let running = RunningLupin.find(socket: socket) else {
-            return try LocatedRules(explicit: explicit, namesSecrets: true, tellsWarnings: false)
+            return try LocatedRules(explicit: explicit, secrets: .named, tellsWarnings: false)
         }
         return try inForce(running, socket: socket)
-            ?? LocatedRules(explicit: running.rules.file, namesSecrets: true, tellsWarnings: false)
+            ?? LocatedRules(explicit: running.rules.file, secrets: .named, tellsWarnings: false)
     }
 
     /// Loads the rules of a running lupin for what they say besides its address; the defaults stand
@@ -27,7 +27,7 @@ struct LocatedRules {
         if let rules = inForce(running, socket: nil) { return rules }
         let rules = try? LocatedRules(
             explicit: running.rules.file,
-            namesSecrets: true,
+            secrets: .named,
             tellsWarnings: false
         )
         return rules ?? LocatedRules()
@@ -62,7 +62,7 @@ struct LocatedRules {
             path: held.file,
             text: Array(held.text.utf8),
             environment: environment,
-            namesSecrets: true
+            secrets: .named
         )
         guard let configuration = result.configuration else { return nil }
         if RulesFile.textVersion(ofFile: held.file) != configuration.textVersion {
@@ -95,7 +95,7 @@ struct LocatedRules {
     /// Errors go to standard error in the format of `Diagnostic.text`, and warnings after them if
     /// `tellsWarnings`.
     /// - Throws: `ExitCode.badRulesFile` when there is any error.
-    init(explicit: String?, namesSecrets: Bool = false, tellsWarnings: Bool = true) throws {
+    init(explicit: String?, secrets: SecretReading = .required, tellsWarnings: Bool = true) throws {
         let environment = LocatedRules.environment
         guard let path = RulesFile.locate(explicit: explicit, environment: environment) else {
             self.init()
@@ -104,7 +104,7 @@ struct LocatedRules {
         let result = RulesFile.load(
             path: path,
             environment: environment,
-            namesSecrets: namesSecrets
+            secrets: secrets
         )
         let warnings = tellsWarnings ? result.warnings : []
         for list in [result.errors, warnings] where !list.isEmpty {

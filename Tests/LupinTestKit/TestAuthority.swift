@@ -47,6 +47,18 @@ package final class TestAuthority: Sendable {
         return try TLSIdentity(try builder.build(), key: key)
     }
 
+    /// What `host` shows, in PEM, and its key, for servers that read files.
+    package func identityFiles(of host: String) throws -> (pem: [UInt8], key: [UInt8]) {
+        let key = try PrivateKey.generate(.p256)
+        var builder = CertificateBuilder(key: key, commonName: host, now: Self.now)
+        builder.issuer = .authority(authority.certificate, authority.key)
+        builder.basicConstraints = .init(isAuthority: false)
+        builder.keyUsage = .digitalSignature
+        builder.purposes = [CertificateBuilder.Purpose.server]
+        builder.alternativeNames = [.dns(host)]
+        return (try builder.build().pem, try key.withPEM { [UInt8](copying: $0) })
+    }
+
     private static func host(_ text: String) throws -> Host {
         guard let host = Host(text) else { throw SocketFailure("\(text) is no host") }
         return host

@@ -111,6 +111,42 @@ struct ExecStandInTests {
         #expect(!text.contains(standIn) && !text.contains(Self.secret))
     }
 
+    @Test func `with a tape the command has the variables that it has without`() throws {
+        let path = try rules()
+        let tape = "\(folder.path)/tape.har"
+        let recorded = "--record \(tape)", replayed = "--replay \(tape)"
+        var names: [Set<Substring>] = []
+        for options in ["", recorded, replayed] {
+            let words = ["exec", "--rules", path] + options.split(separator: " ").map(String.init)
+            let result = try Lupin.run(words + ["--", "env"], environment: environment)
+            #expect(result.code == 0, "\(options): \(result.errors)")
+            #expect(!result.output.contains(Self.secret), "\(options)")
+            #expect(result.output.contains(/\nGITHUB_TOKEN=ghp_[A-Za-z0-9]{36}\n/), "\(options)")
+            let lines = result.output.split(separator: "\n")
+            names.append(Set(lines.map { $0.prefix { $0 != "=" } }))
+        }
+        #expect(names.allSatisfy { $0 == names[0] && !$0.contains("OTHER") })
+    }
+
+    @Test(arguments: [nil, ""])
+    func `a tape is played where the secret is not there, with a stand-in too`(
+        token: String?
+    ) throws {
+        let path = try rules()
+        let tape = try folder.write(
+            "tape.har",
+            #"{"log": {"version": "1.2", "creator": {"name": "a", "version": "1"}, "entries": []}}"#
+        )
+        var environment = environment
+        environment["MY_TOKEN"] = token
+        let words = ["exec", "--rules", path, "--replay", tape, "--", "sh", "-c"]
+        let script = #"echo $GITHUB_TOKEN; curl -s -o /dev/null http://localhost/; echo $OTHER"#
+        let result = try Lupin.run(words + [script], environment: environment)
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(result.output.hasPrefix("ghp_") && result.output.hasSuffix("x=\(Self.secret)\n"))
+        #expect(result.errors == "lupin: 1 request was not on the tape \(tape)\n")
+    }
+
     @Test func `another proxy is refused, since it does not know the stand-in`() throws {
         let path = try rules()
         try FileManager.default.createDirectory(

@@ -40,6 +40,34 @@ struct InterceptionBypassTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `no tunnel lets methods through that are refused in clear`(speaksTLS: Bool) async throws {
+        let rules = """
+            rules:
+              - {match: {host: origin.test, method: [CONNECT, GET]}, cache: standard, stop: true}
+              - {match: {}, respond: {status: 403}}
+            """
+        try await ProxyFixture.run(rules, resolve: ProxyFixture.here) { proxy in
+            let origin = try PlayedOrigin()
+            let first = try proxy.client()
+            #expect(try first.connect(origin.authority("origin.test")).status == 200)
+            if speaksTLS {
+                var choosy = SecureSocket.Client("origin.test")
+                choosy.maximum = .tls12
+                choosy.verdict = .refused(.unknownAuthority)
+                #expect(throws: (any Error).self) { try first.secure(choosy) }
+                _ = try proxy.record()
+                let second = try proxy.client().connect(origin.authority("origin.test"))
+                #expect(second.status == 403)
+            } else {
+                try first.send([0x16, 0x03, 0x01, 0x00, 0x04, 0xDE, 0xAD, 0xBE, 0xEF])
+                #expect(try first.waitForEnd() == .reset)
+                #expect(try proxy.record()["outcome"] == "denied")
+            }
+            #expect(!origin.hasWaiting)
+        }
+    }
+
     @Test func `a step that turns http to https shows no stranger the client certificate`()
         async throws
     {

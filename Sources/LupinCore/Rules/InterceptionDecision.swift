@@ -49,7 +49,27 @@ extension RuleSet {
             if rules[candidate].stop, prospect == .always { break }
         }
         if first == nil, settings.mode == .auto { return .tunnel(.noRule) }
+        if isConvenienceOnly { isConvenienceOnly = !mayRefuse(inside: subject) }
         return .intercept(rule: first, isConvenienceOnly: isConvenienceOnly)
+    }
+
+    /// Whether a rule may refuse a request inside the CONNECT in `subject`, although another one
+    /// kept it from refusing the CONNECT: `stop: true` with `method: [CONNECT, GET]` does.
+    ///
+    /// A tunnel would lift that refusal.
+    private func mayRefuse(inside subject: MatchSubject) -> Bool {
+        var facts = SubjectFacts()
+        var isShielded = false
+        for candidate in interceptionIndex.refusals?.candidates(for: subject.host) ?? [] {
+            let prospect = rules[candidate].prospect(inside: subject)
+            if isShielded, prospect != .never, rules[candidate].respond != nil { return true }
+            guard rules[candidate].stop else { continue }
+            if prospect == .always { return false }
+            if !isShielded, mayStop(candidate, isConnect: true) {
+                isShielded = matches(candidate, subject, &facts)
+            }
+        }
+        return false
     }
 
     /// The first rule that may answer a request inside the CONNECT in `subject`.
@@ -69,8 +89,17 @@ struct InterceptionIndex: Sendable {
     /// Rules that need clear text, and those that stop matching before them; nil when no rule needs
     /// clear text.
     let index: RuleIndex?
+    /// Rules that answer, and those that stop matching before them; nil when none answers.
+    let refusals: RuleIndex?
 
     init(_ rules: [Rule]) {
+        refusals =
+            rules.contains { $0.respond != nil }
+            ? RuleIndex(
+                rules,
+                at: rules.indices.filter { rules[$0].stop || rules[$0].respond != nil }
+            )
+            : nil
         let counting = rules.map(\.mayNeedInterception)
         index =
             counting.contains(true)

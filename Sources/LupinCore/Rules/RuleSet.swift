@@ -87,7 +87,7 @@ package struct RuleSet: Sendable {
         Plan(matching(subject), of: self, isConnect: subject.isConnect)
     }
 
-    private func matches(
+    func matches(
         _ rule: Int,
         _ subject: MatchSubject,
         _ facts: inout SubjectFacts
@@ -100,7 +100,7 @@ package struct RuleSet: Sendable {
 
     /// A rule that tests more than a CONNECT has, such as `not: {path: …}`, is not decided by the
     /// CONNECT: it must not keep a later rule from refusing the tunnel.
-    private func mayStop(_ rule: Int, isConnect: Bool) -> Bool {
+    func mayStop(_ rule: Int, isConnect: Bool) -> Bool {
         !isConnect || !rules[rule].testsClearText
     }
 }

@@ -26,14 +26,15 @@ extension Configuration {
         return copy
     }
 
-    /// A proxy that has no use for a network: no rules, tokens or parent.
+    /// A proxy that has no use for a network: no rules, parent or certificate of its own.
     ///
-    /// A tape has what clients sent and got, so rules have had their say already.
+    /// A tape has what clients sent and got, so rules have had their say already. Tokens stay, for
+    /// the stand-ins that the command has for them: without rules none of them is ever fetched.
     package var playing: Configuration {
         var copy = self
         copy.rules = RuleSet([])
-        copy.settings.tokens = []
         copy.settings.upstream.proxy = .direct
+        copy.settings.upstream.tls.clientCertificate = nil
         copy.settings.intercept.mode = .all
         copy.settings.intercept.except = []
         return copy

@@ -185,6 +185,36 @@ import Testing
         #expect(try decide(rules, "z.dev") == .intercept(rule: 1, isConvenienceOnly: true))
     }
 
+    @Test func `a tunnel would lift a refusal that the CONNECT alone does not meet`() throws {
+        func reading(_ match: Match, _ change: (inout Rule) -> Void = { _ in }) -> Rule {
+            .named("reading", match) {
+                $0.cache = .some(.standard)
+                $0.stop = true
+                change(&$0)
+            }
+        }
+        var limited = try Match.host("x.dev")
+        limited.methods = [.connect, .get]
+        let none = Rule.named("none") { $0.respond = CannedResponse(status: 403) }
+        let refused = InterceptionDecision.intercept(rule: 0, isConvenienceOnly: false)
+        let lifted = InterceptionDecision.intercept(rule: 0, isConvenienceOnly: true)
+        #expect(try decide([reading(limited), none]) == refused)
+        #expect(try decide([reading(limited), none]) { $0.mode = .all } == refused)
+        // Nothing is refused to the host, not behind this rule, or to other hosts alone.
+        #expect(try decide([reading(.host("x.dev")), none]) == lifted)
+        #expect(try decide([reading(limited)]) == lifted)
+        let all = Rule.named("all", try .host("x.dev")) { $0.stop = true }
+        #expect(try decide([reading(limited), all, none]) == lifted)
+        let other = Rule.named("other", try .host("y.dev")) {
+            $0.respond = CannedResponse(status: 403)
+        }
+        #expect(try decide([reading(limited), other]) == lifted)
+        // The CONNECT itself meets it, so that there is none to tunnel.
+        #expect(try decide([reading(limited) { $0.stop = false }, none]) == lifted)
+        limited.methods = [.get]
+        #expect(try decide([reading(limited), none]) == lifted)
+    }
+
     @Test func `a rule that surely stops keeps later ones from counting`() throws {
         let stop = Rule.named("stop", try .host("x.dev")) { $0.stop = true }
         #expect(try decide([stop, Self.wanting("all")]) == .tunnel(.noRule))

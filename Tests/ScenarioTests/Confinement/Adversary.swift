@@ -100,6 +100,7 @@ enum Adversary {
             first = ask(bytes).split(b"\r\n")[0]
             return first != b"" and first.split(b" ")[1:2] not in ([b"403"], [b"400"], [b"421"],
                 [b"404"], [b"405"], [b"501"], [b"502"], [b"508"])
+        def succeeds(bytes): return ask(bytes).split(b"\r\n")[0].split(b" ")[1:2] == [b"200"]
         def fetches(host): return passes(
             f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         each("the proxy fetches", fetches, f"127.0.0.1:{port}", f"localhost:{port}",
@@ -110,9 +111,21 @@ enum Adversary {
             answers = ask((f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"
                 f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").encode())
             # A tunnel that is decrypted is granted; what counts is the answer inside.
-            return b"HTTP/1.1 403" not in answers
+            return b"HTTP/1.1 403" not in answers and not answers.startswith(b"HTTP/1.1 400")
         each("the proxy connects to", tunnels, f"127.0.0.1:{port}", f"localhost:{port}",
-             f"[::1]:{port}", f"denied.test:{port}", "192.0.2.1:22")
+             f"[::1]:{port}", f"denied.test:{port}", "192.0.2.1:22", "169.254.169.254:80",
+             f"LOCALHOST:{port}", f"localhost.:{port}", f"127.0.0.1.:{port}", f"0x7f.1:{port}",
+             f"127.1:{port}", f"2130706433:{port}", f"017700000001:{port}", f"0:{port}",
+             f"[::ffff:127.0.0.1]:{port}", f"[::ffff:7f00:1]:{port}", f"%31%32%37.0.0.1:{port}",
+             f"DENIED.test.:{port}", f"denied%2etest:{port}", f"allowed.test@127.0.0.1:{port}",
+             f"allowed.test%00.127.0.0.1:{port}", f"127.0.0.1:{port}#allowed.test")
+        def redirects(to): return succeeds((f"GET http://redirects.test/?{to} HTTP/1.1\r\n"
+            "Host: redirects.test\r\nConnection: close\r\n\r\n").encode())
+        each("a redirect to", redirects, f"http://127.0.0.1:{port}/", f"//localhost:{port}/",
+             f"http://[::1]:{port}/", f"http://0x7f.1:{port}/", f"https://127.0.0.1:{port}/",
+             f"http://allowed.test@127.0.0.1:{port}/", f"http://denied.test:{port}/",
+             f"https://denied.test:{port}/", f"http://127.0.0.1.:{port}/", "http://lupin/v1/rules",
+             "http://169.254.169.254/latest/", f"http://127.0.0.1:{proxy[1]}/v1/rules")
         each("the proxy serves", fetches, "lupin/v1/rules", f"127.0.0.1:{proxy[1]}/v1/rules",
              "lupin/v1/tokens")
         @attempt
@@ -128,6 +141,33 @@ enum Adversary {
             return ask((f"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
                 f"Content-Length: {len(inner)}\r\nTransfer-Encoding: chunked\r\n\r\n"
                 f"0\r\n\r\n{inner}").encode()).startswith(b"HTTP/1.1 200")
+
+        # By tools that go their own ways
+        probe, reached = f"{folder}/probe", f"{folder}/reached"
+        def reaches(words, **variables):
+            if not os.path.exists(probe):
+                with open(probe, "w") as file: file.write(f"#!{sys.executable}\nimport socket\n"
+                    f"s = socket.create_connection(('127.0.0.1', {port}), 2); s.send(b'out')\n"
+                    f"open('{reached}', 'w')\n")
+                os.chmod(probe, 0o755)
+            done = subprocess.run(words, env=dict(os.environ, **variables), timeout=15,
+                stdin=subprocess.DEVNULL, capture_output=True)
+            return os.path.exists(reached) or words[0] == "curl" and done.returncode == 0
+        git = ["git", "-c", "protocol.allow=always", "ls-remote"]
+        def by_git(case):
+            url, variable = case
+            return reaches(git + [url], **({variable: probe} if variable else {}))
+        each("git by", by_git, (f"ext::{probe}", ""), (f"ssh://127.0.0.1:{port}/a", ""),
+             (f"ssh://127.0.0.1:{port}/a", "GIT_SSH_COMMAND"), (f"git://127.0.0.1:{port}/a", ""),
+             (f"git://127.0.0.1:{port}/a", "GIT_PROXY_COMMAND"),
+             (f"http://127.0.0.1:{port}/a", "GIT_ASKPASS"))
+        def by_curl(words): return reaches(["curl", "-sfm3", "-o", "/dev/null"] + words.split())
+        each("curl by", by_curl, *[f"{way}{scheme}://127.0.0.1:{port}/_out" for scheme in
+             ("gopher", "ftp", "dict", "telnet", "tftp", "ldap", "mqtt", "rtsp", "smtp", "sftp")
+             for way in ("", "--noproxy * ", f"-px http://127.0.0.1:{proxy[1]} ")],
+             f"-x socks5h://127.0.0.1:{proxy[1]} http://127.0.0.1:{port}/",
+             f"--connect-to allowed.test:80:127.0.0.1:{port} --noproxy * http://allowed.test/",
+             f"--resolve allowed.test:{port}:127.0.0.1 --noproxy * http://allowed.test:{port}/")
 
         # Secrets
         def read(path):

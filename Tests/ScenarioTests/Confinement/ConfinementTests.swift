@@ -5,7 +5,7 @@ import LupinTestKit
 import Testing
 
 /// Whether this machine lets commands be confined.
-private enum ConfinedPlace {
+enum ConfinedPlace {
     static let isPossible: Bool = {
         let folder = try? Folder()
         let rules = "\(folder?.path ?? "")/none.yaml"
@@ -23,8 +23,10 @@ private enum ConfinedPlace {
     .enabled(if: ConfinedPlace.isPossible, "this machine gives users no namespaces")
 )
 struct ConfinementTests {
-    /// A folder with rules that allow one host, and a secret.
-    private func place() throws -> Folder {
+    /// A folder with rules that allow two hosts, and a secret.
+    ///
+    /// `port` is that of the origin of the second host.
+    private func place(port: UInt16 = 1) throws -> Folder {
         let folder = try Folder()
         let files = [
             "token": "planted-s3cret-value\n",
@@ -40,6 +42,11 @@ struct ConfinementTests {
                 match: {host: allowed.test}
                 stop: true
                 respond: {status: 200, body: "yes"}
+              - name: redirects
+                match: {host: redirects.test}
+                request: [{url: {host: 127.0.0.1, port: \(port)}}]
+                redirect: {follow: true}
+                stop: true
               - {name: api, match: "https://api.test/", request: [{auth: api}]}
               - {name: deny, match: {}, respond: {status: 403}}
 
@@ -70,7 +77,15 @@ struct ConfinementTests {
 
     @Test(.enabled(if: has(python)))
     func `an adversary gets no byte out and no secret in`() throws {
-        let folder = try place()
+        // Redirects to what its query says.
+        let origin = try ScriptedOrigin { connection in
+            while let request = try connection.nextRequest() {
+                let target = request.target.split(separator: "?", maxSplits: 1).last ?? ""
+                try connection.reply(302, "Location: \(target)")
+            }
+        }
+        defer { origin.stop() }
+        let folder = try place(port: origin.address.port)
         let outside = try PlainListener()
         let abstract = "lupin-test-\(getpid())"
         let facts: [String: Any] = [
@@ -84,9 +99,10 @@ struct ConfinementTests {
         )
         let lines = result.output.split(separator: "\n")
         #expect(result.code == 0, "\(result.errors)")
-        #expect(lines.count >= 75, "\(lines.count) attempts: \(result.errors)")
+        #expect(lines.count >= 145, "\(lines.count) attempts: \(result.errors)")
         #expect(lines.filter { !$0.hasPrefix("kept ") } == [])
         #expect(!outside.hasWaiting)
+        #expect(origin.receivedText.contains("/latest/"))
         let rules = try String(contentsOfFile: "\(folder.path)/lupin.yaml", encoding: .utf8)
         #expect(rules.contains("planted-s3cret-value"))
     }
@@ -112,6 +128,23 @@ struct ConfinementTests {
         #expect(try confined(["sh", "-c", "kill -KILL $$"], in: folder).code == 128 + SIGKILL)
         #expect(try confined(["/nonexistent/program"], in: folder).code == 127)
         #expect(try confined([folder.path], in: folder).code == 126)
+    }
+
+    @Test func `no variable holds a secret, with a tape neither`() throws {
+        let folder = try place()
+        let tape = "\(folder.path)/tape.har"
+        for options in [[], ["--record", tape], ["--replay", tape]] {
+            let words = ["exec", "--confine", "--rules", "\(folder.path)/lupin.yaml"] + options
+            let result = try Lupin.run(
+                words + ["--log", "\(folder.path)/log", "--", "env"],
+                environment: [
+                    "PATH": "/usr/bin:/bin", "API": "planted-s3cret-value", "HERE": folder.path,
+                ]
+            )
+            #expect(result.code == 0, "\(result.errors)")
+            #expect(!result.output.contains("planted-s3cret-value"), "\(options)")
+            #expect(result.output.contains("HERE=\(folder.path)\n"))
+        }
     }
 
     @Test(.enabled(if: has(python) && has("/usr/bin/curl")))
