@@ -55,6 +55,6 @@ final class ConfinedService {
         for pair in seen.pairs {
             StandardError.print("  \(LogText.plain(pair.program)) to \(LogText.plain(pair.target))")
         }
-        if seen.others > 0 { StandardError.print("  and \(seen.others) more") }
+        if seen.others > 0 { StandardError.print("  and \(seen.others) more connections") }
     }
 }
