@@ -79,7 +79,7 @@ struct ManualAgentTests {
             try https://other.test/
             try http://other.test/
             try --connect-to other.test:443:github.com:443 https://other.test/
-            try --noproxy '*' https://github.com/
+            try --noproxy '*' https://other.test/
             try https://github.com:22/
             try http://github.com/
             # A tunnel that hides the method is not to be had by refusing lupin's certificate.
