@@ -1,6 +1,7 @@
 // What a confined command sees of the file system: /proc and /dev of its own, and no hidden file.
 import CLinux
 import Glibc
+import LupinCore
 
 /// What a confined command sees of the file system.
 package struct ConfinedView {
@@ -128,15 +129,38 @@ extension Confinement {
 
     /// There for a command whose every connection leads to lupin.
     package static let resolverSettings = "/dev/.resolv.conf"
+    private static let hosts = "/dev/.hosts"
 
     /// Has names asked of lupin as they are, since each one that is tried has an address there: a
-    /// list of domains to be searched would make another name of it.
+    /// list of domains to be searched would make another name of it, and a file an address whose
+    /// name no rule sees.
     private static func replaceResolverSettings() throws(ConfinementProblem) {
-        try makeFile(resolverSettings)
-        try write("nameserver 127.0.0.1\n", to: resolverSettings)
-        // Without the file, too, the loopback interface is asked.
-        guard let place = resolved("/etc/resolv.conf") else { return }
-        try bind(resolverSettings, at: place)
+        let known = ProcessFiles.content(of: "/etc/hosts", bytesMax: hostsBytesMax) ?? []
+        // Without the first file, too, the loopback interface is asked.
+        try replace("/etc/resolv.conf", by: resolverSettings, "nameserver 127.0.0.1\n")
+        try replace("/etc/hosts", by: hosts, ownHosts(known))
+    }
+
+    private static let hostsBytesMax = 1 << 20
+
+    /// The lines of a hosts file that name the loopback interface.
+    package static func ownHosts(_ file: [UInt8]) -> String {
+        let lines = file.split(separator: UInt8(ascii: "\n")).filter { line in
+            let first = line.split { $0 == 0x20 || $0 == 0x09 }.first ?? []
+            return IPAddress(String(decoding: first, as: UTF8.self))?.isLoopback == true
+        }
+        return lines.map { String(decoding: $0, as: UTF8.self) + "\n" }.joined()
+    }
+
+    private static func replace(
+        _ path: String,
+        by file: String,
+        _ text: String
+    ) throws(ConfinementProblem) {
+        try makeFile(file)
+        if !text.isEmpty { try write(text, to: file) }
+        guard let place = resolved(path) else { return }
+        try bind(file, at: place)
         let flags = CONFINE_BIND | CONFINE_REMOUNT | CONFINE_READ_ONLY
         try mount("none", at: place, nil, flags | quiet)
     }

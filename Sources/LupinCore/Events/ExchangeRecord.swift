@@ -67,21 +67,6 @@ package struct ExchangeRecord: Sendable {
         self.startMicroseconds = startMicroseconds
     }
 
-    /// A record with what is known at the start: its memory is written once.
-    package init(
-        id: ExchangeID,
-        startMicroseconds: Int64,
-        mode: Mode,
-        rulesVersion: String,
-        headers: LogSettings.Headers
-    ) {
-        self.id = id
-        self.startMicroseconds = startMicroseconds
-        self.mode = mode
-        rules = RulesRecord(version: rulesVersion)
-        self.headers = headers
-    }
-
     // MARK: Rare data
 
     private indirect enum Box: Sendable {

@@ -42,6 +42,10 @@ final class LineTexts: Sendable {
     /// By field, by the number of its objects that are already open, and by the number of other
     /// objects to close before it; the last of the second ones is for the first field of a line.
     private let openings: [Fragment]
+    /// By former and latter field: the index of the text between them among the openings.
+    ///
+    /// In the last row, for the first field of a line, there is no former one.
+    private let between: [UInt16]
     /// The number of openings per field and number of objects to close.
     private static let room = 5
     /// The numbers of objects that may have to be closed, 0 among them.
@@ -61,6 +65,19 @@ final class LineTexts: Sendable {
             groups.map { UInt8(zip(former, $0).prefix { $0 == $1 }.count) }
         }
         precondition(groups.allSatisfy { $0.count < Self.closings }, "a field lies too deep")
+        // Bounded: there are at most 256 fields, with few openings each.
+        var between: [UInt16] = []
+        for last in groups.indices {
+            for field in groups.indices {
+                let open = Int(shared[last * groups.count + field])
+                let closing = groups[last].count - open
+                between.append(UInt16(Self.place(field, open: open, closing: closing)))
+            }
+        }
+        for field in groups.indices {
+            between.append(UInt16(Self.place(field, open: Self.room - 1, closing: 0)))
+        }
+        self.between = between
         openings = Field.allCases.enumerated().flatMap { i, field in
             (0..<Self.room).flatMap { open in
                 let isFirst = open == Self.room - 1
@@ -76,21 +93,17 @@ final class LineTexts: Sendable {
     }
 
     /// The place of an opening.
-    @inline(__always)
-    private func place(_ field: Int, open: Int, closing: Int) -> Int {
-        (field &* Self.room &+ open) &* Self.closings &+ closing
+    private static func place(_ field: Int, open: Int, closing: Int) -> Int {
+        (field * room + open) * closings + closing
     }
+
+    /// What stands for the preceding field when there is none.
+    fileprivate var nothing: Int { count }
 
     /// Appends the text before the value of a field, given the preceding field.
     @inline(__always)
-    fileprivate func open(_ field: Int, behind last: Int?, to output: inout TextCursor) {
-        guard let last else {
-            return output.append(openings[place(field, open: Self.room &- 1, closing: 0)])
-        }
-        let open = Int(shared[last &* count &+ field])
-        output.append(
-            openings[place(field, open: open, closing: Int(depths[last]) &- open)]
-        )
+    fileprivate func open(_ field: Int, behind last: Int, to output: inout TextCursor) {
+        output.append(openings[Int(between[last &* count &+ field])])
     }
 
     /// Closes the objects of `last` that `field` isn't in.
@@ -106,11 +119,11 @@ final class LineTexts: Sendable {
 /// The position in a line, or in an object of a table, where the next field goes.
 struct LinePlace<Field: LineField> {
     private let texts: LineTexts
-    private var last: Int?
+    private var last: Int
 
     init(_ texts: LineTexts, behind last: Field? = nil) {
         self.texts = texts
-        self.last = last.map { Int($0.rawValue) }
+        self.last = last.map { Int($0.rawValue) } ?? texts.nothing
     }
 
     /// Appends the text before the value of `field`; the caller appends the value.
@@ -121,7 +134,7 @@ struct LinePlace<Field: LineField> {
 
     /// Closes all objects but those of `field`, and continues as after `field`.
     mutating func end(at field: Field, to output: inout TextCursor) {
-        if let last { texts.end(last, before: Int(field.rawValue), to: &output) }
+        if last != texts.nothing { texts.end(last, before: Int(field.rawValue), to: &output) }
         last = Int(field.rawValue)
     }
 
@@ -130,7 +143,7 @@ struct LinePlace<Field: LineField> {
 
     /// Closes the object, if it was opened.
     func close(to output: inout TextCursor) {
-        if let last { texts.close(behind: last, to: &output) }
+        if last != texts.nothing { texts.close(behind: last, to: &output) }
     }
 
     mutating func add(_ field: Field, _ number: UInt64, to output: inout TextCursor) {

@@ -337,9 +337,10 @@ package struct RecordFormat: Sendable {
         to output: inout TextCursor
     ) {
         if record.version.isEmpty { return }
-        let i = remembered(record)
         place.add(.rulesVersion, literal: record.version, to: &output)
         place.open(.matched, to: &output)
+        if record.matched.isEmpty, record.steps.isEmpty { return output.append(words.noList) }
+        let i = remembered(record)
         output.append(rules.texts[i].matched)
         if record.steps.isEmpty { return }
         place.open(.steps, to: &output)
@@ -358,7 +359,7 @@ package struct RecordFormat: Sendable {
     }
 }
 
-/// Words that are in nearly all lines, each with its closing quotation mark.
+/// Words that are in nearly all lines, each with its closing quotation mark if it has one.
 final class LineWords: Sendable {
     let exchange = Fragment(#"exchange""#)
     let ok = Fragment(#"ok""#)
@@ -366,6 +367,8 @@ final class LineWords: Sendable {
     let get = Fragment(#"GET""#)
     let first = Fragment(#"first""#)
     let deliver = Fragment(#"deliver""#)
+    /// A list without elements.
+    let noList = Fragment("[]")
     private let http10 = Fragment(#"1.0""#)
     private let http11 = Fragment(#"1.1""#)
     private let http2 = Fragment(#"2""#)

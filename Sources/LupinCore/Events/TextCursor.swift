@@ -155,13 +155,19 @@ extension TextCursor {
 
     /// Appends an IPv4 address: at most 15 bytes.
     mutating func append(quad value: UInt32) {
-        append(decimal: UInt64(value &>> 24))
-        append(0x2E)
-        append(decimal: UInt64(value &>> 16 & 0xFF))
-        append(0x2E)
-        append(decimal: UInt64(value &>> 8 & 0xFF))
-        append(0x2E)
-        append(decimal: UInt64(value & 0xFF))
+        append(octet: value &>> 24, isLast: false)
+        append(octet: value &>> 16, isLast: false)
+        append(octet: value &>> 8, isLast: false)
+        append(octet: value, isLast: true)
+    }
+
+    /// Appends the lowest eight bits in decimal, and a dot behind all but the last of an address.
+    @inline(__always) private mutating func append(octet value: UInt32, isLast: Bool) {
+        let digits = fourDigits(UInt64(value & 0xFF))
+        let zeros = min(digits.trailingZeroBitCount &>> 3, 3)
+        // The dot is in the byte behind the four digits.
+        let text = (digits | 0x2E_3030_3030) &>> UInt64(zeros &* 8)
+        append(word: text, kept: (isLast ? 4 : 5) &- zeros)
     }
 }
 

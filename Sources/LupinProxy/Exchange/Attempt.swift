@@ -167,7 +167,8 @@ final class Attempt {
         if replay != nil { facts.isReplayable = isReplayable }
         if delay > .zero { facts.delayMicroseconds = delay.milliseconds * 1000 }
         facts.status = status
-        facts.error = error
+        // Nearly always nil, which need not be copied.
+        if let error { facts.error = error }
         facts.decision = decision
         facts.reason = reason
         if facts.cause != .first { facts.start = Int64(clamping: waitBegun &- exchangeBegun) }

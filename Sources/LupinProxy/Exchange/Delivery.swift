@@ -61,7 +61,7 @@ extension Exchange {
         if request.method == .head, plan?.responseEdits.isEmpty == false {
             body.contentLength = nil
         }
-        return stage(head, body)
+        return stage(consume head, body)
     }
 
     /// Begins the response for the client.

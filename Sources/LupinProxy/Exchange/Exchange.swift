@@ -133,13 +133,11 @@ final class Exchange: Rostered {
         logLevel = snapshot.logLevel
         begun = resources.loop.now
         self.bytesBefore = (bytesBefore, downstream.bytesSent)
-        record = ExchangeRecord(
-            id: resources.nextID(),
-            startMicroseconds: resources.wallNow,
-            mode: enclosure == nil ? .http : .intercept,
-            rulesVersion: snapshot.version,
-            headers: snapshot.headers
-        )
+        // Its members are set here: an initializer that took them would return a copy.
+        record = ExchangeRecord(id: resources.nextID(), startMicroseconds: resources.wallNow)
+        if enclosure != nil { record.mode = .intercept }
+        record.rules.version = snapshot.version
+        record.headers = snapshot.headers
         hasRequest = request != nil
     }
 

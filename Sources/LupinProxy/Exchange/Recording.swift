@@ -67,7 +67,8 @@ extension Exchange {
     func append(_ attempt: consuming AttemptRecord) {
         var attempts: [AttemptRecord] = []
         swap(&attempts, &self.attempts)
-        attempts.append(attempt)
+        // Nearly always the only one: then nothing has to grow.
+        if attempts.isEmpty { attempts = [attempt] } else { attempts.append(attempt) }
         swap(&attempts, &self.attempts)
     }
 
@@ -102,10 +103,10 @@ extension Exchange {
         }
         record.client.address = client.address
         record.client.port = client.port
-        record.client.program = client.program
-        record.client.pid = client.pid
-        record.client.isRedirected = client.isRedirected
-        record.client.user = client.user
+        if let program = client.program { record.client.program = program }
+        if let pid = client.pid { record.client.pid = pid }
+        if client.isRedirected { record.client.isRedirected = true }
+        if let user = client.user { record.client.user = user }
         record.reset = downstream.reset
         record.bytes.clientIn = downstream.bytesReceived &- bytesBefore.received
         record.bytes.clientOut = downstream.bytesSent &- bytesBefore.sent

@@ -220,6 +220,28 @@ struct RecordFormatTests {
         #expect(attempt["timing", "tls"]?.number == 9_223_372_036_854_775.807)
     }
 
+    @Test func `addresses of four bytes are written as four numbers`() throws {
+        var record = makeFullRecord()
+        for byte in UInt32(0)...255 {
+            let other = 255 - byte
+            record.client.address = .v4(byte << 24 | other << 16 | other << 8 | byte)
+            let address = try json(of: record)["client", "address"]?.string
+            #expect(address == "\(byte).\(other).\(other).\(byte)")
+        }
+    }
+
+    @Test func `a line of an exchange without rules has an empty list of them`() throws {
+        var record = makeFullRecord()
+        record.rules.matched = []
+        record.rules.steps = []
+        let rules = try #require(try json(of: record)["rules"])
+        #expect(rules["version"]?.string == "3f2a91c0")
+        #expect(rules["matched"]?.list?.isEmpty == true)
+        #expect(rules["steps"] == nil)
+        record.rules.steps = ["default accept"]
+        #expect(try json(of: record)["rules", "steps"]?.list?.count == 1)
+    }
+
     @Test func `what a format remembers changes no line`() {
         var format = RecordFormat(redactor: makeRedactor())
         // The same known names; other names of the same length, case and order apart.
