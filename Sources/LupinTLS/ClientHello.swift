@@ -147,14 +147,28 @@ extension ClientHello {
         if cursor.isAtEnd { return .hello(hello) }
         guard let all = cursor.vector(2, in: bytes), cursor.isAtEnd else { return .unreadable }
         var extensions = Cursor(all)
-        var seen: Set<Int> = []
+        var seen = SeenExtensions()
         while !extensions.isAtEnd {
             guard let type = extensions.number(2, in: bytes),
-                let content = extensions.vector(2, in: bytes), seen.insert(type).inserted,
+                let content = extensions.vector(2, in: bytes), seen.isNew(type),
                 hello.read(extension: type, at: content, of: bytes)
             else { return .unreadable }
         }
         return .hello(hello)
+    }
+
+    /// The types of extensions so far, a bit each: a set would hash every one of them, which is
+    /// half the price of a hello.
+    private struct SeenExtensions {
+        private var words = [UInt64](repeating: 0, count: 1 << 10)
+
+        /// Whether a type of 16 bits comes for the first time.
+        mutating func isNew(_ type: Int) -> Bool {
+            let bit = UInt64(1) << UInt64(type & 63)
+            if words[type >> 6] & bit != 0 { return false }
+            words[type >> 6] |= bit
+            return true
+        }
     }
 
     /// Parses an extension; returns false if it is one that matters and is malformed.
