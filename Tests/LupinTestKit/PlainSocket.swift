@@ -373,7 +373,9 @@ package final class PlainListener: Sendable {
 
     /// Sockets that are bound and don't listen, the latest last.
     private static let keepers = Mutex<[Int32]>([])
-    private static let keepersMax = 256
+    /// More than all tests that run at once close, as far as this process may have descriptors: on
+    /// a busy machine a test may come to its closed port only after hundreds of others.
+    private static let keepersMax = max(256, min(4096, sysconf(Int32(_SC_OPEN_MAX)) / 8))
 }
 
 extension SocketAddress {
