@@ -220,6 +220,7 @@ extension ProcessLookup {
     static let tableBytesMax = 16 << 20
     /// An IPv4 client with an IPv6 socket is in the second table.
     static let tablePaths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+
     /// The look-up of clients in the network of another process, all of which are on this machine.
     package static func asking(inNetworkOf process: Int32) -> Ask {
         let paths = ["/proc/\(process)/net/tcp", "/proc/\(process)/net/tcp6"]

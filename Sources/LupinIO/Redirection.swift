@@ -21,8 +21,8 @@ enum Redirection {
     /// Makes all addresses local, and leads connections to them to `streamPort`.
     ///
     /// - Returns: Whether IPv6 is led there, too; where the machine has none, it fails.
-    /// - Throws: The kernel's error: it has no nf_tables, or not for this user. Nothing has changed
-    ///   then.
+    /// - Throws: The kernel's error: it has no nf_tables, or not for this user. All connections but
+    ///   those to the loopback interface fail then.
     static func begin() throws(SystemError) -> Bool {
         try filters.send(to: REDIRECT_FILTERS)
         var first = NetlinkMessages()

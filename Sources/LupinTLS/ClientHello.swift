@@ -158,7 +158,7 @@ extension ClientHello {
     }
 
     /// The types of extensions so far, a bit each: a set would hash every one of them, which is
-    /// half the price of a hello.
+    /// two fifths of the price of a hello.
     private struct SeenExtensions {
         private var words = [UInt64](repeating: 0, count: 1 << 10)
 

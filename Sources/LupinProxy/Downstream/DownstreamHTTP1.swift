@@ -213,7 +213,8 @@ final class DownstreamHTTP1: Downstream {
 
     func begin(_ head: ResponseHead, _ body: ResponseBody) -> any BodySink {
         isCommitted = true
-        if let unspoken, method == .connect {
+        // Also a refusal before the request was looked at, such as of one connection too many.
+        if let unspoken {
             guard unspoken.showsResponse(head.status) else { return conceal(head, unspoken) }
         }
         let isBodiless = ResponseParser.hasNoBody(status: head.status, method: method)

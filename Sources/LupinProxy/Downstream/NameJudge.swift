@@ -8,10 +8,14 @@ struct TunnelRefusal {
     /// The TLS alert that tells the client (RFC 8446 §6); nil for a client that speaks no TLS.
     let alert: UInt8?
 
-    /// decode_error, handshake_failure and unrecognized_name.
+    /// decode_error, handshake_failure, unrecognized_name and access_denied.
     static let decodeError: UInt8 = 50
     private static let handshakeFailure: UInt8 = 40
     private static let unrecognizedName: UInt8 = 112
+    static let accessDenied: UInt8 = 49
+
+    /// A record with a fatal alert (RFC 8446 §6).
+    static func record(of alert: UInt8) -> [UInt8] { [21, 3, 3, 0, 2, 2, alert] }
 
     private init(_ origin: Origin, _ detail: String, alert: UInt8?) {
         error = LupinError(.tunnelNameDenied, host: origin.hostAndPort, detail: detail)

@@ -73,9 +73,8 @@ extension Exchange {
     private func end(with refusal: TunnelRefusal) async {
         let isOpen = download?.state != .finished
         guard let alert = refusal.alert, isOpen else { return endUnanswered(refusal.error) }
-        // A record with a fatal alert (RFC 8446 §6).
         let told = BodyRelay(
-            from: BytesBody([21, 3, 3, 0, 2, 2, alert]),
+            from: BytesBody(TunnelRefusal.record(of: alert)),
             to: downstream.openTunnel().sink,
             slot: slot
         )

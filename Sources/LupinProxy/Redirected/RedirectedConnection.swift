@@ -26,8 +26,7 @@ struct UnspokenConnect {
 
     /// What a client that speaks TLS is refused with; nil where it may speak anything.
     var alert: [UInt8]? {
-        // A record with the fatal alert access_denied (RFC 8446 §6).
-        port == 443 ? [21, 3, 3, 0, 2, 2, 49] : nil
+        port == 443 ? TunnelRefusal.record(of: TunnelRefusal.accessDenied) : nil
     }
 }
 
