@@ -130,6 +130,48 @@ static inline int confine_filter_calls(const struct sock_filter *_Nonnull steps,
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static const uint32_t CONFINE_CONNECT = SYS_connect;
+static const uint32_t CONFINE_ASK = SECCOMP_RET_USER_NOTIF;
+
+/// Applies a filter, and returns a descriptor at which the kernel asks before each system call for
+/// which that says CONFINE_ASK; EINVAL before Linux 5.0.
+static inline int confine_watch_calls(const struct sock_filter *_Nonnull steps, uint16_t count) {
+    struct sock_fprog program = {.len = count, .filter = (struct sock_filter *)steps};
+    return (int)syscall(
+        SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+/// Takes the next system call that waits for an answer.
+static inline int confine_next_call(int watch, struct seccomp_notif *_Nonnull call) {
+    memset(call, 0, sizeof *call);
+    return ioctl(watch, SECCOMP_IOCTL_NOTIF_RECV, call);
+}
+
+/// Whether a call still waits: its process has not ended, and no other one has its number.
+static inline int confine_is_waiting(int watch, uint64_t call) {
+    return ioctl(watch, SECCOMP_IOCTL_NOTIF_ID_VALID, &call);
+}
+
+/// Has the kernel do a call as if nobody had asked.
+static inline int confine_let_go_on(int watch, uint64_t call) {
+    struct seccomp_notif_resp answer = {.id = call, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    return ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/// The type of another process's socket, such as SOCK_STREAM; ENOSYS before Linux 5.6.
+static inline int confine_socket_type(int process, int fd) {
+    int type = -1;
+    socklen_t size = sizeof type;
+    int handle = (int)syscall(434 /* SYS_pidfd_open */, process, 0);
+    int copy = handle < 0 ? -1 : (int)syscall(438 /* SYS_pidfd_getfd */, handle, fd, 0);
+    if (copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size) < 0) type = -1;
+    int error = errno;
+    if (copy >= 0) close(copy);
+    if (handle >= 0) close(handle);
+    errno = error;
+    return type;
+}
+
 /// Turns the loopback interface on.
 static inline int confine_raise_loopback(void) {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

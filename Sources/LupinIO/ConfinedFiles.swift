@@ -6,14 +6,9 @@ import LupinCore
 /// What a confined command sees of the file system.
 package struct ConfinedView {
     /// Files and folders that appear empty.
-    private(set) var hidden: [String]
-    /// Whether names are asked of lupin, and not of the servers that this machine asks.
-    let asksLupinForNames: Bool
+    let hidden: [String]
 
-    package init(hidden: [String], asksLupinForNames: Bool) {
-        self.hidden = hidden
-        self.asksLupinForNames = asksLupinForNames
-    }
+    package init(hidden: [String]) { self.hidden = hidden }
 }
 
 extension Confinement {
@@ -38,7 +33,7 @@ extension Confinement {
         }
         try seal("/sys")
         try mountDevices()
-        if view.asksLupinForNames { try replaceResolverSettings() }
+        try replaceResolverSettings()
         let places = view.hidden.compactMap(resolved)
         for folder in ancestors(of: places) { try bind(folder, at: folder) }
         // What lies in a hidden folder is gone with it.
@@ -127,8 +122,7 @@ extension Confinement {
 
     // MARK: Names
 
-    /// There for a command whose every connection leads to lupin.
-    package static let resolverSettings = "/dev/.resolv.conf"
+    private static let resolverSettings = "/dev/.resolv.conf"
     private static let hosts = "/dev/.hosts"
 
     /// Has names asked of lupin as they are, since each one that is tried has an address there: a

@@ -9,11 +9,13 @@ extension Confinement {
     /// - Parameters:
     ///   - words: The program and its arguments.
     ///   - view: What it sees of the file system.
+    ///   - isWatched: Whether lupin, at the other end of `socket`, is told of its connections.
     ///   - complain: Prints why the command can't be run.
     /// - Returns: Its exit code: 126 or 127 if it can't be run, 128 plus the signal that ended it.
     package static func run(
         _ words: [String],
         seeing view: ConfinedView,
+        isWatched: Bool,
         complain: (String) -> Void
     ) -> Int32 {
         let directory = currentFolder()
@@ -25,7 +27,11 @@ extension Confinement {
             complain("cannot run \(words[0]): \(error.message)")
             return 126
         }
-        guard first == 0 else { return attend(first) }
+        guard first == 0 else {
+            // Else lupin would wait at its end as long as this process runs.
+            if isWatched { close(socket) }
+            return attend(first)
+        }
         // Without its outer half nobody would take the command's end.
         _ = confine_end_with_parent()
         do throws(ConfinementProblem) {
@@ -35,7 +41,8 @@ extension Confinement {
             exit(126)
         }
         let command = confine_fork()
-        if command == 0 { begin(words, before, complain) }
+        if command == 0 { begin(words, before, isWatched: isWatched, complain) }
+        if isWatched { close(socket) }
         exit(command < 0 ? 126 : attend(command))
     }
 
@@ -93,13 +100,18 @@ extension Confinement {
     private static func begin(
         _ words: [String],
         _ before: sigset_t,
+        isWatched: Bool,
         _ complain: (String) -> Void
     ) -> Never {
         do throws(ConfinementProblem) {
-            try disarm()
+            try disarm(keepingDescriptors: isWatched ? socket + 1 : socket)
         } catch {
             complain(error.message)
             exit(126)
+        }
+        if isWatched {
+            ConnectWatch.begin(tellingAt: socket)
+            close(socket)
         }
         var mask = before
         // Safety: the set is only read.
@@ -113,9 +125,12 @@ extension Confinement {
     }
 
     /// Gives up every privilege, for this process and all that it starts.
-    private static func disarm() throws(ConfinementProblem) {
+    ///
+    /// - Parameter count: How many of the first descriptors stay open.
+    /// - Throws: What could not be given up.
+    private static func disarm(keepingDescriptors count: Int32) throws(ConfinementProblem) {
         try attempt("descriptors") { () throws(SystemError) in
-            try SystemCall.check { confine_close_from(UInt32(socket)) }
+            try SystemCall.check { confine_close_from(UInt32(count)) }
         }
         try attempt("privileges") { () throws(SystemError) in
             try SystemCall.check { confine_disarm_root() }
@@ -126,52 +141,8 @@ extension Confinement {
             try SystemCall.check { confine_keep_unprivileged() }
         }
         try attempt("the filter of system calls") { () throws(SystemError) in
-            let steps = callFilter
-            // Safety: the steps outlive the call, which copies them.
-            try SystemCall.check {
-                unsafe steps.withUnsafeBufferPointer { steps in
-                    guard let base = steps.baseAddress else { return -1 }
-                    return unsafe confine_filter_calls(base, UInt16(steps.count))
-                }
-            }
+            try CallFilter.forbid()
         }
-    }
-
-    /// What namespaces don't keep in.
-    ///
-    /// Keys typed into the caller's terminal (TIOCSTI, TIOCLINUX), sockets of virtual machines,
-    /// which know no namespace, and io_uring, which is past any filter.
-    private static var callFilter: [sock_filter] {
-        let refuse = CONFINE_REFUSE | UInt32(EPERM)
-        let absent = CONFINE_REFUSE | UInt32(ENOSYS)
-        func step(_ code: UInt32, _ value: UInt32, yes: Int = 0, no: Int = 0) -> sock_filter {
-            confine_step(UInt16(code), UInt8(yes), UInt8(no), value)
-        }
-        let load = CONFINE_LOAD
-        let isEqual = CONFINE_IF_EQUAL
-        let result = CONFINE_RETURN
-        return [
-            step(load, CONFINE_CALL_MACHINE),
-            step(isEqual, CONFINE_MACHINE, yes: 1),
-            step(result, absent),
-            step(load, CONFINE_CALL_NUMBER),
-            // The x32 numbers of x86-64.
-            step(CONFINE_IF_AT_LEAST, 0x4000_0000, yes: 10),
-            step(isEqual, CONFINE_RING, yes: 9),
-            step(isEqual, CONFINE_SOCKET, yes: 2),
-            step(isEqual, CONFINE_IOCTL, yes: 4),
-            step(result, CONFINE_ALLOW),
-            // AF_VSOCK
-            step(load, CONFINE_CALL_FIRST),
-            step(isEqual, 40, yes: 5),
-            step(result, CONFINE_ALLOW),
-            step(load, CONFINE_CALL_SECOND),
-            step(isEqual, 0x5412, yes: 2),
-            step(isEqual, 0x541C, yes: 1, no: 2),
-            step(result, absent),
-            step(result, refuse),
-            step(result, CONFINE_ALLOW),
-        ]
     }
 
     private static func currentFolder() -> String {

@@ -12,32 +12,43 @@ package struct ConfinedSockets {
     private var names: [DatagramSocket] = []
 
     /// Opens them in this process's network, which must be new.
-    init(inNewNetwork: Void) throws(SystemError) {
-        let loopback = IPAddress.v4(0x7F00_0001)
+    init(inNewNetwork: Void, isRedirecting: Bool) throws(SystemError) {
         proxy = try ListeningSocket(
-            SocketAddress(address: loopback, port: Confinement.proxyPort)
+            SocketAddress(address: Self.loopback, port: Confinement.proxyPort)
         )
         // Opened before anything is led there. A machine without IPv6 has no such address.
-        try open(at: loopback)
-        if (try? open(at: .v6(high: 0, low: 1))) == nil { redirected = Array(redirected.prefix(1)) }
-        if (try? Redirection.begin()) == nil {
-            redirected = []
-            names = []
+        try openForAll(at: Self.loopback)
+        if (try? openForAll(at: .v6(high: 0, low: 1))) == nil {
+            redirected = Array(redirected.prefix(1))
         }
+        if !isRedirecting || (try? Redirection.begin()) == nil { try openForNames() }
     }
 
-    private mutating func open(at address: IPAddress) throws(SystemError) {
-        let streams = SocketAddress(address: address, port: Redirection.streamPort)
+    private static let loopback = IPAddress.v4(0x7F00_0001)
+
+    private mutating func openForAll(at address: IPAddress) throws(SystemError) {
+        let streams = SocketAddress(address: address, port: Confinement.redirectedPort)
         redirected.append(try ListeningSocket(streams))
         let names = SocketAddress(address: address, port: Redirection.namePort)
         self.names.append(try DatagramSocket(names))
+    }
+
+    /// Has names asked at their usual port, where nothing is led to lupin.
+    ///
+    /// So a program connects to an address that tells the name, though it does so in vain.
+    private mutating func openForNames() throws(SystemError) {
+        redirected = []
+        try? Redirection.addOwnAddress()
+        names = [try DatagramSocket(SocketAddress(address: Self.loopback, port: 53))]
     }
 
     /// Whether every connection of the command leads to lupin.
     package var isRedirecting: Bool { !redirected.isEmpty }
 
     /// Hands all to lupin and waits until it serves there.
-    /// - Returns: Whether it does; false if it has ended.
+    ///
+    /// Where connections fail, the socket to lupin stays open, for the watch on them.
+    /// - Returns: Whether it serves; false if it has ended.
     package func handOver() -> Bool {
         let socket = Confinement.socket
         var passed = [proxy.raw] + redirected.map(\.raw) + names.map(\.raw)
@@ -47,7 +58,7 @@ package struct ConfinedSockets {
         var answer: UInt8 = 0
         // Safety: read fills the one byte it is given.
         let count = SystemCall.value { unsafe Int(read(socket, &answer, 1)) }
-        close(socket)
+        if isRedirecting { close(socket) }
         proxy.close()
         for listener in redirected { listener.close() }
         return count == 1
@@ -60,7 +71,7 @@ package struct ReleasedSockets: Sendable {
     package private(set) var listeners: [PassedSocket] = []
     package private(set) var names: [DatagramSocket] = []
 
-    /// Whether every connection of the command leads to lupin.
+    /// Whether every connection of the command leads to lupin; else they fail.
     package var isRedirecting: Bool { listeners.count > 1 }
 
     /// The addresses at which redirected connections arrive.
@@ -112,15 +123,30 @@ package final class ConfinementSocket {
 
     /// The sockets that the process opened.
     ///
-    /// nil if the process ended before, having said why.
-    package func sockets(on loop: EventLoop) async throws(PassedSocketProblem) -> ReleasedSockets? {
-        let slot = ParkingSlot(on: loop)
-        defer { slot.retire() }
+    /// Call it and `watch` in a task of the slot's loop, with the same slot.
+    /// - Returns: nil if the process ended before, having said why.
+    package func sockets(
+        slot: ParkingSlot
+    ) async throws(PassedSocketProblem) -> ReleasedSockets? {
         do throws(SystemError) {
-            _ = try loop.register(watcher: slot, reading: own.raw)
+            _ = try slot.loop.register(watcher: slot, reading: own.raw)
         } catch {
             throw PassedSocketProblem(message: "no socket came: \(error.message)")
         }
+        guard let passed = await receive(slot) else { return nil }
+        return try ReleasedSockets(passed[...])
+    }
+
+    /// The watch on the command's connections, which begins with the command.
+    ///
+    /// - Returns: nil where the kernel has none, or if the process ended before.
+    package func watch(slot: ParkingSlot) async -> ConnectWatch? {
+        guard let raw = await receive(slot)?.first else { return nil }
+        return ConnectWatch(owning: Descriptor(owning: raw))
+    }
+
+    /// The descriptors that the process passes next; nil at its end.
+    private func receive(_ slot: ParkingSlot) async -> [Int32]? {
         while true {
             var (passed, count) = ([Int32](repeating: -1, count: 8), 0)
             // Safety: the list has room for the eight descriptors that the call writes at most.
@@ -129,8 +155,7 @@ package final class ConfinementSocket {
                 _ = await slot.park(for: .ready)
                 continue
             }
-            guard result == 1, count > 0 else { return nil }
-            return try ReleasedSockets(passed.prefix(count))
+            return result == 1 && count > 0 ? Array(passed.prefix(count)) : nil
         }
     }
 

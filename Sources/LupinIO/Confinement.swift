@@ -26,6 +26,8 @@ package enum Confinement {
     /// Nothing else has a port in a new network, and the kernel gives no client a port that high by
     /// itself.
     package static let proxyPort: UInt16 = 61_080
+    /// Where connections arrive that were for other addresses.
+    package static let redirectedPort: UInt16 = 61_081
     /// The descriptor of the socket to lupin, until the command begins.
     package static let socket: Int32 = 3
 
@@ -33,8 +35,10 @@ package enum Confinement {
     /// for the proxy there.
     ///
     /// Where the kernel has nf_tables for everybody, all other connections are led to lupin, too;
-    /// elsewhere they fail at once.
-    package static func enter() throws(ConfinementProblem) -> ConfinedSockets {
+    /// elsewhere, or unless `isRedirecting`, they fail at once.
+    package static func enter(
+        isRedirecting: Bool
+    ) throws(ConfinementProblem) -> ConfinedSockets {
         // Asked before: they are nobody's in a new user namespace.
         let (user, group) = (geteuid(), getegid())
         let namespaces =
@@ -51,7 +55,7 @@ package enum Confinement {
             try SystemCall.check { confine_raise_loopback() }
         }
         do throws(SystemError) {
-            return try ConfinedSockets(inNewNetwork: ())
+            return try ConfinedSockets(inNewNetwork: (), isRedirecting: isRedirecting)
         } catch {
             throw ConfinementProblem(step: "lupin's sockets", cause: error)
         }

@@ -80,6 +80,21 @@ enum ProcessFiles {
         unsafe access("/proc/\(process)/fd", R_OK | X_OK) == 0
     }
 
+    /// The name of a process's program, of which the kernel keeps 15 bytes; nil when it has ended.
+    static func program(of process: Int32) -> String? {
+        guard let content = content(of: "/proc/\(process)/comm", bytesMax: 256) else { return nil }
+        return String(decoding: content.last == 0x0A ? content.dropLast() : content, as: UTF8.self)
+    }
+
+    /// The process that a thread belongs to; nil when it has ended.
+    static func process(ofThread thread: UInt32) -> Int32? {
+        let key = "Tgid:\t"
+        let status = content(of: "/proc/\(thread)/status", bytesMax: 64 << 10) ?? []
+        let line = status.split(separator: 0x0A).first { $0.starts(with: key.utf8) }
+        let digits = Array(line?.dropFirst(key.utf8.count) ?? [])
+        return NumberReader.unsigned(digits.span).flatMap(Int32.init(exactly:))
+    }
+
     /// The user a process acts as; nil when it has ended.
     static func user(of process: Int32) -> UInt32? {
         var status = stat()

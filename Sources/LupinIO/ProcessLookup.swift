@@ -272,7 +272,7 @@ extension ProcessLookup {
         for process in candidates(user: socket.uid) {
             guard SystemCall.monotonicMicroseconds() < expiry else { return nil }
             guard holds(socket.inode, process) else { continue }
-            return name(of: process).map { Owner(program: $0, pid: process) }
+            return ProcessFiles.program(of: process).map { Owner(program: $0, pid: process) }
         }
         return nil
     }
@@ -353,12 +353,5 @@ extension ProcessLookup {
         case .unavailable, nil: found = socket(peer, local)?.inode
         }
         return found == 0 ? nil : found
-    }
-
-    private static func name(of process: Int32) -> String? {
-        guard let content = ProcessFiles.content(of: "/proc/\(process)/comm", bytesMax: 256) else {
-            return nil
-        }
-        return String(decoding: content.last == 0x0A ? content.dropLast() : content, as: UTF8.self)
     }
 }

@@ -5,8 +5,6 @@ import LupinCore
 
 /// The network of a confined command, in which every address is its own.
 enum Redirection {
-    /// Where connections arrive that were for other addresses.
-    static let streamPort: UInt16 = 61_081
     /// Where all questions for the addresses of names arrive.
     static let namePort: UInt16 = 61_053
 
@@ -18,25 +16,29 @@ enum Redirection {
     /// The loopback interface is the first one of every network.
     private static let loopback: UInt32 = 1
 
-    /// Makes all addresses local, and leads connections to them to `streamPort`.
+    /// Makes all addresses local, and leads connections to them to `Confinement.redirectedPort`.
     ///
     /// - Returns: Whether IPv6 is led there, too; where the machine has none, it fails.
     /// - Throws: The kernel's error: it has no nf_tables, or not for this user. All connections but
     ///   those to the loopback interface fail then.
     static func begin() throws(SystemError) -> Bool {
         try filters.send(to: REDIRECT_FILTERS)
-        var first = NetlinkMessages()
+        try addOwnAddress()
+        // Clients appear to come from the loopback interface then, which they do.
+        try route(AF_INET, source: [127, 0, 0, 1])
+        return (try? route(AF_INET6, source: nil)) != nil
+    }
+
+    static func addOwnAddress() throws(SystemError) {
+        var message = NetlinkMessages()
         // struct ifaddrmsg: family, prefix, flags, scope, interface.
-        first.append(
+        message.append(
             REDIRECT_NEW_ADDRESS,
             REDIRECT_REQUEST | REDIRECT_CREATE | REDIRECT_ACKNOWLEDGE,
             [UInt8(truncatingIfNeeded: AF_INET), 32, 0, REDIRECT_SCOPE_HOST]
                 + NetlinkMessages.native(loopback)
         ) { $0.add(REDIRECT_ADDRESS_LOCAL, ownAddress) }
-        try first.send(to: REDIRECT_ROUTES)
-        // Clients appear to come from the loopback interface then, which they do.
-        try route(AF_INET, source: [127, 0, 0, 1])
-        return (try? route(AF_INET6, source: nil)) != nil
+        try message.send(to: REDIRECT_ROUTES)
     }
 
     /// Makes every address of a family one of this machine's own.
@@ -103,7 +105,7 @@ enum Redirection {
         }
         messages.rule(isLast: true) {
             $0.demand(meta: REDIRECT_META_TRANSPORT, [6])
-            $0.redirect(to: streamPort)
+            $0.redirect(to: Confinement.redirectedPort)
         }
         messages.append(REDIRECT_BATCH_END, REDIRECT_REQUEST, subsystem)
         return messages

@@ -8,9 +8,12 @@ import LupinProxy
 struct ChildConfinement: Sendable {
     /// Files and folders that appear empty to it.
     private let hidden: [String]
+    /// Whether connections that ignore the proxy variables are led to lupin where that is possible.
+    private let isRedirecting: Bool
 
     /// Hides all that lupin reads and keeps, and the given paths.
-    init(_ configuration: Configuration, hiding others: [String]) {
+    init(_ configuration: Configuration, hiding others: [String], isRedirecting: Bool) {
+        self.isRedirecting = isRedirecting
         let environment = LocatedRules.environment
         let settings = configuration.settings
         var paths = others + configuration.filesRead
@@ -50,7 +53,8 @@ struct ChildConfinement: Sendable {
         let words = [launch.program] + launch.arguments
         launch.program = "/proc/self/exe"
         launch.arguments =
-            [ConfinedCommand.name] + hidden.flatMap { ["--hide", $0] } + ["--"] + words
+            [ConfinedCommand.name] + hidden.flatMap { ["--hide", $0] }
+            + (isRedirecting ? [] : ["--no-redirect"]) + ["--"] + words
         launch.passedDescriptor = socket.otherEnd
         return socket
     }
@@ -91,6 +95,9 @@ struct ConfinedCommand: ParsableCommand {
     @Option(parsing: .unconditionalSingleValue)
     var hide: [String] = []
 
+    @Flag
+    var noRedirect = false
+
     @Argument(parsing: .captureForPassthrough)
     var command: [String]
 
@@ -99,16 +106,19 @@ struct ConfinedCommand: ParsableCommand {
         guard !words.isEmpty else { throw ExitCode.failure }
         let sockets: ConfinedSockets
         do throws(ConfinementProblem) {
-            sockets = try Confinement.enter()
+            sockets = try Confinement.enter(isRedirecting: !noRedirect)
         } catch {
             StandardError.print("lupin: error: \(error.message)")
             throw ExitCode(126)
         }
         // Without an answer lupin has ended, or has said why it does not serve.
         guard sockets.handOver() else { throw ExitCode.failure }
-        let view = ConfinedView(hidden: hide, asksLupinForNames: sockets.isRedirecting)
         throw ExitCode(
-            Confinement.run(words, seeing: view) { StandardError.print("lupin: error: \($0)") }
+            Confinement.run(
+                words,
+                seeing: ConfinedView(hidden: hide),
+                isWatched: !sockets.isRedirecting
+            ) { StandardError.print("lupin: error: \($0)") }
         )
     }
 }

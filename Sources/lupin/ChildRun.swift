@@ -171,8 +171,10 @@ struct ChildRun: Sendable {
         on loop: EventLoop
     ) async -> ConfinedService? {
         confined.closeOtherEnd()
+        let slot = ParkingSlot(on: loop)
+        defer { slot.retire() }
         do {
-            guard let sockets = try await confined.sockets(on: loop) else { return nil }
+            guard let sockets = try await confined.sockets(slot: slot) else { return nil }
             let clients = ConfinedClients(sockets, of: child)
             let proxy = try await makeProxy(
                 configuration.confined(at: sockets.redirected),
@@ -180,6 +182,9 @@ struct ChildRun: Sendable {
             )
             let service = ConfinedService(proxy, clients, sockets.names, on: loop)
             confined.answer()
+            if !sockets.isRedirecting, let watch = await confined.watch(slot: slot) {
+                service.watch(watch)
+            }
             return service
         } catch let problem as PassedSocketProblem {
             _ = failure(problem.message)

@@ -6,14 +6,13 @@ import LupinProxy
 /// Who the clients of a confined command's proxy are, and where they come in.
 struct ConfinedClients {
     let passed: PassedListeners
-    /// nil where all other connections fail.
-    let redirected: Redirected?
+    let redirected: Redirected
     /// Looks programs up in their own network.
     let identify: ProcessLookup.Ask
 
     init(_ sockets: ReleasedSockets, of child: ChildProcess) {
         passed = PassedListeners(sockets.listeners)
-        redirected = sockets.isRedirecting ? Redirected(sockets.redirected) : nil
+        redirected = Redirected(sockets.redirected)
         identify = ProcessLookup.asking(inNetworkOf: child.identifier)
     }
 }
@@ -21,7 +20,8 @@ struct ConfinedClients {
 /// The services of one confined command.
 final class ConfinedService {
     private let proxy: Proxy
-    private let redirected: Redirected?
+    private let redirected: Redirected
+    private let loop: EventLoop
     private var slots: [ParkingSlot] = []
 
     /// Begins to answer questions for names; the proxy serves already.
@@ -32,17 +32,34 @@ final class ConfinedService {
         on loop: EventLoop
     ) {
         self.proxy = proxy
+        self.loop = loop
         redirected = clients.redirected
-        guard let redirected else { return }
+        let known = redirected.names
         for socket in names {
-            let slot = ParkingSlot(on: loop)
-            slots.append(slot)
-            let local = LoopLocal(slot, of: loop.executor)
-            Task.immediate(executorPreference: loop.executor) {
-                // Without a watch on the socket no name has an address, and lupin is used by name.
-                try? await NameService(redirected.names).serve(socket, slot: local.value)
-                local.value.retire()
+            // Without a watch on the socket no name has an address, and lupin is used by name.
+            begin { try? await NameService(known).serve(socket, slot: $0) }
+        }
+    }
+
+    /// Notes which connections the command begins, where they fail.
+    func watch(_ connections: ConnectWatch) {
+        let redirected = redirected
+        // Without answers of lupin the kernel refuses all connections.
+        begin { slot in
+            try? await connections.serve(slot: slot) { program, target in
+                redirected.note(program, redirected.target(of: target))
             }
+        }
+    }
+
+    private func begin(_ work: @escaping (ParkingSlot) async -> Void) {
+        let slot = ParkingSlot(on: loop)
+        slots.append(slot)
+        let local = LoopLocal((slot, work), of: loop.executor)
+        Task.immediate(executorPreference: loop.executor) {
+            let (slot, work) = local.value
+            await work(slot)
+            slot.retire()
         }
     }
 
@@ -50,8 +67,10 @@ final class ConfinedService {
     func end() async {
         for slot in slots { slot.wake(.cut) }
         await proxy.stop()
-        guard let seen = redirected?.seen, !seen.pairs.isEmpty else { return }
-        StandardError.print("lupin: these ignored the proxy variables, and were led to lupin:")
+        let seen = redirected.seen
+        guard !seen.pairs.isEmpty else { return }
+        let end = redirected.addresses.isEmpty ? "could not connect" : "were led to lupin"
+        StandardError.print("lupin: these ignored the proxy variables, and \(end):")
         for pair in seen.pairs {
             StandardError.print("  \(LogText.plain(pair.program)) to \(LogText.plain(pair.target))")
         }

@@ -12,7 +12,10 @@ enum DoctorConfinement {
         let rules = "\(folder)/none.yaml"
         try WholeFile.write(Array("lupin: 1\n".utf8), to: rules)
         let words = ["exec", "--confine", "--rules", rules, "--log", "\(folder)/confined", "--"]
-        let script = "test -e \(Confinement.resolverSettings) || exit \(failsPastProxy)"
+        // Its own sockets say whether one is there for other connections.
+        let port = String(Confinement.redirectedPort, radix: 16, uppercase: true)
+        let table = "$(cat /proc/net/tcp)"
+        let script = "case \(table) in *:\(port)\\ *);; *) exit \(failsPastProxy);; esac"
         return ChildLaunch(
             "/proc/self/exe",
             words + ["sh", "-c", script],

@@ -52,8 +52,9 @@ struct ExecCommand: ParsableCommand {
 
             With --confine, the command can reach nothing but a proxy of its own: it runs with \
             another network, other processes and without lupin's files. Where the kernel allows \
-            it, connections that ignore the proxy variables lead to that proxy, too; see lupin \
-            help confinement.
+            it, connections that ignore the proxy variables lead to that proxy, too; elsewhere, \
+            and with --no-redirect, they fail. Either way lupin says at the end which programs \
+            made some; see lupin help confinement.
 
               lupin exec --confine --rules ci.yaml -- npm ci
 
@@ -96,6 +97,9 @@ struct ExecCommand: ParsableCommand {
     )
     var hide: [String] = []
 
+    @Flag(help: "Let connections that ignore the proxy variables fail, with --confine.")
+    var noRedirect = false
+
     @Flag(help: "Send everything through lupin, also requests to this machine.")
     var all = false
 
@@ -118,6 +122,7 @@ struct ExecCommand: ParsableCommand {
             throw ValidationError("--confine starts a proxy; --proxy uses another")
         }
         if !hide.isEmpty, !confine { throw ValidationError("--hide goes with --confine") }
+        if noRedirect, !confine { throw ValidationError("--no-redirect goes with --confine") }
         for path in hide where !PublicFile.exists(path) {
             throw ValidationError("--hide: there is no \(path)")
         }
@@ -263,7 +268,11 @@ struct ExecCommand: ParsableCommand {
     private func end(_ run: ChildRun) throws {
         var confined = run
         if confine {
-            confined.confinement = ChildConfinement(run.configuration, hiding: hide)
+            confined.confinement = ChildConfinement(
+                run.configuration,
+                hiding: hide,
+                isRedirecting: !noRedirect
+            )
         }
         let whole = confined
         let code = try ControlLoop.run { await whole.run(on: $0) }

@@ -16,6 +16,7 @@ package struct RecordedEnd: Sendable {
     package var lines: [String] {
         var lines = [summary]
         lines += bypass
+        lines += redirection
         lines += (record[field: .redirects]?.list ?? []).map { redirect in
             let status = redirect["status"]?.count ?? 0
             return "followed \(status) to \(redirect["location"]?.string ?? "")"
@@ -70,6 +71,11 @@ package struct RecordedEnd: Sendable {
             "rules bypassed until \(until): the client had refused lupin's certificate (\(cause))",
             "  let it trust the CA (lupin ca install), or run it by lupin exec",
         ]
+    }
+
+    private var redirection: [String] {
+        guard record[field: .redirected]?.bool == true else { return [] }
+        return ["the client ignored the proxy variables, and was led to lupin"]
     }
 
     private static func lines(_ attempt: JSONValue, _ number: Int) -> [String] {

@@ -230,6 +230,8 @@ struct RecordedEndTests {
             tunnel[1] == "rules bypassed until 2026-11-20T22:41:07.123456Z: the client had refused "
                 + "lupin's certificate (unknown_ca)"
         )
+        let redirected = try lines { $0.client.isRedirected = true }
+        #expect(redirected[1] == "the client ignored the proxy variables, and was led to lupin")
         let standIns = try lines { record in
             record.note(exchangedStandIn: "github")
             record.note(standInElsewhere: "nexus")

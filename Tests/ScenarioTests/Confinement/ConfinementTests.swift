@@ -64,9 +64,14 @@ struct ConfinementTests {
         return folder
     }
 
-    private func confined(_ words: [String], in folder: Folder) throws -> Lupin.Result {
+    private func confined(
+        _ words: [String],
+        in folder: Folder,
+        options: [String] = []
+    ) throws -> Lupin.Result {
         let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "\(folder.path)/log"]
-        return try Lupin.run(["exec", "--confine"] + rules + ["--"] + words, in: folder.path)
+        let all = ["exec", "--confine"] + rules + options
+        return try Lupin.run(all + ["--"] + words, in: folder.path)
     }
 
     private static let python = "/usr/bin/python3"
@@ -75,8 +80,8 @@ struct ConfinementTests {
         FileManager.default.isExecutableFile(atPath: program)
     }
 
-    @Test(.enabled(if: has(python)))
-    func `an adversary gets no byte out and no secret in`() throws {
+    @Test(.enabled(if: has(python)), arguments: [[], ["--no-redirect"]])
+    func `an adversary gets no byte out and no secret in`(_ options: [String]) throws {
         // Redirects to what its query says.
         let origin = try ScriptedOrigin { connection in
             while let request = try connection.nextRequest() {
@@ -95,7 +100,8 @@ struct ConfinementTests {
         let json = try JSONSerialization.data(withJSONObject: facts)
         let result = try confined(
             [Self.python, "-c", Adversary.script, String(decoding: json, as: UTF8.self)],
-            in: folder
+            in: folder,
+            options: options
         )
         let lines = result.output.split(separator: "\n")
         #expect(result.code == 0, "\(result.errors)")

@@ -19,7 +19,8 @@ private enum RedirectingPlace {
         let arguments = [
             "exec", "--confine", "--rules", rules, "--log", "\(folder.path)/log", "--",
         ]
-        let words = ["test", "-e", Confinement.resolverSettings]
+        let port = String(Confinement.redirectedPort, radix: 16, uppercase: true)
+        let words = ["grep", "-q", ":\(port) ", "/proc/net/tcp"]
         return isWritten && (try? Lupin.run(arguments + words))?.code == 0
     }()
 }
@@ -28,10 +29,18 @@ private enum RedirectingPlace {
 struct RedirectionTests {
     static let python = "/usr/bin/python3"
 
-    /// What a script in Python says in a confined command that knows of no proxy, and its record.
     private func run(
         _ script: String,
         rules: String = ""
+    ) throws -> (result: Lupin.Result, log: String) {
+        try Self.run(script, rules: rules)
+    }
+
+    /// What a script in Python says in a confined command that knows of no proxy, and its record.
+    static func run(
+        _ script: String,
+        rules: String = "",
+        options: [String] = []
     ) throws -> (result: Lupin.Result, log: String) {
         let folder = try Folder()
         let file = """
@@ -48,9 +57,10 @@ struct RedirectionTests {
             """
         try file.write(toFile: "\(folder.path)/lupin.yaml", atomically: true, encoding: .utf8)
         let log = "\(folder.path)/log"
-        let options = ["--confine", "--rules", "\(folder.path)/lupin.yaml", "--log", log, "--"]
+        let all = ["--confine", "--rules", "\(folder.path)/lupin.yaml", "--log", log] + options
         let head = """
-            import os, socket, ssl, urllib.request
+            import os, socket, ssl, threading, urllib.request
+            proxies = urllib.request.getproxies()
             for name in list(os.environ):
                 if name.lower().endswith("_proxy"): del os.environ[name]
             def get(url):
@@ -58,7 +68,7 @@ struct RedirectionTests {
                 except Exception as error: print(error)
 
             """
-        let result = try Lupin.run(["exec"] + options + [Self.python, "-c", head + script])
+        let result = try Lupin.run(["exec"] + all + ["--", Self.python, "-c", head + script])
         return (result, (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
     }
 
