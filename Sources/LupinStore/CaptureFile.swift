@@ -11,7 +11,7 @@ package final class CaptureFile: Sendable {
     private let lock: OpenFile
 
     /// Another format is deleted, not converted: captures are for days.
-    private static let version: Int64 = 2
+    private static let version: Int64 = 3
     private static let name = "exchanges.sqlite"
 
     /// Opens the file in `folder`, which is made where it is missing, readable by its owner alone.
@@ -105,12 +105,14 @@ package final class CaptureFile: Sendable {
     /// Rows are only added at the end of their tables: an index over random IDs would touch as many
     /// pages as there are exchanges, so `known` lists the IDs of each batch (`KnownIDs`).
     ///
+    /// No number is given twice, whatever is deleted: `numbered` has the last one, which is changed
+    /// once a batch (AUTOINCREMENT would change it for every row).
     /// An exchange under way has no line; there are few of these, so their index is small.
     /// The `key` of a body is `8 * exchange + side`; what is short stands in `content`, the rest in
     /// pieces.
     private static let schema = """
         CREATE TABLE exchange (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            number INTEGER PRIMARY KEY,
             id TEXT NOT NULL,
             start INTEGER NOT NULL,
             host TEXT NOT NULL,
@@ -121,6 +123,10 @@ package final class CaptureFile: Sendable {
             line BLOB NOT NULL,
             heads BLOB NOT NULL
         );
+        CREATE TABLE numbered (
+            last INTEGER NOT NULL
+        );
+        INSERT INTO numbered (last) VALUES (0);
         CREATE TABLE known (
             last INTEGER NOT NULL,
             ids BLOB NOT NULL
@@ -159,7 +165,7 @@ package final class CaptureFile: Sendable {
             marked INTEGER NOT NULL,
             comment TEXT NOT NULL
         ) WITHOUT ROWID;
-        PRAGMA user_version = 2;
+        PRAGMA user_version = 3;
         """
 
     /// The keys of an exchange's bodies.

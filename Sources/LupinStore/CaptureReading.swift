@@ -14,8 +14,7 @@ extension CaptureFile {
     /// The largest number ever given to an exchange.
     package func lastNumber() throws(DiskProblem) -> Int64 {
         try read { db in
-            let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'exchange'"
-            let last = try db.number(sql) ?? 0
+            let last = try db.number("SELECT last FROM numbered") ?? 0
             guard last >= 0, last < Int64.max / 2 else { throw DiskProblem.damaged }
             return last
         }

@@ -4,29 +4,24 @@ extension CaptureFile {
     /// Makes the changes in one transaction.
     package func write(_ batch: CaptureBatch) throws(DiskProblem) {
         try write { db in
-            for exchange in batch.exchanges { try Self.put(exchange, in: db) }
-            if let known = KnownIDs(of: batch.exchanges) { try Self.put(known, in: db) }
+            try Self.put(batch.exchanges, in: db)
             for (exchange, side) in batch.restarts {
                 try db.run(
                     "DELETE FROM piece WHERE exchange = ? AND side = ?",
                     [exchange, side]
                 )
             }
-            for (exchange, body) in batch.bodies { try Self.put(body, of: exchange, in: db) }
-            for piece in batch.pieces {
-                try db.run(
-                    "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)",
-                    [piece.exchange, piece.side, piece.number, piece.content]
-                )
-            }
-            for (exchange, message) in batch.messages {
-                try Self.put(message, of: exchange, in: db)
-            }
+            try Self.put(batch.bodies, in: db)
+            try db.run(
+                "INSERT INTO piece (exchange, side, number, content) VALUES (?, ?, ?, ?)",
+                forEach: batch.pieces
+            ) { [$0.exchange, $0.side, $0.number, $0.content] }
+            try Self.put(batch.messages, in: db)
             for exchange in batch.forgotten { try Self.delete(exchange, in: db) }
         }
     }
 
-    private static func put(_ exchange: CapturedExchange, in db: Database) throws {
+    private static func put(_ exchanges: [CapturedExchange], in db: Database) throws {
         try db.run(
             """
             INSERT INTO exchange
@@ -37,21 +32,20 @@ extension CaptureFile {
             duration = excluded.duration, ended = excluded.ended, line = excluded.line,
             heads = excluded.heads
             """,
+            forEach: exchanges
+        ) {
             [
-                exchange.number, exchange.id, exchange.start, exchange.host, exchange.method,
-                exchange.status, exchange.duration, !exchange.line.isEmpty, exchange.line,
-                exchange.heads,
+                $0.number, $0.id, $0.start, $0.host, $0.method, $0.status, $0.duration,
+                !$0.line.isEmpty, $0.line, $0.heads,
             ]
-        )
-    }
-
-    private static func put(_ known: KnownIDs, in db: Database) throws {
+        }
+        guard let known = KnownIDs(of: exchanges) else { return }
         try db.run("INSERT INTO known (last, ids) VALUES (?, ?)", [known.last, known.bytes])
+        try db.run("UPDATE numbered SET last = max(last, ?)", [known.last])
     }
 
     private static func put(
-        _ body: CapturedBody,
-        of exchange: Int64,
+        _ bodies: [(exchange: Int64, body: CapturedBody)],
         in db: Database
     ) throws {
         try db.run(
@@ -60,16 +54,17 @@ extension CaptureFile {
             (key, bytes, kept, truncated, type, coding, withheld, content)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
+            forEach: bodies
+        ) { exchange, body in
             [
                 bodyKey(of: exchange, body.side), body.bytes, body.kept, body.truncated,
                 body.type, body.coding, body.withheld, body.content,
             ]
-        )
+        }
     }
 
     private static func put(
-        _ message: CapturedMessage,
-        of exchange: Int64,
+        _ messages: [(exchange: Int64, message: CapturedMessage)],
         in db: Database
     ) throws {
         try db.run(
@@ -78,11 +73,13 @@ extension CaptureFile {
             (exchange, number, time, from_client, kind, bytes, truncated, content)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
+            forEach: messages
+        ) { exchange, message in
             [
                 exchange, message.number, message.time, message.isFromClient, message.kind,
                 message.bytes, message.isTruncated, message.content,
             ]
-        )
+        }
     }
 
     /// Sets the note about an exchange; an empty one is deleted.

@@ -73,16 +73,37 @@ package final class Database {
         try forEach(sql, values) { _ in true }
     }
 
+    /// Runs a statement that has no rows once for each element, with what `values` makes of it.
+    func run<Element>(
+        _ sql: String,
+        forEach elements: [Element],
+        _ values: (Element) -> [any DatabaseValue]
+    ) throws {
+        if elements.isEmpty { return }
+        let statement = try statement(sql)
+        for element in elements { try run(statement, sql, values(element)) { _ in true } }
+    }
+
     /// Passes the rows of a statement to `body` until it returns false.
     func forEach(
         _ sql: String,
         _ values: [any DatabaseValue] = [],
         _ body: (Row) throws -> Bool
     ) throws {
-        let statement = try statement(sql)
+        try run(statement(sql), sql, values, body)
+    }
+
+    private func run(
+        _ statement: Statement,
+        _ sql: String,
+        _ values: [any DatabaseValue],
+        _ body: (Row) throws -> Bool
+    ) throws {
         defer { statement.reset() }
-        for (index, value) in values.enumerated() {
-            let code = value.bind(to: statement, at: Int32(truncatingIfNeeded: index + 1))
+        var place: Int32 = 0
+        for value in values {
+            place += 1
+            let code = value.bind(to: statement, at: place)
             guard code == SQLITE_OK else { throw failure(code, sql) }
         }
         while true {

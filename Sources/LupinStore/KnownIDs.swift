@@ -31,8 +31,10 @@ struct KnownIDs {
     }
 
     private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
-        for shift in stride(from: 0, to: 64, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+        bytes.append(addingCapacity: 8) { output in
+            for i in 0..<8 as Range<UInt64> {
+                output.append(UInt8(truncatingIfNeeded: value &>> (8 &* i)))
+            }
         }
     }
 
@@ -44,10 +46,13 @@ struct KnownIDs {
 
         /// nil where a digit is none; of more than 16 digits the first 16 are compared.
         init?(_ digits: String) {
+            let digits = digits.utf8Span.span
             // Digits of one byte each: the shift below goes by their number.
-            guard digits.utf8.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) else { return nil }
-            let first = digits.prefix(16)
-            let unused = UInt64(64 - 4 * first.utf8.count)
+            for i in digits.indices where digits[i] &- 0x30 >= 10 && digits[i] &- 0x61 >= 6 {
+                return nil
+            }
+            let first = digits.extracting(first: 16)
+            let unused = UInt64(64 - 4 * first.count)
             mask = UInt64.max << unused
             if first.isEmpty {
                 value = 0

@@ -27,6 +27,9 @@ package enum CapturedSide: Int, Sendable, CaseIterable {
     }
 }
 
+/// A value for each message of an exchange, by the side's raw value.
+package typealias BySide<Value> = InlineArray<4, Value>
+
 /// Why a captured body is not whole; the raw value is the word of the admin interface.
 package enum CaptureLoss: String, Sendable {
     /// It is longer than `capture.bodies`.

@@ -36,7 +36,7 @@ package struct MemberRedaction: Sendable {
     func findings(in text: Span<UInt8>, isStart: Bool) -> [Finding] {
         var findings: [Finding] = []
         if isStart, let first = formField(in: text, from: 0) { findings.append(first) }
-        var i = findings.last?.value.upperBound ?? 0
+        var i = text.nameMark(from: findings.last?.value.upperBound ?? 0)
         while i < text.count {
             switch text[i] {
             case 0x22:
@@ -57,7 +57,7 @@ package struct MemberRedaction: Sendable {
                 }
             default: break
             }
-            i += 1
+            i = text.nameMark(from: i + 1)
         }
         return findings
     }
@@ -163,6 +163,22 @@ package struct MemberRedaction: Sendable {
             }
         }
         return false
+    }
+}
+
+extension Span<UInt8> {
+    /// The first place from `start` on that may hold one of `"\\&?`, or `count`: before a name.
+    fileprivate func nameMark(from start: Int) -> Int {
+        var i = start
+        while count &- i >= 8 {
+            let word = word(at: i)
+            let marks =
+                (word | 0x0404_0404_0404_0404).marks(of: 0x26)
+                | word.marks(of: 0x5C) | word.marks(of: 0x3F)
+            if marks != 0 { return i &+ marks.firstMark }
+            i &+= 8
+        }
+        return i
     }
 }
 

@@ -10,6 +10,9 @@ package struct JSONLine: Sendable {
 
     package init() {}
 
+    /// With room for `capacity` bytes, which may become more.
+    package init(capacity: Int) { bytes.reserveCapacity(capacity) }
+
     /// Opens the object of a line, or one in a list.
     package mutating func openObject() {
         comma()
@@ -93,6 +96,16 @@ package struct JSONLine: Sendable {
 
     /// Appends a string to the open list, or as the value of the key just written.
     package mutating func element(_ text: Span<UInt8>) {
+        if LogText.isPlain(text) {
+            let needsComma = needsComma
+            bytes.append(addingCapacity: text.count + 3) { output in
+                if needsComma { output.append(0x2C) }
+                output.append(0x22)
+                output.append(copying: text)
+                output.append(0x22)
+            }
+            return
+        }
         comma()
         bytes.append(0x22)
         LogText.append(text, as: .json, to: &bytes)

@@ -10,13 +10,17 @@ package struct NameSet: Sendable {
         let bytes: [UInt8]
         /// The length of the shortest name that matches.
         let least: Int
+        /// The byte with which a name must end; nil where it may be any.
+        let last: UInt8?
     }
 
     package init(_ names: [String]) {
         for name in names {
             let bytes = name.utf8.map(\.asciiLowercased)
             guard !bytes.contains(0x2A) else {
-                globs.append(Glob(bytes: bytes, least: bytes.count { $0 != 0x2A }))
+                let last = bytes.last == 0x2A ? nil : bytes.last
+                let least = bytes.count { $0 != 0x2A }
+                globs.append(Glob(bytes: bytes, least: least, last: last))
                 continue
             }
             while byLength.count <= bytes.count { byLength.append([]) }
@@ -31,9 +35,10 @@ package struct NameSet: Sendable {
                 return true
             }
         }
-        for glob in globs
-        where name.count >= glob.least && NameSet.matches(glob.bytes.span, name) {
-            return true
+        guard !name.isEmpty else { return globs.contains { $0.least == 0 } }
+        let end = name[name.count - 1].asciiLowercased
+        for glob in globs where name.count >= glob.least && glob.last ?? end == end {
+            if NameSet.matches(glob.bytes.span, name) { return true }
         }
         return false
     }

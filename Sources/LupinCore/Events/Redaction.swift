@@ -25,6 +25,8 @@ package struct Redactor: Sendable {
     ]
 
     private let fields: NameSet
+    /// Of the names that lupin knows, those whose values are hidden.
+    private let knownFields: FieldNameSet
     private let urls: URLRedaction
     private let digest: Digest
     private let isOff: Bool
@@ -42,7 +44,11 @@ package struct Redactor: Sendable {
         isOff: Bool = false,
         digest: @escaping Digest
     ) {
-        fields = NameSet(Redactor.hiddenFields + settings.headers)
+        let fields = NameSet(Redactor.hiddenFields + settings.headers)
+        self.fields = fields
+        knownFields = FieldName.allCases.reduce(FieldNameSet()) { set, name in
+            fields.contains(name.spelling.utf8Span.span) ? set.with(name) : set
+        }
         urls = URLRedaction(parameters: NameSet(Redactor.hiddenParameters + settings.query))
         self.digest = digest
         self.isOff = isOff
@@ -62,6 +68,11 @@ package struct Redactor: Sendable {
 
     /// Whether the values of the field called `name` are hidden.
     package func hides(field name: Span<UInt8>) -> Bool { !isOff && fields.contains(name) }
+
+    /// The same, for a name of a parsed head.
+    package func hides(field name: Span<UInt8>, known: FieldName) -> Bool {
+        known == .other ? hides(field: name) : !isOff && knownFields.contains(known)
+    }
 
     /// Returns `REDACTED.hhhh` for a value.
     package func mark(for value: Span<UInt8>) -> [UInt8] {

@@ -12,6 +12,15 @@ struct ExchangeHeads: Sendable {
     /// As the client got it.
     var response: ResponseHead?
 
+    /// How many bytes `add` appends, about.
+    var size: Int {
+        let fields = [request?.fields, sent?.fields, received?.fields, response?.fields]
+        return fields.reduce(256) { sum, fields in
+            guard let fields else { return sum }
+            return sum + 64 + fields.storage.count + fields.lines.count * 8
+        }
+    }
+
     /// Appends a member for each of them.
     func add(to line: inout JSONLine, _ redactor: Redactor) {
         if let request {
@@ -58,15 +67,19 @@ extension JSONLine {
         skipsHopByHop: Bool
     ) {
         openList("fields")
+        // What is nowhere among the bytes of all lines is in none of them.
+        let isClean = redactor.cleaned(fields.storage.span) == nil
         for field in fields.lines where !(skipsHopByHop && field.isHopByHop) {
             let name = fields.storage.span.extracting(field.name.range)
             let value = fields.storage.span.extracting(field.value.range)
             comma()
             bytes.append(0x5B)
-            add(cleaned: name, redactor)
-            if redactor.hides(field: name) {
+            if isClean { element(name) } else { add(cleaned: name, redactor) }
+            if redactor.hides(field: name, known: field.known) {
                 let mark = redactor.mark(for: value)
                 element(mark.span)
+            } else if isClean {
+                element(value)
             } else {
                 add(cleaned: value, redactor)
             }

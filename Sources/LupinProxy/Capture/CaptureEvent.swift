@@ -62,7 +62,7 @@ struct CaptureContent: Sendable {
     var bytesMax: Int
 
     init(_ fields: FieldSection, bytesMax: Int) {
-        type = fields.value(of: "Content-Type") ?? ""
+        type = fields.value(of: .contentType) ?? ""
         codings = fields.contentCodings
         self.bytesMax = bytesMax
     }
@@ -76,14 +76,14 @@ final class CapturedEnd: Sendable {
     let sent: RequestHead?
     /// The response as the origin sent it; nil if none came.
     let received: ResponseHead?
-    /// The bodies that were begun, by `CapturedSide.rawValue`.
-    let bodies: [CapturedCount?]
+    /// The bodies that were begun.
+    let bodies: BySide<CapturedCount?>
 
     init(
         record: ExchangeRecord,
         sent: RequestHead?,
         received: ResponseHead?,
-        bodies: [CapturedCount?]
+        bodies: BySide<CapturedCount?>
     ) {
         self.record = record
         self.sent = sent
@@ -93,13 +93,13 @@ final class CapturedEnd: Sendable {
 
     /// What it takes of the memory, about: itself, the lists in it, and the heads.
     fileprivate var size: Int {
-        let heads = [
-            record.request?.fields, sent?.fields, received?.fields, record.response?.fields,
-        ]
-        return heads.reduce(2048) { sum, fields in
-            guard let fields else { return sum }
-            return sum + fields.storage.count + fields.lines.count * 24
-        }
+        2048 + Self.size(record.request?.fields) + Self.size(sent?.fields)
+            + Self.size(received?.fields) + Self.size(record.response?.fields)
+    }
+
+    private static func size(_ fields: FieldSection?) -> Int {
+        guard let fields else { return 0 }
+        return fields.storage.count + fields.lines.count * 24
     }
 }
 

@@ -27,6 +27,8 @@ final class CaptureOutbox {
     func flush() {
         if events.isEmpty { return }
         var events: [CaptureEvent] = []
+        // The next batch is about as long.
+        events.reserveCapacity(self.events.count)
         swap(&events, &self.events)
         desk.submit(events, bytes: bytes)
         bytes = 0

@@ -59,7 +59,8 @@ final class CaptureScribe: Sendable {
     /// The exchanges under way.
     private struct Drafts: ~Copyable {
         private var open: [UInt64: ExchangeDraft] = [:]
-        private var touched: Set<UInt64> = []
+        /// Those with something new that the batch does not have yet; perhaps some that ended, too.
+        private var touched: [ExchangeDraft] = []
         private var batch = CaptureBatch()
         private var lastNumber: Int64
         private var format: RecordFormat
@@ -91,33 +92,33 @@ final class CaptureScribe: Sendable {
                 let row = CapturedExchange(number: lastNumber, id: id.text, start: start)
                 open[key] = ExchangeDraft(row)
             case .body(let key, let side, let content):
-                guard let draft = open[key] else { return }
-                touched.insert(key)
-                draft.begin(side, content, surroundings, &batch)
-            case .bytes(let key, let side, let bytes):
-                touched.insert(key)
-                open[key]?.bodies[side]?.take(bytes)
-            case .lost(let key, let side): open[key]?.bodies[side]?.lose()
+                touch(key)?.begin(side, content, surroundings, &batch)
+            case .bytes(let key, let side, let bytes): touch(key)?.body(side)?.take(bytes)
+            case .lost(let key, let side): open[key]?.body(side)?.lose()
             case .frames(let key, let isFromClient, let bytes):
-                guard let draft = open[key] else { return }
-                touched.insert(key)
-                draft.read(bytes, isFromClient: isFromClient, surroundings, &batch)
+                touch(key)?.read(bytes, isFromClient: isFromClient, surroundings, &batch)
             case .lostFrames(let key, let isFromClient):
                 open[key]?.direction(isFromClient, surroundings).lose()
             case .forget(let key):
-                touched.remove(key)
                 if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
             case .end(let key, let end):
-                touched.remove(key)
                 guard let draft = open.removeValue(forKey: key) else { return }
                 adoptRedactor(of: surroundings)
                 draft.end(end, &format, &batch)
             }
         }
 
+        /// The draft of an exchange to which something is added; nil if nothing of it is kept.
+        private mutating func touch(_ key: UInt64) -> ExchangeDraft? {
+            guard let draft = open[key] else { return nil }
+            if !draft.isTouched { touched.append(draft) }
+            draft.isTouched = true
+            return draft
+        }
+
         /// What is to be written now.
         mutating func takeBatch() -> CaptureBatch {
-            for key in touched { open[key]?.flush(into: &batch) }
+            for draft in touched { draft.flush(into: &batch) }
             touched.removeAll(keepingCapacity: true)
             var taken = CaptureBatch()
             swap(&taken, &batch)
@@ -130,15 +131,22 @@ final class CaptureScribe: Sendable {
 private final class ExchangeDraft {
     private var row: CapturedExchange
     private var isWritten = false
-    var bodies: [CapturedSide: BodyDraft] = [:]
+    private var hasEnded = false
+    /// It is among those with something new.
+    var isTouched = false
+    private var bodies = BySide<BodyDraft?>(repeating: nil)
     private var directions: [Bool: MessageDraft] = [:]
     private var messageCount: Int64 = 0
     private var messageBytes = 0
 
+    /// Most lines are shorter.
+    private static let lineBytes = 1024
     /// The content of all messages that are kept of an exchange.
     private static let messageBytesMax = 64 << 20
 
     init(_ row: CapturedExchange) { self.row = row }
+
+    func body(_ side: CapturedSide) -> BodyDraft? { bodies[side.rawValue] }
 
     func begin(
         _ side: CapturedSide,
@@ -146,11 +154,11 @@ private final class ExchangeDraft {
         _ surroundings: CaptureDesk.Surroundings,
         _ batch: inout CaptureBatch
     ) {
-        if bodies[side] != nil {
+        if bodies[side.rawValue] != nil {
             batch.restarts.append((row.number, side.rawValue))
             batch.pieces.removeAll { $0.exchange == row.number && $0.side == side.rawValue }
         }
-        bodies[side] = BodyDraft(side, content, surroundings)
+        bodies[side.rawValue] = BodyDraft(side, content, surroundings)
     }
 
     func direction(
@@ -183,40 +191,50 @@ private final class ExchangeDraft {
     }
 
     /// Drops what is written of it.
-    func forget(in batch: inout CaptureBatch) { batch.forgotten.append(row.number) }
+    func forget(in batch: inout CaptureBatch) {
+        hasEnded = true
+        batch.forgotten.append(row.number)
+    }
 
     /// Adds what is certain of its bodies, for those who watch.
     func flush(into batch: inout CaptureBatch) {
+        isTouched = false
+        if hasEnded { return }
         if !isWritten {
             isWritten = true
             batch.exchanges.append(row)
         }
-        for body in bodies.values { body.flush(of: row.number, isEnded: false, into: &batch) }
+        for i in bodies.indices {
+            bodies[i]?.flush(of: row.number, isEnded: false, into: &batch)
+        }
     }
 
     func end(_ end: CapturedEnd, _ format: inout RecordFormat, _ batch: inout CaptureBatch) {
+        hasEnded = true
         let record = end.record
         row.host = record.origin?.host.text ?? ""
         row.method = record.request?.method.token ?? ""
         row.status = Int(record.response?.status ?? 0)
         row.duration = record.timing.total ?? 0
-        var line = JSONLine()
+        var line = JSONLine(capacity: Self.lineBytes)
         format.appendJSON(record, dropped: 0, to: &line)
         if line.bytes.last == 0x0A { line.bytes.removeLast() }
         row.line = line.bytes
-        var heads = JSONLine()
-        heads.openObject()
-        ExchangeHeads(
+        let all = ExchangeHeads(
             request: record.request,
             sent: end.sent,
             received: end.received,
             response: record.response
-        ).add(to: &heads, format.redactor)
+        )
+        var heads = JSONLine(capacity: all.size)
+        heads.openObject()
+        all.add(to: &heads, format.redactor)
         heads.closeObject()
         row.heads = heads.bytes
         batch.exchanges.append(row)
-        for (side, body) in bodies {
-            body.end(end.bodies[side.rawValue] ?? CapturedCount())
+        for i in bodies.indices {
+            guard let body = bodies[i] else { continue }
+            body.end(end.bodies[i] ?? CapturedCount())
             body.flush(of: row.number, isEnded: true, into: &batch)
         }
     }

@@ -10,12 +10,10 @@ final class ExchangeCapture {
     private let startMicroseconds: Int64
     private let bytesMax: Int
     private var hasBegun = false
-    private var contents: [CaptureContent?] = Array(repeating: nil, count: sideCount)
-    private var counts: [CapturedCount?] = Array(repeating: nil, count: sideCount)
+    private var contents = BySide<CaptureContent?>(repeating: nil)
+    private var counts = BySide<CapturedCount?>(repeating: nil)
     /// The response as the origin sent it.
     var received: ResponseHead?
-
-    private static let sideCount = CapturedSide.allCases.count
 
     init(_ record: ExchangeRecord, bytesMax: Int, _ outbox: CaptureOutbox) {
         key = outbox.nextKey()

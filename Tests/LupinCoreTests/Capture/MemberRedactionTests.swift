@@ -66,6 +66,23 @@ struct MemberRedactionTests {
         #expect(Masks.kept(Array(body.utf8).map { [$0] }) == expected)
     }
 
+    @Test(
+        arguments: [
+            (#"{"token":"a"}"#, #"{"token":"*"}"#), ("x&token=a", "x&token=*"),
+            ("?token=a", "?token=*"),
+            (#"{"b":"{\"token\":\"a\"}"}"#, #"{"b":"{\"token\":\"*\"}"}"#),
+        ]
+    )
+    func `values are found wherever they stand`(body: String, shown: String) {
+        for count in 0..<20 {
+            for filler in ["-", "é", "\u{1}"] {
+                let before = String(repeating: filler, count: count)
+                let expected = before + shown.replacing("*", with: mark)
+                #expect(Masks.kept(before + body) == expected, "\(count) of \(filler)")
+            }
+        }
+    }
+
     @Test func `names of any length and bytes of any value are read`() {
         let long = String(repeating: "n", count: 70_000)
         #expect(Masks.kept("{\"\(long)\":\"a\"}") == "{\"\(long)\":\"a\"}")
