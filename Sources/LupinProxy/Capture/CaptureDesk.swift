@@ -100,7 +100,7 @@ final class CaptureDesk: Sendable {
         let (handed, size) = (takeForgotten().map { .forget(key: $0) } + events, bytes)
         queuedBytes.add(size, ordering: .relaxed)
         let isTaken = opened.writer.submit { [self] in
-            opened.scribe.take(handed, current.withLock { $0 })
+            noteLost(opened.scribe.take(handed, current.withLock { $0 }))
             queuedBytes.subtract(size, ordering: .releasing)
         }
         if isTaken { return }
@@ -112,7 +112,13 @@ final class CaptureDesk: Sendable {
     private func forget(_ events: [CaptureEvent]) {
         let keys = Set(events.map(\.key))
         forgotten.withLock { $0 += keys }
-        let (before, after) = lost.add(keys.count, ordering: .relaxed)
+        noteLost(events.count(where: \.isEnd))
+    }
+
+    /// Counts exchanges that are not kept: each when it ends, however many parts of it were lost.
+    private func noteLost(_ count: Int) {
+        if count == 0 { return }
+        let (before, after) = lost.add(count, ordering: .relaxed)
         // The first, and every thousandth.
         guard after / 1000 > before / 1000 || (before == 0 && after > 0) else { return }
         logger.warning("the capture lacks exchanges, \(after) so far: its writer is behind")

@@ -43,6 +43,8 @@ enum CaptureEvent: Sendable {
         }
     }
 
+    var isEnd: Bool { if case .end = self { true } else { false } }
+
     /// The exchange that it belongs to.
     var key: UInt64 {
         switch self {

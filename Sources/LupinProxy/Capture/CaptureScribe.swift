@@ -24,10 +24,11 @@ final class CaptureScribe: Sendable {
     }
 
     /// Takes the events of a worker, in their order.
-    func take(_ events: [CaptureEvent], _ surroundings: CaptureDesk.Surroundings) {
-        let batch = drafts.withLock { drafts in
+    /// - Returns: How many exchanges ended of which nothing is kept.
+    func take(_ events: [CaptureEvent], _ surroundings: CaptureDesk.Surroundings) -> Int {
+        let (batch, lost) = drafts.withLock { drafts in
             for event in events { drafts.take(event, surroundings) }
-            return drafts.takeBatch()
+            return (drafts.takeBatch(), drafts.takeLost())
         }
         attempt { file throws(DiskProblem) in try file.write(batch) }
         let now = SystemCall.monotonicMicroseconds()
@@ -37,6 +38,7 @@ final class CaptureScribe: Sendable {
             return true
         }
         if isDue { drop(by: surroundings.settings) }
+        return lost
     }
 
     /// Drops exchanges that are older than `capture.keep`, or beyond `capture.disk`.
@@ -67,6 +69,8 @@ final class CaptureScribe: Sendable {
         /// Of the surroundings whose redactor the format has.
         private var generation = -1
         private var failures: UInt64 = 0
+        /// Exchanges that ended without a draft.
+        private var lost = 0
 
         init(lastNumber: Int64, _ redactor: Redactor) {
             self.lastNumber = lastNumber
@@ -102,7 +106,10 @@ final class CaptureScribe: Sendable {
             case .forget(let key):
                 if let draft = open.removeValue(forKey: key) { draft.forget(in: &batch) }
             case .end(let key, let end):
-                guard let draft = open.removeValue(forKey: key) else { return }
+                guard let draft = open.removeValue(forKey: key) else {
+                    lost += 1
+                    return
+                }
                 adoptRedactor(of: surroundings)
                 draft.end(end, &format, &batch)
             }
@@ -114,6 +121,11 @@ final class CaptureScribe: Sendable {
             if !draft.isTouched { touched.append(draft) }
             draft.isTouched = true
             return draft
+        }
+
+        mutating func takeLost() -> Int {
+            defer { lost = 0 }
+            return lost
         }
 
         /// What is to be written now.

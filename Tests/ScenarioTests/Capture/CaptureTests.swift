@@ -187,6 +187,30 @@ struct CaptureTests {
         }
     }
 
+    @Test func `an exchange that is lost in many parts counts once`() async throws {
+        // A worker hands over 256 KiB at a time.
+        let (part, count) = ([UInt8](repeating: 0x78, count: 256 << 10), 1100)
+        try await ProxyFixture.run(
+            ProxyFixture.captureFolder + "rules: [{match: {}, capture: {bodies: 1GiB}}]\n",
+            environment: [ProxyFixture.captureQueue: "10"]
+        ) { proxy in
+            let origin = try proxy.origin { connection in
+                _ = try connection.requestHead()
+                let length = part.count * count
+                try connection.send("HTTP/1.1 200 X\r\nContent-Length: \(length)\r\n\r\n")
+                for _ in 0..<count { try connection.send(part) }
+            }
+            let client = try proxy.client()
+            try client.send("GET", origin.url())
+            _ = try client.stream.socket.receive(until: "\r\n\r\n")
+            for _ in 0..<count { _ = try client.stream.socket.receive(exactly: part.count) }
+            try eventually("a warning") { !proxy.warnings.isEmpty }
+            _ = try proxy.record()
+            let warnings = proxy.warnings.filter { $0.contains("lacks exchanges") }
+            #expect(warnings.count == 1 && warnings[0].contains("1 so far"), "\(warnings)")
+        }
+    }
+
     @Test func `a body that breaks off says so`() async throws {
         try await ProxyFixture.run(ProxyFixture.capturing) { proxy in
             let origin = try proxy.origin { connection in
