@@ -34,7 +34,8 @@ extension Confinement {
         try seal("/sys")
         try mountDevices()
         try replaceResolverSettings()
-        let places = view.hidden.compactMap(resolved)
+        // A device has nothing to hide, such as /dev/null where no log is wanted.
+        let places = view.hidden.compactMap(resolved).filter { !isDevice($0) }
         for folder in ancestors(of: places) { try bind(folder, at: folder) }
         // What lies in a hidden folder is gone with it.
         for place in places where exists(place) { try hide(place) }
@@ -220,10 +221,15 @@ extension Confinement {
         unsafe access(path, F_OK) == 0
     }
 
-    private static func isFolder(_ path: String) -> Bool {
+    private static func isFolder(_ path: String) -> Bool { kind(path) == S_IFDIR }
+
+    private static func isDevice(_ path: String) -> Bool { kind(path) == S_IFCHR }
+
+    /// The bits of its mode that say what it is; nil where there is nothing.
+    private static func kind(_ path: String) -> mode_t? {
         var facts = stat()
         // Safety: stat fills the struct it is given.
-        return unsafe stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
+        return unsafe stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
     }
 
     private static func makeFile(_ path: String) throws(ConfinementProblem) {

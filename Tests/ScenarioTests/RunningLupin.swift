@@ -30,12 +30,15 @@ enum Lupin {
         return Result(code: process.terminationStatus, output: text(output), errors: text(errors))
     }
 
+    /// A folder for settings that nobody can make, root neither.
+    static let noSettings = "/proc/none"
+
     /// A process without the variables that would lead it to somebody's rules.
     static func process(_ program: String, _ arguments: [String], in folder: String?) -> Process {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent"]
+        process.environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": noSettings]
         process.standardInput = FileHandle.nullDevice
         if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
         return process
@@ -64,8 +67,10 @@ final class RunningLupin {
 
     init(_ arguments: [String], environment: [String: String]) throws {
         let process = Lupin.process(Lupin.path, arguments, in: nil)
-        process.environment?.merge(environment) { $1 }
         runtime = try Folder()
+        // Its authority's key goes there, too.
+        process.environment?["XDG_CONFIG_HOME"] = runtime.path
+        process.environment?.merge(environment) { $1 }
         process.environment?["XDG_RUNTIME_DIR"] = runtime.path
         self.process = process
         process.standardOutput = FileHandle.nullDevice

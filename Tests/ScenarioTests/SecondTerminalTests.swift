@@ -28,10 +28,12 @@ struct SecondTerminalTests {
             running = try RunningLupin(
                 "--rules",
                 file,
-                environment: ["LUPIN_TEST_TOKEN": "hush-hush-token"]
+                environment: [
+                    "LUPIN_TEST_TOKEN": "hush-hush-token", "XDG_CONFIG_HOME": folder.path,
+                ]
             )
             surroundings = [
-                "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent",
+                "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": folder.path,
                 "XDG_RUNTIME_DIR": running.runtime.path, "SHELL": "/bin/bash",
             ]
         }

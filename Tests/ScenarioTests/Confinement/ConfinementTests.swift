@@ -165,6 +165,14 @@ struct ConfinementTests {
         #expect(try confined(["sh", "-c", script], in: folder).output == "reached\n")
     }
 
+    @Test func `a device is not hidden, though the log goes there`() throws {
+        let folder = try place()
+        let rules = ["--rules", "\(folder.path)/lupin.yaml", "--log", "/dev/null"]
+        let script = "echo x > /dev/null && test -c /dev/null && echo there"
+        let result = try Lupin.run(["exec", "--confine"] + rules + ["--", "sh", "-c", script])
+        #expect(result.output == "there\n", "\(result.errors)")
+    }
+
     @Test func `what --hide names is hidden, and must be there`() throws {
         let folder = try place()
         try "mine".write(toFile: "\(folder.path)/mine", atomically: true, encoding: .utf8)

@@ -133,7 +133,7 @@ private func finish(_ process: Process) throws -> Lupin.Result {
 private final class PagePlace {
     private let folder: Folder
     private let file: String
-    private var environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent"]
+    private var environment = ["PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": Lupin.noSettings]
 
     init(_ block: PageBlock) throws {
         folder = try Folder()
